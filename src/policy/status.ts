@@ -1,0 +1,96 @@
+/**
+ * Status of an object: whether it is in use, and why (not). The reasons are the words of statuses, events and tests;
+ * each is the fact that was found.
+ */
+import { keyOf } from "../resources/metadata.ts";
+import type { Problem, ProblemReason } from "../resources/problem.ts";
+import { formatProblem } from "../resources/problem.ts";
+import { resourceId } from "../resources/resource-set.ts";
+
+export const REASONS = [
+  /** In use, as written. */
+  "Ready",
+  /** Not in use: the environment variable of its `svc.io/when-env` is not set. Not an error. */
+  "Skipped",
+  /** In use; some of its fallbacks cannot be, and are left out. */
+  "DegradedFallbacks",
+  /** In use; some of its models cannot be asked. */
+  "DegradedModels",
+  /** The Secret referred to does not exist, or is skipped. */
+  "SecretDoesNotExist",
+  "SecretKeyDoesNotExist",
+  /** The value is empty, or cannot be sent in a header. */
+  "SecretValueInvalid",
+  /** A `${NAME}` without default, whose variable is not set. */
+  "EnvironmentVariableNotSet",
+  /** No mock upstream runs in this process. */
+  "MockNotAvailable",
+  /** No ModelProvider of that name in the namespace. */
+  "UnknownProvider",
+  "ProviderNotReady",
+  /** The ModelProvider does not expose the model. */
+  "ModelNotAllowed",
+  // Of objects that were not loaded, or not in their newest version.
+  "InvalidSyntax",
+  "InvalidSpec",
+  "NotSupportedYet",
+  "DuplicateObject",
+  "FileUnreadable",
+] as const;
+
+export type Reason = (typeof REASONS)[number];
+
+export interface ObjectStatus {
+  readonly kind: "Agent" | "ModelProvider" | "Secret";
+  readonly namespace: string;
+  readonly name: string;
+  /** Whether it serves; a degraded object does. */
+  readonly ready: boolean;
+  readonly reason: Reason;
+  /** For a reader; holds no value of a Secret. */
+  readonly message: string;
+}
+
+const STATUS_KINDS: ReadonlySet<string> = new Set(["Agent", "ModelProvider", "Secret"]);
+
+/**
+ * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the
+ * problem's reason; one that was never loaded is not ready. Problems of no one object are left to the caller.
+ */
+export function withProblems(statuses: readonly ObjectStatus[], problems: readonly Problem[]): ObjectStatus[] {
+  const byId = new Map(statuses.map((status) => [resourceId(status), status]));
+  for (const problem of problems) {
+    const { kind, namespace, name } = problem;
+    if (kind === undefined || namespace === undefined || name === undefined || !STATUS_KINDS.has(kind)) continue;
+    const id = resourceId({ kind, namespace, name });
+    const serving = byId.get(id);
+    // The first problem of an object speaks for it, and one of a second object of its name does not speak for the first.
+    if (serving !== undefined && (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")) continue;
+    byId.set(id, {
+      kind: kind as ObjectStatus["kind"],
+      namespace,
+      name,
+      ready: serving?.ready ?? false,
+      reason: problem.reason,
+      message: serving === undefined ? formatProblem(problem) : `the last good version is in use: ${formatProblem(problem)}`,
+    });
+  }
+  return sortStatuses([...byId.values()]);
+}
+
+const PROBLEM_REASONS: Readonly<Record<ProblemReason, true>> = {
+  InvalidSyntax: true,
+  InvalidSpec: true,
+  NotSupportedYet: true,
+  DuplicateObject: true,
+  FileUnreadable: true,
+};
+
+/** By kind, namespace and name. */
+export function sortStatuses(statuses: ObjectStatus[]): ObjectStatus[] {
+  const sortKey = (status: ObjectStatus) => `${status.kind}\0${keyOf(status)}`;
+  return statuses
+    .map((status) => ({ status, key: sortKey(status) }))
+    .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
+    .map(({ status }) => status);
+}

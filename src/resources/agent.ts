@@ -1,0 +1,124 @@
+/** Agent: a program driven by an LLM, and what it may use. Fields named by the interface. */
+import { z } from "zod";
+import type { ResourceBase, UnsupportedField } from "./metadata.ts";
+import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
+import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
+import { statusSchema } from "./object-status.ts";
+
+/** UID agents run as. */
+export const DEFAULT_RUN_AS_USER = 65_532;
+
+const cidr = z.union([z.cidrv4(), z.cidrv6()], "must be a CIDR block such as 10.0.0.0/8");
+
+/** An absolute path without `..`. */
+const absolutePath = z
+  .string()
+  .max(4096)
+  .regex(/^\/(?!.*(?:^|\/)\.\.(?:\/|$))[^\p{C}]*$/u, "must be an absolute path without '..'");
+
+/** `<provider>/<model>` or `<provider>/<prefix>*`. */
+export const modelRefSchema = z
+  .string()
+  .max(320)
+  .refine((ref) => {
+    const parts = splitModelRef(ref);
+    return parts !== undefined && DNS_LABEL.test(parts.provider) && MODEL_PATTERN.test(parts.model);
+  }, "must be <provider>/<model>, where <provider> is the name of a ModelProvider; '*' as last character is a wildcard");
+
+const webhookSchema = z.strictObject({
+  allowCIDRs: z.array(cidr).optional().describe("Source addresses allowed to call it."),
+  trackerSignatureSecret: z.string().optional().describe("Signing secret of the issue tracker, inline."),
+});
+
+const guardSchema = z.strictObject({
+  binding: nameSchema.describe("Name of a GuardBinding."),
+  enforcement: z.enum(["audit", "enforce"]).optional().describe("Can only tighten the binding's."),
+  scan: z
+    .strictObject({
+      prompts: z.boolean().default(true).describe("Scan prompts."),
+      responses: z.boolean().default(false).describe("Scan responses."),
+      toolResults: z
+        .strictObject({ tools: z.array(z.string()).describe('Tools whose results are scanned; ["*"] is every tool.') })
+        .optional()
+        .describe("Scan tool results. Left out: none."),
+    })
+    .optional()
+    .describe("What is scanned."),
+});
+
+const rateLimitsSchema = z.strictObject({
+  requestsPerMinute: z.int().min(1).optional().describe("Requests in a minute."),
+  maxConcurrentRequests: z.int().min(1).optional().describe("Requests in flight at once."),
+  maxTokensPerDay: z.int().min(1).optional().describe("Tokens in a day."),
+  maxTokensPerRequest: z.int().min(1).optional().describe("Tokens in one request."),
+  maxCostPerDayUSD: z.number().min(0).optional().describe("US dollars in a day; 429 once reached."),
+});
+
+const specSchema = z.strictObject({
+  models: z
+    .array(modelRefSchema)
+    .max(1000)
+    .default([])
+    .describe("Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` as its last character is a wildcard."),
+  system: z.string().optional().describe("System prompt of its sessions."),
+  tools: z.array(z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") })).optional().describe("Tools of its sessions."),
+  triggers: z
+    .array(z.strictObject({ webhook: webhookSchema.optional().describe("Starts a session by a POST to a secret URL. May be empty.") }))
+    .optional()
+    .describe("What starts it."),
+  guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
+  rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
+  runAsUser: z
+    .int()
+    .min(1, "must not be 0: agents never run as root")
+    .max(2_147_483_647)
+    .default(DEFAULT_RUN_AS_USER)
+    .describe("UID it runs as. 0 is rejected."),
+  filesystem: z
+    .strictObject({
+      readOnlyPaths: z.array(absolutePath).optional().describe("Paths it may not write."),
+      writablePaths: z.array(absolutePath).optional().describe("Paths it may write besides its volumes and /tmp."),
+    })
+    .optional()
+    .describe("Confinement of what it may write."),
+  volumes: z.array(z.strictObject({ mountPath: absolutePath.describe("Where it is mounted.") })).optional().describe("Volumes."),
+  packages: z.array(z.string().min(1)).optional().describe("Packages installed for its sessions."),
+  providers: z.array(nameSchema).optional().describe("Providers (external services) bound to it. Changing it needs a restart."),
+});
+
+export const agentSchema = z.strictObject({
+  apiVersion: z.literal(API_VERSION),
+  kind: z.literal("Agent"),
+  metadata: metadataSchema,
+  spec: specSchema,
+  inbound: z
+    .strictObject({ port: z.int().min(1).max(65_535).describe("Port it serves; enables an inbound host name.") })
+    .optional()
+    .describe("Traffic to the agent from outside."),
+  status: statusSchema({
+    phase: z.string().optional().describe("Failed, for one."),
+    url: z.string().optional().describe("https://<hostname> where inbound is configured."),
+    webhookUrl: z.string().optional().describe("Where its webhook is."),
+  }).optional(),
+});
+
+export type AgentSpec = z.output<typeof specSchema>;
+
+export interface Agent extends ResourceBase {
+  readonly kind: "Agent";
+  readonly spec: AgentSpec;
+}
+
+/** Parsed and refused: nothing here acts on them yet, and a guard or limit that is not applied must not look as if it were. */
+export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
+  { path: ["spec", "guards"] },
+  { path: ["spec", "rateLimits"] },
+  { path: ["spec", "filesystem"] },
+  { path: ["spec", "triggers"] },
+  { path: ["spec", "tools"] },
+  { path: ["spec", "packages"] },
+  { path: ["spec", "providers"] },
+  { path: ["spec", "volumes"] },
+  { path: ["spec", "runAsUser"], matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0 },
+  { path: ["inbound"] },
+];

@@ -1,0 +1,102 @@
+/**
+ * What every resource has: its group and version, and its metadata.
+ * Field reference of Kubernetes ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
+ */
+import { z } from "zod";
+
+/** The one version of our own kinds. */
+export const API_VERSION = "svc.io/v1";
+
+export const DEFAULT_NAMESPACE = "default";
+
+/** An object that carries it is skipped while the environment variable it names is unset or empty. */
+export const WHEN_ENV_ANNOTATION = "svc.io/when-env";
+
+/** A DNS-1123 label, as Kubernetes wants of names that become parts of host names. */
+export const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** A DNS-1123 subdomain: labels joined by dots, 253 characters at most. */
+const DNS_SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+
+/** Name of an environment variable (POSIX). */
+export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** A name of one of our kinds, or of a namespace. */
+export const nameSchema = z
+  .string()
+  .regex(DNS_LABEL, "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters");
+
+/** A name of a Secret, which Kubernetes lets hold dots. */
+export const subdomainSchema = z
+  .string()
+  .regex(DNS_SUBDOMAIN, "must be a DNS-1123 subdomain: lower-case letters, digits, '-' and '.', at most 253 characters");
+
+/** Fields the API server writes: accepted, so that the output of `kubectl get -o yaml` can be read back, and unused. */
+const SERVER_FIELDS = {
+  uid: z.string().optional(),
+  resourceVersion: z.string().optional(),
+  generation: z.number().optional(),
+  creationTimestamp: z.string().nullable().optional(),
+  deletionTimestamp: z.string().optional(),
+  deletionGracePeriodSeconds: z.number().optional(),
+  generateName: z.string().optional(),
+  selfLink: z.string().optional(),
+  finalizers: z.array(z.string()).optional(),
+  ownerReferences: z.array(z.record(z.string(), z.unknown())).optional(),
+  managedFields: z.array(z.record(z.string(), z.unknown())).optional(),
+};
+
+function metadataOf(name: typeof nameSchema) {
+  return z
+    .strictObject({
+      name: name.describe("Name, unique for its kind in its namespace."),
+      namespace: nameSchema.default(DEFAULT_NAMESPACE).describe("Namespace; references never leave it."),
+      labels: z.record(z.string(), z.string()).optional().describe("Labels, as in Kubernetes."),
+      annotations: z
+        .record(z.string(), z.string())
+        .optional()
+        .describe(`Annotations. \`${WHEN_ENV_ANNOTATION}: NAME\` skips the object while the environment variable NAME is unset or empty.`),
+      ...SERVER_FIELDS,
+    })
+    .superRefine((metadata, context) => {
+      const variable = metadata.annotations?.[WHEN_ENV_ANNOTATION];
+      if (variable !== undefined && !ENV_NAME.test(variable)) {
+        context.addIssue({
+          code: "custom",
+          path: ["annotations", WHEN_ENV_ANNOTATION],
+          message: "must name one environment variable",
+        });
+      }
+    });
+}
+
+/** Metadata of our own kinds. */
+export const metadataSchema = metadataOf(nameSchema);
+
+/** Metadata of a Secret. */
+export const secretMetadataSchema = metadataOf(subdomainSchema);
+
+export type Metadata = z.output<typeof metadataSchema>;
+
+/** What every parsed resource has. */
+export interface ResourceBase {
+  readonly namespace: string;
+  readonly name: string;
+  /** Hash of what the object was parsed from: equal versions mean equal content. Of a Secret, never shown. */
+  readonly version: string;
+  /** Environment variable of {@link WHEN_ENV_ANNOTATION}. */
+  readonly whenEnv: string | undefined;
+}
+
+/** `<namespace>/<name>`: how resources of one kind are keyed. */
+export function keyOf(resource: { readonly namespace: string; readonly name: string }): string {
+  return `${resource.namespace}/${resource.name}`;
+}
+
+/** A field that is parsed, documented, and refused when set to something that would matter, until its issue comes. */
+export interface UnsupportedField {
+  /** Path from the object's root, e.g. `["spec", "guards"]`. */
+  readonly path: readonly string[];
+  /** Whether this value would matter. @defaultValue any value but undefined, null, `[]` and `{}` */
+  readonly matters?: (value: unknown) => boolean;
+}

@@ -1,0 +1,39 @@
+/**
+ * Names of models and patterns over them. A pattern is a name, or a prefix followed by one `*` as its last character;
+ * matching is case-sensitive. `*` alone matches every name. Nothing else is special, so every pattern can be
+ * intersected with every other exactly.
+ */
+
+/** A model name or trailing-wildcard pattern: no white space, no control characters, `*` only at the end. */
+export const MODEL_PATTERN = /^(?:[^\s*\p{C}]+\*?|\*)$/u;
+
+/** Splits `<provider>/<model>` at its first slash: model names may hold slashes. undefined where either part is missing. */
+export function splitModelRef(ref: string): { readonly provider: string; readonly model: string } | undefined {
+  const slash = ref.indexOf("/");
+  if (slash <= 0 || slash === ref.length - 1) return undefined;
+  return { provider: ref.slice(0, slash), model: ref.slice(slash + 1) };
+}
+
+export function isPattern(name: string): boolean {
+  return name.endsWith("*");
+}
+
+/** Whether `pattern` covers `name`, which may itself be a pattern (then: all of it). */
+export function covers(pattern: string, name: string): boolean {
+  return isPattern(pattern) ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
+}
+
+/** What both patterns cover, as one pattern; undefined where that is nothing. */
+export function intersect(a: string, b: string): string | undefined {
+  if (covers(a, b)) return b;
+  return covers(b, a) ? a : undefined;
+}
+
+/** Compiles patterns into one test; exact names cost one look-up however many there are. */
+export function compilePatterns(patterns: readonly string[]): (name: string) => boolean {
+  if (patterns.includes("*")) return () => true;
+  const exact = new Set(patterns.filter((pattern) => !isPattern(pattern)));
+  const prefixes = patterns.filter(isPattern).map((pattern) => pattern.slice(0, -1));
+  if (prefixes.length === 0) return (name) => exact.has(name);
+  return (name) => exact.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}

@@ -1,0 +1,249 @@
+/**
+ * Text or plain objects in, resources and problems out. This is the only door: what passes it has been checked in
+ * full, and nothing behind it sees an unknown field.
+ */
+import { createHash } from "node:crypto";
+import type { z } from "zod";
+import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
+import { explainIssues, nearest, valueAt } from "./explain.ts";
+import type { Metadata, UnsupportedField } from "./metadata.ts";
+import { API_VERSION, DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
+import { MODEL_PROVIDER_UNSUPPORTED, modelProviderSchema } from "./model-provider.ts";
+import type { Problem, ProblemReason } from "./problem.ts";
+import { formatPath } from "./problem.ts";
+import type { Resource } from "./resource-set.ts";
+import { resourceId } from "./resource-set.ts";
+import { secretSchema, secretValues } from "./secret.ts";
+import type { YamlDocument } from "./yaml.ts";
+import { lineAt, offsetOf, readDocuments, syntaxMessage } from "./yaml.ts";
+
+/** One document of a file: either a resource, or the problems that kept it from being one. */
+export interface ParsedDocument {
+  /** `<kind>/<namespace>/<name>`; undefined where it cannot be told. */
+  readonly id: string | undefined;
+  readonly line: number;
+  readonly resource: Resource | undefined;
+  readonly problems: readonly Problem[];
+}
+
+export interface ParseResult {
+  readonly resources: readonly Resource[];
+  readonly problems: readonly Problem[];
+  readonly documents: readonly ParsedDocument[];
+}
+
+/** The ConfigMap of price overrides: read by pricing, so not an error among resources. */
+const PRICES_CONFIG_MAP = "svc-model-prices";
+
+/** Kinds of the interface that nothing acts on yet. */
+const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["Provider", "AccessKey", "GuardBinding", "Session"]);
+
+interface KindEntry {
+  readonly apiVersion: string;
+  readonly schema: z.ZodType<unknown>;
+  readonly unsupported: readonly UnsupportedField[];
+  build(parsed: never, base: { namespace: string; name: string; version: string; whenEnv: string | undefined }): Resource;
+}
+
+const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
+  Agent: {
+    apiVersion: API_VERSION,
+    schema: agentSchema,
+    unsupported: AGENT_UNSUPPORTED,
+    build: (parsed: z.output<typeof agentSchema>, base) => ({ kind: "Agent", ...base, spec: parsed.spec }),
+  },
+  ModelProvider: {
+    apiVersion: API_VERSION,
+    schema: modelProviderSchema,
+    unsupported: MODEL_PROVIDER_UNSUPPORTED,
+    build: (parsed: z.output<typeof modelProviderSchema>, base) => ({ kind: "ModelProvider", ...base, spec: parsed.spec }),
+  },
+  Secret: {
+    apiVersion: "v1",
+    schema: secretSchema,
+    unsupported: [],
+    build: (parsed: z.output<typeof secretSchema>, base) => ({ kind: "Secret", ...base, values: secretValues(parsed) }),
+  },
+};
+
+/** Parses a file of YAML documents, or of JSON. `file` only names it in problems. Never throws. */
+export function parseDocuments(text: string, file: string): ParseResult {
+  const documents: ParsedDocument[] = [];
+  for (const yaml of readDocuments(text)) {
+    const parsed = parseOne(yaml, text, file);
+    if (parsed !== undefined) documents.push(parsed);
+  }
+  const seen = new Map<string, number>();
+  const unique = documents.map((document) => {
+    if (document.id === undefined) return document;
+    const first = seen.get(document.id);
+    if (first === undefined) {
+      seen.set(document.id, document.line);
+      return document;
+    }
+    return duplicateOf(document, file, `${file}:${first}`);
+  });
+  return collect(unique);
+}
+
+/** Marks a document as the second of its name; `first` says where the first is. */
+export function duplicateOf(document: ParsedDocument, file: string, first: string): ParsedDocument {
+  const [kind, namespace, name] = (document.id ?? "").split("/");
+  const problem: Problem = {
+    reason: "DuplicateObject",
+    file,
+    line: document.line,
+    kind,
+    namespace,
+    name,
+    path: "",
+    message: `namespace ${namespace} already has one of this kind and name, at ${first}`,
+    fix: "rename or remove one of them",
+  };
+  return { id: document.id, line: document.line, resource: undefined, problems: [...document.problems, problem] };
+}
+
+function collect(documents: readonly ParsedDocument[]): ParseResult {
+  return {
+    documents,
+    resources: documents.flatMap((document) => document.resource ?? []),
+    problems: documents.flatMap((document) => document.problems),
+  };
+}
+
+/** One document; undefined for an empty one, or one that is somebody else's. */
+function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocument | undefined {
+  const { document, line } = yaml;
+  const refuse = (reason: ProblemReason, message: string, fix: string, at = line): ParsedDocument => ({
+    id: undefined,
+    line,
+    resource: undefined,
+    problems: [{ reason, file, line: at, kind: undefined, namespace: undefined, name: undefined, path: "", message, fix }],
+  });
+  const [syntaxError] = document.errors;
+  if (syntaxError !== undefined) {
+    const at = lineAt(text, syntaxError.pos[0]);
+    return refuse("InvalidSyntax", syntaxMessage(syntaxError.code), "correct the syntax; the whole document was refused", at);
+  }
+  if (document.contents === null) return undefined;
+  let value: unknown;
+  try {
+    value = document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return refuse("InvalidSyntax", "an alias (*) names nothing before it, or expands to too much", "quote a value that begins with '*', or write the values out");
+  }
+  if (value === null) return undefined;
+  const parsed = parseObject(value);
+  if (parsed === undefined) return undefined;
+  if (parsed.kind === "ok") return { id: resourceId(parsed.resource), line, resource: parsed.resource, problems: [] };
+  const { identity } = parsed;
+  return {
+    id: parsed.id,
+    line,
+    resource: undefined,
+    problems: parsed.findings.map(({ reason, path, message, fix }) => ({
+      reason,
+      file,
+      line: lineAt(text, offsetOf(document, path)),
+      ...identity,
+      path: formatPath(path),
+      message,
+      fix,
+    })),
+  };
+}
+
+export interface Finding {
+  readonly reason: ProblemReason;
+  readonly path: readonly PropertyKey[];
+  readonly message: string;
+  readonly fix: string;
+}
+
+export interface Identity {
+  readonly kind: string | undefined;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+}
+
+export type ObjectResult =
+  | { readonly kind: "ok"; readonly resource: Resource }
+  | { readonly kind: "refused"; readonly id: string | undefined; readonly identity: Identity; readonly findings: readonly Finding[] };
+
+/** Checks one object as YAML, JSON or the API server gave it. undefined for an object that is not meant for us. */
+export function parseObject(value: unknown): ObjectResult | undefined {
+  const identity = identityOf(value);
+  const refuse = (findings: readonly Finding[]): ObjectResult => ({ kind: "refused", id: idOf(identity), identity, findings });
+  const invalid = (path: readonly PropertyKey[], message: string, fix: string) => refuse([{ reason: "InvalidSpec", path, message, fix }]);
+
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return invalid([], "must be an object with apiVersion, kind, metadata and spec", "separate several objects with ---");
+  }
+  const { kind } = identity;
+  if (kind === undefined) return invalid(["kind"], "is required", `add kind: ${Object.keys(KINDS).join(" or ")}`);
+  if (kind === "ConfigMap" && identity.name === PRICES_CONFIG_MAP) return undefined;
+  const entry = Object.hasOwn(KINDS, kind) ? KINDS[kind as Resource["kind"]] : undefined;
+  if (entry === undefined) {
+    if (UNSUPPORTED_KINDS.has(kind)) {
+      return refuse([{ reason: "NotSupportedYet", path: ["kind"], message: `${kind} is not supported yet`, fix: "remove the object for now" }]);
+    }
+    const near = nearest(kind, Object.keys(KINDS));
+    return invalid(["kind"], `unknown kind ${kind}`, near === undefined ? `use one of ${Object.keys(KINDS).join(", ")}` : `did you mean ${near}?`);
+  }
+  const version = valueAt(value, ["apiVersion"]);
+  if (version !== entry.apiVersion) {
+    return invalid(["apiVersion"], version === undefined ? "is required" : "unknown version of this kind", `use apiVersion: ${entry.apiVersion}`);
+  }
+
+  const unsupported = entry.unsupported.filter((field) => isSet(valueAt(value, field.path), field));
+  const parsed = entry.schema.safeParse(value);
+  if (parsed.success && unsupported.length === 0) {
+    const { metadata } = parsed.data as { metadata: Metadata };
+    const resource = entry.build(parsed.data as never, {
+      namespace: metadata.namespace,
+      name: metadata.name,
+      version: versionOf(value),
+      whenEnv: metadata.annotations?.[WHEN_ENV_ANNOTATION],
+    });
+    return { kind: "ok", resource };
+  }
+  const findings: Finding[] = unsupported.map((field) => ({
+    reason: "NotSupportedYet",
+    path: field.path,
+    message: "not supported yet",
+    fix: "remove it for now: it would have no effect",
+  }));
+  if (!parsed.success) {
+    for (const { path, message, fix } of explainIssues(parsed.error.issues, value, entry.schema)) {
+      if (!unsupported.some((field) => field.path.every((part, index) => path[index] === part))) {
+        findings.push({ reason: "InvalidSpec", path, message, fix });
+      }
+    }
+  }
+  return refuse(findings);
+}
+
+/** Hash of the object as it was written; what the API server changes with every write, and our status, do not count. */
+function versionOf(value: object): string {
+  const { status: _status, metadata, ...rest } = value as { status?: unknown; metadata: Record<string, unknown> };
+  const { resourceVersion: _version, managedFields: _fields, generation: _generation, ...kept } = metadata;
+  return createHash("sha256").update(JSON.stringify([rest, kept])).digest("base64url");
+}
+
+function isSet(value: unknown, field: UnsupportedField): boolean {
+  if (value === undefined || value === null) return false;
+  if (field.matters !== undefined) return field.matters(value);
+  return typeof value !== "object" || Object.keys(value).length > 0;
+}
+
+function identityOf(value: unknown): Identity {
+  const text = (path: readonly string[]) => {
+    const at = valueAt(value, path);
+    return typeof at === "string" && at !== "" ? at : undefined;
+  };
+  return { kind: text(["kind"]), namespace: text(["metadata", "namespace"]) ?? DEFAULT_NAMESPACE, name: text(["metadata", "name"]) };
+}
+
+function idOf({ kind, namespace, name }: Identity): string | undefined {
+  return kind === undefined || name === undefined || namespace === undefined || !Object.hasOwn(KINDS, kind) ? undefined : resourceId({ kind, namespace, name });
+}

@@ -1,0 +1,43 @@
+/** All resources of one moment, by kind and by `<namespace>/<name>`. Never changed once built. */
+import type { Agent } from "./agent.ts";
+import { keyOf } from "./metadata.ts";
+import type { ModelProvider } from "./model-provider.ts";
+import type { SecretResource } from "./secret.ts";
+
+export type Resource = Agent | ModelProvider | SecretResource;
+export type ResourceKind = Resource["kind"];
+
+export interface ResourceSet {
+  readonly agents: ReadonlyMap<string, Agent>;
+  readonly modelProviders: ReadonlyMap<string, ModelProvider>;
+  readonly secrets: ReadonlyMap<string, SecretResource>;
+}
+
+export const EMPTY_RESOURCE_SET: ResourceSet = { agents: new Map(), modelProviders: new Map(), secrets: new Map() };
+
+/** Builds a set; of two resources of one kind and key the first is kept. */
+export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
+  const agents = new Map<string, Agent>();
+  const modelProviders = new Map<string, ModelProvider>();
+  const secrets = new Map<string, SecretResource>();
+  for (const resource of resources) {
+    const key = keyOf(resource);
+    switch (resource.kind) {
+      case "Agent":
+        if (!agents.has(key)) agents.set(key, resource);
+        break;
+      case "ModelProvider":
+        if (!modelProviders.has(key)) modelProviders.set(key, resource);
+        break;
+      case "Secret":
+        if (!secrets.has(key)) secrets.set(key, resource);
+        break;
+    }
+  }
+  return { agents, modelProviders, secrets };
+}
+
+/** `<kind>/<namespace>/<name>`: unique across kinds. */
+export function resourceId(resource: { readonly kind: string; readonly namespace: string; readonly name: string }): string {
+  return `${resource.kind}/${resource.namespace}/${resource.name}`;
+}

@@ -1,0 +1,66 @@
+/**
+ * Secret: the core Kubernetes kind (`v1`), as far as it is read here. Values leave this file only inside
+ * {@link Secret}, or as the name of an environment variable.
+ */
+import { z } from "zod";
+import { Secret } from "../platform/secret.ts";
+import type { ResourceBase } from "./metadata.ts";
+import { secretMetadataSchema } from "./metadata.ts";
+
+const key = z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be letters, digits, '-', '_' or '.'");
+
+/** Base64 of RFC 4648 with padding, line breaks allowed as Kubernetes does. */
+const base64 = z
+  .string()
+  .regex(/^(?:[A-Za-z0-9+/]{4}|\s)*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$/, "must be base64; plain text belongs in stringData");
+
+export const secretSchema = z.strictObject({
+  apiVersion: z.literal("v1"),
+  kind: z.literal("Secret"),
+  metadata: secretMetadataSchema,
+  type: z.string().optional().describe("As in Kubernetes; not looked at."),
+  immutable: z.boolean().optional().describe("As in Kubernetes; not looked at."),
+  data: z.record(key, base64).optional().describe("Values in base64. Taken as they are."),
+  stringData: z
+    .record(key, z.string())
+    .optional()
+    .describe("Values as text; they win over data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment."),
+});
+
+/** Where a value of a Secret comes from. */
+export type SecretSource =
+  | { readonly kind: "value"; readonly value: Secret }
+  /** An environment variable, read when the policy is compiled; unset or empty means `fallback`. */
+  | { readonly kind: "env"; readonly variable: string; readonly fallback: Secret | undefined };
+
+export interface SecretResource extends ResourceBase {
+  readonly kind: "Secret";
+  readonly values: ReadonlyMap<string, SecretSource>;
+}
+
+const ENV_REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?\}$/;
+
+/**
+ * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists in files alone, so whoever
+ * can write a Secret in a cluster cannot read the gateway's environment.
+ */
+export function secretValues(parsed: z.output<typeof secretSchema>): ReadonlyMap<string, SecretSource> {
+  const values = new Map<string, SecretSource>();
+  for (const [name, value] of Object.entries(parsed.data ?? {})) {
+    values.set(name, { kind: "value", value: new Secret(Buffer.from(value, "base64").toString("utf8")) });
+  }
+  for (const [name, value] of Object.entries(parsed.stringData ?? {})) {
+    const reference = ENV_REFERENCE.exec(value);
+    values.set(
+      name,
+      reference === null
+        ? { kind: "value", value: new Secret(value) }
+        : {
+            kind: "env",
+            variable: reference[1] ?? "",
+            fallback: reference[2] === undefined ? undefined : new Secret(reference[2]),
+          },
+    );
+  }
+  return values;
+}
