@@ -1,0 +1,160 @@
+/** An Agent's side of the policy: what it may ask for, looked up in maps that are built when it first asks. */
+import type { AgentPolicy, ModelGrant, ModelResolution, ProviderPolicy } from "../policy/snapshot.ts";
+import type { Agent } from "../resources/agent.ts";
+import { keyOf } from "../resources/metadata.ts";
+import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
+
+/** What an agent's references are looked up in: the ModelProviders of its namespace, by name. */
+export interface ProviderScope {
+  /** In use. */
+  readonly ready: ReadonlyMap<string, ScopedProvider>;
+  /** Known, and not in use: broken or skipped. */
+  readonly notReady: ReadonlySet<string>;
+  /** Models that some provider in use lists by name. */
+  readonly listedModels: ReadonlySet<string>;
+}
+
+export interface ScopedProvider {
+  readonly policy: ProviderPolicy;
+  /** Its `allowedModels`; `["*"]` where it has none. */
+  readonly allowed: readonly string[];
+  readonly denied: readonly string[];
+}
+
+interface Lookup {
+  readonly grants: readonly ModelGrant[];
+  /** By `<provider>/<model>`. */
+  readonly byRef: ReadonlyMap<string, ModelGrant>;
+  /** By bare model name. */
+  readonly byModel: ReadonlyMap<string, readonly ModelGrant[]>;
+  /** Prefixes before the `*` of wildcard references. */
+  readonly wildcards: readonly { readonly prefix: string; readonly scoped: ScopedProvider }[];
+}
+
+/**
+ * How a name is resolved: `<provider>/<model>` first, split at its first slash; what that does not grant is tried as a
+ * bare model name, since model names may hold slashes. Of bare names, a model the agent lists by name comes before one
+ * that only a wildcard covers; and a wildcard covers a bare name with a slash only where it holds that first part itself,
+ * so that `openai/x` never ends up as a model `openai/x` of some `other/*`.
+ */
+export class CompiledAgent implements AgentPolicy {
+  readonly kind = "agent";
+  readonly namespace: string;
+  readonly name: string;
+  readonly workload: string;
+  readonly #refs: readonly string[];
+  readonly #scope: ProviderScope;
+  #built: Lookup | undefined;
+
+  constructor(agent: Agent, scope: ProviderScope) {
+    this.namespace = agent.namespace;
+    this.name = agent.name;
+    this.workload = keyOf(agent);
+    this.#refs = agent.spec.models;
+    this.#scope = scope;
+  }
+
+  /** Wildcards come narrowed to what the provider exposes; one that stays open has a `model` that ends in `*`. */
+  get grants(): readonly ModelGrant[] {
+    return this.#lookup.grants;
+  }
+
+  resolveModel(model: string): ModelResolution {
+    const { byRef } = this.#lookup;
+    const exact = byRef.get(model);
+    if (exact !== undefined) return granted(exact);
+    // A pattern is nothing one can ask for, and no model has an empty name.
+    if (model === "" || model.includes("*")) return { kind: "unknown" };
+    const asRef = this.#resolveRef(model);
+    if (asRef?.kind === "granted") return asRef;
+    const asBare = this.#resolveBare(model);
+    if (asBare.kind === "granted" || asBare.kind === "ambiguous") return asBare;
+    return asRef ?? asBare;
+  }
+
+  /** undefined where the name has no provider part. */
+  #resolveRef(ref: string): ModelResolution | undefined {
+    const parts = splitModelRef(ref);
+    if (parts === undefined) return undefined;
+    const { provider, model } = parts;
+    const scoped = this.#scope.ready.get(provider);
+    if (scoped === undefined) {
+      return this.#scope.notReady.has(provider) ? denied(`ModelProvider ${provider} is not ready`) : undefined;
+    }
+    if (!scoped.policy.allowsModel(model)) return denied(`ModelProvider ${provider} does not expose model ${model}`);
+    const covered = this.#lookup.wildcards.some((wildcard) => wildcard.scoped === scoped && model.startsWith(wildcard.prefix));
+    return covered ? granted({ ref, provider: scoped.policy, model }) : denied(`Agent ${this.name} may not use ${ref}`);
+  }
+
+  #resolveBare(model: string): ModelResolution {
+    const { byModel, wildcards } = this.#lookup;
+    const exact = byModel.get(model) ?? [];
+    if (exact.length > 0) return pick(exact);
+    const head = model.slice(0, model.indexOf("/") + 1);
+    const providers = new Set<ProviderPolicy>();
+    let refusing: ProviderPolicy | undefined;
+    for (const { prefix, scoped } of wildcards) {
+      if (!model.startsWith(prefix) || !prefix.startsWith(head)) continue;
+      if (scoped.policy.allowsModel(model)) providers.add(scoped.policy);
+      else if (scoped.denied.some((deny) => covers(deny, model))) refusing = scoped.policy;
+    }
+    if (providers.size > 0) return pick([...providers].map((provider) => ({ ref: `${provider.name}/${model}`, provider, model })));
+    if (refusing !== undefined) return denied(`ModelProvider ${refusing.name} does not expose model ${model}`);
+    if (this.#scope.listedModels.has(model)) return denied(`Agent ${this.name} may not use ${model}`);
+    // Listed by the agent, but not granted: its provider is not ready, or does not expose it.
+    const listed = this.#refs.find((ref) => splitModelRef(ref)?.model === model);
+    return (listed === undefined ? undefined : this.#resolveRef(listed)) ?? { kind: "unknown" };
+  }
+
+  get #lookup(): Lookup {
+    this.#built ??= buildLookup(this.#refs, this.#scope);
+    return this.#built;
+  }
+}
+
+function buildLookup(refs: readonly string[], scope: ProviderScope): Lookup {
+  const grants = new Map<string, ModelGrant>();
+  const byModel = new Map<string, ModelGrant[]>();
+  const wildcards: { prefix: string; scoped: ScopedProvider }[] = [];
+  for (const ref of new Set(refs)) {
+    const parts = splitModelRef(ref);
+    const scoped = parts === undefined ? undefined : scope.ready.get(parts.provider);
+    if (parts === undefined || scoped === undefined) continue;
+    const provider = scoped.policy;
+    if (isPattern(parts.model)) {
+      wildcards.push({ prefix: parts.model.slice(0, -1), scoped });
+      for (const model of narrow(parts.model, scoped)) add({ ref: `${provider.name}/${model}`, provider, model });
+    } else if (provider.allowsModel(parts.model)) {
+      const grant = { ref, provider, model: parts.model };
+      add(grant);
+      const same = byModel.get(grant.model);
+      if (same === undefined) byModel.set(grant.model, [grant]);
+      else same.push(grant);
+    }
+  }
+  function add(grant: ModelGrant): void {
+    if (!grants.has(grant.ref)) grants.set(grant.ref, grant);
+  }
+  const byRef = new Map([...grants].filter(([, grant]) => !isPattern(grant.model)));
+  return { grants: [...grants.values()], byRef, byModel, wildcards };
+}
+
+/** What of a wildcard the provider exposes: names, and the wildcards that stay. */
+function narrow(pattern: string, { allowed, denied: deniedModels }: ScopedProvider): string[] {
+  const exposed = allowed.flatMap((entry) => intersect(pattern, entry) ?? []);
+  return [...new Set(exposed)].filter((entry) => !deniedModels.some((deny) => covers(deny, entry)));
+}
+
+function pick(grants: readonly ModelGrant[]): ModelResolution {
+  const [first] = grants;
+  if (first === undefined) return { kind: "unknown" };
+  return grants.length === 1 ? granted(first) : { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
+}
+
+function granted(grant: ModelGrant): ModelResolution {
+  return { kind: "granted", grant };
+}
+
+function denied(reason: string): ModelResolution {
+  return { kind: "denied", reason };
+}

@@ -1,0 +1,85 @@
+/**
+ * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the outputs and deletes
+ * those without an input. In an input, comment lines set the scene: `# env NAME=value`, `# ask <agent> <model>`,
+ * `# no mock`.
+ */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { stringify } from "yaml";
+import type { AgentPolicy, ModelResolution, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import { withProblems } from "../policy/status.ts";
+import { parseDocuments } from "../resources/parse.ts";
+import { buildResourceSet } from "../resources/resource-set.ts";
+import { compilePolicy } from "./policy.ts";
+
+const DIR = fileURLToPath(new URL("./testdata/policy/", import.meta.url));
+const UPDATE = process.env["UPDATE_GOLDEN"] === "1";
+
+const tokenHashOf = (namespace: string, name: string) => createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex");
+
+const files = readdirSync(DIR);
+const names = files.filter((file) => file.endsWith(".in.yaml")).map((file) => file.slice(0, -".in.yaml".length));
+const orphans = files.filter((file) => file.endsWith(".out.yaml") && !names.includes(file.slice(0, -".out.yaml".length)));
+if (UPDATE) for (const orphan of orphans) rmSync(DIR + orphan);
+
+describe("compilePolicy golden", () => {
+  test("every output has its input", () => {
+    expect(UPDATE ? [] : orphans).toEqual([]);
+    expect(names.length).toBeGreaterThan(0);
+  });
+
+  test.each(names)("%s", (name) => {
+    const actual = compileText(readFileSync(`${DIR}${name}.in.yaml`, "utf8"), `${name}.in.yaml`);
+    if (UPDATE) writeFileSync(`${DIR}${name}.out.yaml`, actual);
+    expect(actual).toBe(readFileSync(`${DIR}${name}.out.yaml`, "utf8"));
+  });
+});
+
+function compileText(text: string, file: string): string {
+  const env: Record<string, string> = {};
+  for (const [, key = "", value = ""] of text.matchAll(/^# env (\w+)=(.*)$/gm)) env[key] = value;
+  const { resources, problems } = parseDocuments(text, file);
+  const { snapshot, statuses } = compilePolicy(buildResourceSet(resources), {
+    env,
+    tokenHashOf,
+    mockEndpoint: /^# no mock$/m.test(text) ? undefined : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
+  });
+  const answers: Record<string, unknown> = {};
+  for (const [, agent = "", model = ""] of text.matchAll(/^# ask (\S+) (.*)$/gm)) {
+    const [namespace = "", name = ""] = agent.split("/");
+    const policy = snapshot.agentsByTokenHash.get(tokenHashOf(namespace, name));
+    answers[`${agent} ${model}`] = policy === undefined ? "no such agent" : renderResolution(policy.resolveModel(model));
+  }
+  const output = { ...renderSnapshot(snapshot), statuses: withProblems(statuses, problems), answers };
+  return stringify(output, { lineWidth: 0, aliasDuplicateObjects: false });
+}
+
+function renderSnapshot(snapshot: PolicySnapshot) {
+  return {
+    providers: Object.fromEntries([...snapshot.providers].map(([key, provider]) => [key, renderProvider(provider)])),
+    agents: Object.fromEntries([...snapshot.agentsByTokenHash.values()].map((agent) => [agent.workload, renderAgent(agent)])),
+  };
+}
+
+function renderProvider({ allowsModel: _allowsModel, apiKey, ...provider }: ProviderPolicy) {
+  return { ...provider, apiKey: apiKey === undefined ? "none" : String(apiKey) };
+}
+
+function renderAgent(agent: AgentPolicy) {
+  return { grants: agent.grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`) };
+}
+
+function renderResolution(resolution: ModelResolution): string {
+  switch (resolution.kind) {
+    case "granted":
+      return `granted ${resolution.grant.ref} -> ${resolution.grant.provider.key} ${resolution.grant.model}`;
+    case "ambiguous":
+      return `ambiguous ${resolution.candidates.join(" ")}`;
+    case "denied":
+      return `denied: ${resolution.reason}`;
+    case "unknown":
+      return "unknown";
+  }
+}

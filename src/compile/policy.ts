@@ -1,0 +1,181 @@
+/**
+ * Resources -> the policy that requests look up, and a status for every object. Pure: what it reads of the world is in
+ * its options. An object that cannot be used is left out and says why; the others are not touched by it.
+ *
+ * - A ModelProvider that is not ready is left out; agents keep their other models.
+ * - A fallback that cannot be used is left out; its owner stays ready, with reason DegradedFallbacks.
+ * - What refers to a skipped ModelProvider (`svc.io/when-env`) stays as ready as it was, and says so.
+ * - Every Agent that is not skipped can authenticate, also one with no usable model: it gets "denied", not "who are you".
+ */
+import { createHash } from "node:crypto";
+import type { AgentPolicy, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type { ObjectStatus, Reason } from "../policy/status.ts";
+import { sortStatuses } from "../policy/status.ts";
+import type { Agent } from "../resources/agent.ts";
+import type { Endpoint } from "../resources/base-url.ts";
+import { keyOf } from "../resources/metadata.ts";
+import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
+import type { Resource, ResourceSet } from "../resources/resource-set.ts";
+import type { SecretResource } from "../resources/secret.ts";
+import type { ProviderScope, ScopedProvider } from "./policy-agent.ts";
+import { CompiledAgent } from "./policy-agent.ts";
+import type { ProviderBase } from "./policy-provider.ts";
+import { compileProvider, resolveProvider } from "./policy-provider.ts";
+import type { Env } from "./policy-secrets.ts";
+import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
+
+export interface PolicyOptions {
+  /** Environment that `${NAME}` and `svc.io/when-env` refer to. */
+  readonly env: Env;
+  /** SHA-256 (hex) of the workload token of an Agent. */
+  readonly tokenHashOf: (namespace: string, name: string) => string;
+  /** Where the mock upstream listens; undefined where none runs. */
+  readonly mockEndpoint: Endpoint | undefined;
+}
+
+export interface CompiledPolicy {
+  readonly snapshot: PolicySnapshot;
+  /** One for each object, by kind, namespace and name. */
+  readonly statuses: readonly ObjectStatus[];
+}
+
+export function compilePolicy(resources: ResourceSet, options: PolicyOptions): CompiledPolicy {
+  const { env } = options;
+  const statuses: ObjectStatus[] = [];
+  const report = (resource: Resource, ready: boolean, reason: Reason, message: string) => {
+    const { kind, namespace, name } = resource;
+    statuses.push({ kind, namespace, name, ready, reason, message });
+  };
+  /** Reports a skipped resource, and says whether it is one. */
+  const skips = (resource: Resource): boolean => {
+    if (resource.whenEnv === undefined || isEnvSet(env, resource.whenEnv)) return false;
+    report(resource, false, "Skipped", `environment variable ${resource.whenEnv} is not set`);
+    return true;
+  };
+
+  for (const secret of resources.secrets.values()) {
+    if (!skips(secret)) reportSecret(secret, env, report);
+  }
+
+  const bases = new Map<string, ProviderBase | "skipped">();
+  for (const [key, provider] of resources.modelProviders) {
+    bases.set(key, skips(provider) ? "skipped" : resolveProvider(provider, resources, env, options.mockEndpoint));
+  }
+
+  const version = createHash("sha256");
+  const mark = (...parts: readonly string[]) => version.update(`${JSON.stringify(parts)}\n`);
+  mark("mock", JSON.stringify(options.mockEndpoint ?? null));
+
+  const providers = new Map<string, ProviderPolicy>();
+  const scopes = new Map<string, MutableScope>();
+  for (const [key, base] of bases) {
+    if (base === "skipped") {
+      const { namespace, name } = splitKey(key);
+      const scope = scopeOf(scopes, namespace);
+      scope.skipped.add(name);
+      scope.notReady.add(name);
+      mark("skipped", key);
+      continue;
+    }
+    const { resource } = base;
+    const scope = scopeOf(scopes, resource.namespace);
+    if (base.kind === "unusable") {
+      scope.notReady.add(resource.name);
+      report(resource, false, base.reason, base.message);
+      mark("unusable", key);
+      continue;
+    }
+    const { scoped, broken, skipped } = compileProvider(base, (other) => bases.get(other));
+    providers.set(key, scoped.policy);
+    scope.ready.set(resource.name, scoped);
+    for (const model of scoped.allowed) if (!isPattern(model) && scoped.policy.allowsModel(model)) scope.listedModels.add(model);
+    mark("provider", key, resource.version, base.apiKey?.reveal() ?? "", JSON.stringify(scoped.policy.fallbacks));
+    report(resource, true, broken.length > 0 ? "DegradedFallbacks" : "Ready", [...broken, ...skipped].join("; "));
+  }
+
+  const agentsByTokenHash = new Map<string, AgentPolicy>();
+  for (const agent of resources.agents.values()) {
+    if (skips(agent)) continue;
+    const scope = scopeOf(scopes, agent.namespace);
+    const tokenHash = options.tokenHashOf(agent.namespace, agent.name);
+    agentsByTokenHash.set(tokenHash, new CompiledAgent(agent, scope));
+    mark("agent", keyOf(agent), agent.version, tokenHash);
+    reportAgent(agent, scope, report);
+  }
+
+  const snapshot = { version: version.digest("hex").slice(0, 16), agentsByTokenHash, providers };
+  return { snapshot, statuses: sortStatuses(statuses) };
+}
+
+type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;
+
+interface MutableScope extends ProviderScope {
+  readonly ready: Map<string, ScopedProvider>;
+  readonly notReady: Set<string>;
+  readonly skipped: Set<string>;
+  readonly listedModels: Set<string>;
+}
+
+function scopeOf(scopes: Map<string, MutableScope>, namespace: string): MutableScope {
+  let scope = scopes.get(namespace);
+  if (scope === undefined) {
+    scope = { ready: new Map(), notReady: new Set(), skipped: new Set(), listedModels: new Set() };
+    scopes.set(namespace, scope);
+  }
+  return scope;
+}
+
+function splitKey(key: string): { namespace: string; name: string } {
+  const [namespace = "", name = ""] = key.split("/");
+  return { namespace, name };
+}
+
+function reportSecret(secret: SecretResource, env: Env, report: Report): void {
+  const unset = [...secret.values].filter(([, source]) => valueOf(source, env) === undefined);
+  if (unset.length === 0) {
+    report(secret, true, "Ready", "");
+    return;
+  }
+  const message = unset.map(([key, source]) => `key ${key} needs environment variable ${variableOf(source)}, which is not set`).join("; ");
+  report(secret, false, "EnvironmentVariableNotSet", message);
+}
+
+/** Ready where anything it lists can be asked, or it lists nothing, or all that is missing is skipped. */
+function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
+  const failures: { reason: Reason; message: string }[] = [];
+  let usable = 0;
+  let skipped = 0;
+  for (const ref of agent.spec.models) {
+    const failure = judge(ref, scope);
+    if (failure === "skipped") skipped += 1;
+    else if (failure === undefined) usable += 1;
+    else failures.push(failure);
+  }
+  const [first] = failures;
+  const notes = skipped === 0 ? [] : [`${skipped} of its models skipped with their ModelProvider`];
+  if (agent.spec.models.length === 0) notes.push("it lists no models");
+  const message = [...failures.map((failure) => failure.message), ...notes].join("; ");
+  if (first === undefined) report(agent, true, "Ready", message);
+  else if (usable > 0) report(agent, true, "DegradedModels", message);
+  else report(agent, false, first.reason, message);
+}
+
+/** Why a reference grants nothing; undefined where it does. */
+function judge(ref: string, scope: MutableScope): { reason: Reason; message: string } | "skipped" | undefined {
+  const parts = splitModelRef(ref);
+  const provider = parts?.provider ?? "";
+  const model = parts?.model ?? "";
+  const scoped = scope.ready.get(provider);
+  if (scoped === undefined) {
+    if (scope.skipped.has(provider)) return "skipped";
+    if (scope.notReady.has(provider)) return { reason: "ProviderNotReady", message: `${ref}: ModelProvider ${provider} is not ready` };
+    return { reason: "UnknownProvider", message: `${ref}: there is no ModelProvider ${provider}` };
+  }
+  const exposed = isPattern(model)
+    ? scoped.allowed.some((entry) => {
+        const both = intersect(model, entry);
+        return both !== undefined && !scoped.denied.some((deny) => covers(deny, both));
+      })
+    : scoped.policy.allowsModel(model);
+  return exposed ? undefined : { reason: "ModelNotAllowed", message: `${ref}: ModelProvider ${provider} exposes no such model` };
+}
