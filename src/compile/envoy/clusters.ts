@@ -1,0 +1,100 @@
+/** Clusters: one for each ModelProvider, its chain, and the internal attempts. */
+import { isIP } from "node:net";
+import type { ProviderPolicy } from "../../policy/snapshot.ts";
+import { duration, type Json, Message, typed } from "./json.ts";
+import { ATTEMPT_LISTENER, BUFFER_LIMIT_BYTES, chainCluster, Cluster, MAX_ATTEMPTS, upstreamCluster } from "./names.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Envoy's defaults (1,024 requests, 3 retries at once) are for small services; limits of ours are in policy. */
+const UNLIMITED: Json = {
+  thresholds: [
+    { maxConnections: 100_000, maxPendingRequests: 100_000, maxRequests: 100_000, maxRetries: 100_000 },
+  ],
+};
+
+export function clusters(providers: Iterable<ProviderPolicy>, options: { readonly caFile: string }): Json[] {
+  const out: Json[] = [attemptsCluster()];
+  for (const provider of providers) out.push(providerCluster(provider, options.caFile), chain(provider));
+  return out;
+}
+
+function providerCluster(provider: ProviderPolicy, caFile: string): Json {
+  const { host, port, tls } = provider.endpoint;
+  const name = upstreamCluster(provider.key);
+  return {
+    name,
+    // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old ones stay good.
+    ...(isIP(host) === 0 ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" } : { type: "STATIC" }),
+    connectTimeout: duration(CONNECT_TIMEOUT_MS),
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    circuitBreakers: UNLIMITED,
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [
+        { lbEndpoints: [{ endpoint: { address: { socketAddress: { address: host, portValue: port } } } }] },
+      ],
+    },
+    ...(tls ? { transportSocket: tlsSocket(host, caFile) } : {}),
+    typedExtensionProtocolOptions: {
+      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": typed(Message.httpProtocolOptions, {
+        commonHttpProtocolOptions: { idleTimeout: "60s" },
+        ...(tls ? { autoConfig: {} } : { explicitHttpConfig: { httpProtocolOptions: {} } }),
+      }),
+    },
+  };
+}
+
+function tlsSocket(host: string, caFile: string): Json {
+  const san: Json =
+    isIP(host) === 0 ? { sanType: "DNS", matcher: { exact: host } } : { sanType: "IP_ADDRESS", matcher: { exact: host } };
+  return {
+    name: "envoy.transport_sockets.tls",
+    typedConfig: typed(Message.upstreamTls, {
+      ...(isIP(host) === 0 ? { sni: host } : {}),
+      commonTlsContext: {
+        tlsParams: { tlsMinimumProtocolVersion: "TLSv1_2" },
+        validationContext: { trustedCa: { filename: caFile }, matchTypedSubjectAltNames: [san] },
+      },
+    }),
+  };
+}
+
+/** Priority 0 is the provider itself; each retry goes one priority on, and so into the internal listener. */
+function chain(provider: ProviderPolicy): Json {
+  return {
+    name: chainCluster(provider.key),
+    connectTimeout: duration(CONNECT_TIMEOUT_MS),
+    lbPolicy: "CLUSTER_PROVIDED",
+    clusterType: {
+      name: "envoy.clusters.aggregate",
+      typedConfig: typed(Message.aggregate, { clusters: [upstreamCluster(provider.key), Cluster.attempts] }),
+    },
+    circuitBreakers: UNLIMITED,
+  };
+}
+
+function attemptsCluster(): Json {
+  return {
+    name: Cluster.attempts,
+    type: "STATIC",
+    connectTimeout: duration(CONNECT_TIMEOUT_MS),
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    circuitBreakers: UNLIMITED,
+    loadAssignment: {
+      clusterName: Cluster.attempts,
+      endpoints: Array.from({ length: MAX_ATTEMPTS - 1 }, (_, priority) => ({
+        priority,
+        lbEndpoints: [
+          {
+            endpoint: {
+              address: {
+                envoyInternalAddress: { serverListenerName: ATTEMPT_LISTENER, endpointId: `attempt-${priority + 2}` },
+              },
+            },
+          },
+        ],
+      })),
+    },
+  };
+}

@@ -1,0 +1,226 @@
+/** Listeners: the gateway's own, and the internal one that attempts after the first go through. */
+import { duration, type Json, Message, typed } from "./json.ts";
+import { ATTEMPT_LISTENER, BUFFER_LIMIT_BYTES, CALL_ID_HEADER, Cluster, InternalHeader } from "./names.ts";
+
+export interface ListenerAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Headers that the processors look at; nothing else is sent to them. */
+const FORWARDED_HEADERS: readonly Json[] = [
+  { exact: ":method" },
+  { exact: ":path" },
+  { exact: ":status" },
+  { exact: "authorization" },
+  { exact: "x-api-key" },
+  { exact: "api-key" },
+  { exact: "x-goog-api-key" },
+  { exact: "content-type" },
+  { exact: "content-encoding" },
+  { exact: "retry-after" },
+  { exact: "retry-after-ms" },
+  { prefix: "x-svc-" },
+  { exact: CALL_ID_HEADER },
+];
+
+/** A message that Node does not answer within this is a Node that hangs: the request fails closed. */
+const MESSAGE_TIMEOUT_MS = 15_000;
+
+/** Longer than any wait before an attempt (`maxRetryAfterMs`, 60 s at most). */
+const ATTEMPT_MESSAGE_TIMEOUT_MS = 90_000;
+
+export function gatewayListener(name: string, at: ListenerAddress, routeName: string): Json {
+  return {
+    name,
+    address: { socketAddress: { address: at.address, portValue: at.port } },
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    filterChains: [
+      {
+        filters: [
+          {
+            name: "envoy.filters.network.http_connection_manager",
+            typedConfig: typed(Message.connectionManager, {
+              statPrefix: name,
+              rds: { routeConfigName: routeName, configSource: { ads: {}, resourceApiVersion: "V3" } },
+              useRemoteAddress: true,
+              skipXffAppend: true,
+              // Ours, set by the processor: see CALL_ID_HEADER.
+              generateRequestId: false,
+              // No peer may use Envoy's x-envoy-* control headers.
+              internalAddressConfig: { unixSockets: false, cidrRanges: [] },
+              normalizePath: true,
+              mergeSlashes: true,
+              commonHttpProtocolOptions: { idleTimeout: "3600s", headersWithUnderscoresAction: "ALLOW" },
+              httpProtocolOptions: { enableTrailers: true },
+              http2ProtocolOptions: {
+                maxConcurrentStreams: 256,
+                initialStreamWindowSize: 1_048_576,
+                initialConnectionWindowSize: 16_777_216,
+              },
+              maxRequestHeadersKb: 96,
+              requestHeadersTimeout: "15s",
+              requestTimeout: "600s",
+              // Longer than the wait for the first byte of all attempts together can sensibly be.
+              streamIdleTimeout: "3600s",
+              localReplyConfig: localReplies(),
+              httpFilters: [
+                {
+                  name: "envoy.filters.http.ext_proc",
+                  typedConfig: typed(Message.extProc, {
+                    grpcService: { envoyGrpc: { clusterName: Cluster.llm } },
+                    failureModeAllow: false,
+                    allowModeOverride: true,
+                    messageTimeout: duration(MESSAGE_TIMEOUT_MS),
+                    mutationRules: { allowAllRouting: true, allowEnvoy: true },
+                    forwardRules: { allowedHeaders: { patterns: [...FORWARDED_HEADERS] } },
+                    processingMode: {
+                      requestHeaderMode: "SEND",
+                      requestBodyMode: "BUFFERED",
+                      requestTrailerMode: "SKIP",
+                      responseHeaderMode: "SEND",
+                      responseBodyMode: "NONE",
+                      responseTrailerMode: "SKIP",
+                    },
+                  }),
+                },
+                router(),
+              ],
+            }),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+export function attemptListener(routeName: string): Json {
+  return {
+    name: ATTEMPT_LISTENER,
+    internalListener: {},
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    filterChains: [
+      {
+        filters: [
+          {
+            name: "envoy.filters.network.http_connection_manager",
+            typedConfig: typed(Message.connectionManager, {
+              statPrefix: ATTEMPT_LISTENER,
+              rds: { routeConfigName: routeName, configSource: { ads: {}, resourceApiVersion: "V3" } },
+              generateRequestId: false,
+              httpProtocolOptions: { enableTrailers: true },
+              // The outer request's limits apply.
+              streamIdleTimeout: "0s",
+              internalAddressConfig: { unixSockets: false, cidrRanges: [{ addressPrefix: "0.0.0.0", prefixLen: 0 }] },
+              localReplyConfig: localReplies(),
+              httpFilters: [
+                {
+                  name: "envoy.filters.http.ext_proc",
+                  typedConfig: typed(Message.extProc, {
+                    grpcService: { envoyGrpc: { clusterName: Cluster.attempt } },
+                    failureModeAllow: false,
+                    messageTimeout: duration(ATTEMPT_MESSAGE_TIMEOUT_MS),
+                    mutationRules: { allowAllRouting: true, allowEnvoy: true },
+                    forwardRules: { allowedHeaders: { patterns: [{ exact: CALL_ID_HEADER }] } },
+                    processingMode: {
+                      requestHeaderMode: "SEND",
+                      requestBodyMode: "NONE",
+                      requestTrailerMode: "SKIP",
+                      responseHeaderMode: "SKIP",
+                      responseBodyMode: "NONE",
+                      responseTrailerMode: "SKIP",
+                    },
+                  }),
+                },
+                { name: "envoy.filters.http.router", typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }) },
+              ],
+            }),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** The router reports every attempt that failed, so that the next one knows how long to wait. */
+function router(): Json {
+  return {
+    name: "envoy.filters.http.router",
+    typedConfig: typed(Message.router, {
+      suppressEnvoyHeaders: true,
+      upstreamLog: [
+        {
+          name: "failed-attempts",
+          filter: {
+            orFilter: {
+              filters: [
+                {
+                  statusCodeFilter: {
+                    comparison: { op: "GE", value: { defaultValue: 400, runtimeKey: "svc.failed_attempt_status" } },
+                  },
+                },
+                { responseFlagFilter: {} },
+              ],
+            },
+          },
+          typedConfig: typed(Message.httpGrpcAccessLog, {
+            commonConfig: {
+              logName: "failed-attempts",
+              grpcService: { envoyGrpc: { clusterName: Cluster.control } },
+              transportApiVersion: "V3",
+              // One at a time: a retry waits for it.
+              bufferSizeBytes: 0,
+              bufferFlushInterval: "0.010s",
+            },
+            additionalResponseHeadersToLog: ["retry-after", "retry-after-ms"],
+          }),
+        },
+      ],
+    }),
+  };
+}
+
+/**
+ * Envoy's own replies are marked, and get a body that both OpenAI- and Anthropic-style clients read (Gemini paths have
+ * one of their own). The LLM processor sees the mark and words the error better; when it is gone, this is what remains.
+ */
+function localReplies(): Json {
+  const notOurs: Json = {
+    extensionFilter: {
+      name: "envoy.access_loggers.extension_filters.cel",
+      typedConfig: typed(Message.celFilter, { expression: "!response.code_details.startsWith('svc')" }),
+    },
+  };
+  const mark: Json[] = [
+    {
+      header: { key: InternalHeader.local, value: "%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%" },
+      appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
+    },
+  ];
+  const geminiPath: Json = {
+    headerFilter: {
+      header: { name: ":path", stringMatch: { safeRegex: { regex: "^/(v1|v1beta)/models/.*" } } },
+    },
+  };
+  const message = "The gateway could not serve this request (%RESPONSE_CODE_DETAILS%). Try again.";
+  return {
+    mappers: [
+      {
+        filter: { andFilter: { filters: [notOurs, geminiPath] } },
+        headersToAdd: mark,
+        bodyFormatOverride: {
+          jsonFormat: { error: { code: "%RESPONSE_CODE%", message, status: "UNAVAILABLE" } },
+          contentType: "application/json",
+        },
+      },
+      {
+        filter: notOurs,
+        headersToAdd: mark,
+        bodyFormatOverride: {
+          jsonFormat: { type: "error", error: { type: "api_error", code: "gateway_unavailable", message, param: null } },
+          contentType: "application/json",
+        },
+      },
+    ],
+  };
+}

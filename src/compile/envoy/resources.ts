@@ -1,0 +1,26 @@
+/** policy -> Envoy's resources. Pure. */
+import type { PolicySnapshot } from "../../policy/snapshot.ts";
+import { clusters } from "./clusters.ts";
+import type { Json } from "./json.ts";
+import { attemptListener, gatewayListener, type ListenerAddress } from "./listeners.ts";
+import { attemptRoutes, gatewayRoutes } from "./routes.ts";
+
+export interface EnvoyOptions {
+  readonly gateway: ListenerAddress;
+  /** PEM bundle that upstreams' certificates are verified against. */
+  readonly caFile: string;
+}
+
+export interface EnvoyConfiguration {
+  readonly cluster: readonly Json[];
+  readonly listener: readonly Json[];
+  readonly route: readonly Json[];
+}
+
+export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyConfiguration {
+  return {
+    cluster: clusters(policy.providers.values(), { caFile: options.caFile }),
+    listener: [gatewayListener("svc-gateway", options.gateway, "svc-gateway"), attemptListener("svc-attempt")],
+    route: [gatewayRoutes("svc-gateway"), attemptRoutes("svc-attempt")],
+  };
+}

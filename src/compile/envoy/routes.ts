@@ -1,0 +1,108 @@
+/** Routes: which paths the LLM processor sees, and what Node answers itself. */
+import { duration, type Json, Message, typed } from "./json.ts";
+import { BUFFER_LIMIT_BYTES, Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
+
+/** What an upstream has no business to know, and hop-by-hop leftovers. */
+const NOT_FOR_UPSTREAMS: readonly string[] = [
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "x-forwarded-port",
+  "x-forwarded-client-cert",
+  "x-real-ip",
+  "forwarded",
+  "via",
+  "x-envoy-external-address",
+  "x-envoy-internal",
+  "x-envoy-expected-rq-timeout-ms",
+  "cookie",
+  InternalHeader.cluster,
+  InternalHeader.upstream,
+];
+
+/** Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test. */
+export const LLM_PATHS =
+  "/v1/(chat/completions|messages|messages/count_tokens|embeddings|responses)|/(v1|v1beta)/models/.+:(generateContent|streamGenerateContent|countTokens)";
+
+const NO_PROCESSOR: Json = {
+  "envoy.filters.http.ext_proc": typed(Message.extProcPerRoute, { disabled: true }),
+};
+
+const BASE_INTERVAL_MS = 1;
+
+export function gatewayRoutes(name: string): Json {
+  return {
+    name,
+    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    virtualHosts: [
+      {
+        name,
+        domains: ["*"],
+        perRequestBufferLimitBytes: BUFFER_LIMIT_BYTES,
+        routes: [
+          {
+            name: "llm",
+            match: {
+              safeRegex: { regex: LLM_PATHS },
+              headers: [{ name: ":method", stringMatch: { exact: "POST" } }],
+            },
+            route: {
+              // Set by the processor, which removes what a client sent: without its word there is no way upstream.
+              clusterHeader: InternalHeader.cluster,
+              clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+              // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by header.
+              timeout: "0s",
+              retryPolicy: {
+                retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
+                retriableStatusCodes: [429],
+                // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not wait.
+                numRetries: MAX_ATTEMPTS - 1,
+                retryBackOff: { baseInterval: duration(BASE_INTERVAL_MS), maxInterval: duration(BASE_INTERVAL_MS) },
+                retryPriority: {
+                  name: "envoy.retry_priorities.previous_priorities",
+                  typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
+                },
+              },
+            },
+          },
+          {
+            name: "healthz",
+            match: { path: "/healthz" },
+            directResponse: { status: 200, body: { inlineString: "ok\n" } },
+            typedPerFilterConfig: NO_PROCESSOR,
+          },
+          {
+            name: "api",
+            match: { prefix: "/" },
+            route: { cluster: Cluster.api, timeout: "30s" },
+            typedPerFilterConfig: NO_PROCESSOR,
+          },
+        ],
+      },
+    ],
+  };
+}
+
+export function attemptRoutes(name: string): Json {
+  return {
+    name,
+    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    virtualHosts: [
+      {
+        name,
+        domains: ["*"],
+        routes: [
+          {
+            name: "attempt",
+            match: { prefix: "/" },
+            route: {
+              clusterHeader: InternalHeader.upstream,
+              clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+              timeout: "0s",
+            },
+          },
+        ],
+      },
+    ],
+  };
+}

@@ -1,0 +1,383 @@
+/**
+ * One HTTP/2 connection from Envoy, reduced to what a bidirectional gRPC method on a private Unix socket needs.
+ *
+ * Every socket serves exactly one method, so request header blocks are not decoded at all: a HEADERS frame opens a
+ * stream. (HPACK state is never needed: we announce a header table of 0 and send literals only.) What remains is
+ * framing, flow control in both directions, and gRPC's length prefix. See docs/decisions for why, and the figures.
+ */
+import type { Socket } from "node:net";
+import {
+  CLIENT_PREFACE,
+  DEFAULT_MAX_FRAME,
+  DEFAULT_WINDOW,
+  ErrorCode,
+  Flag,
+  FRAME_HEADER_BYTES,
+  frame,
+  FrameType,
+  RESPONSE_HEADER_BLOCK,
+  rstStreamFrame,
+  SettingId,
+  settingsFrame,
+  trailerBlock,
+  windowUpdateFrame,
+  writeFrameHeader,
+} from "./frames.ts";
+import { GrpcMessages } from "./messages.ts";
+
+/** Receives one stream's messages. Exactly one of `end` and `reset` comes, last. */
+export interface StreamListener {
+  /** One whole gRPC message. Valid until the call returns; copy what is kept. */
+  message(bytes: Buffer): void;
+  /** The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after this returns. */
+  end(): void;
+  /** The peer gave the stream up, or the connection is gone. */
+  reset(): void;
+}
+
+export interface GrpcStream {
+  /**
+   * Sends one message whose bytes start at {@link MESSAGE_OFFSET} of `buffer`: the room before is for the frame
+   * header and gRPC's prefix, so that a message is one allocation and one write.
+   */
+  send(buffer: Buffer): void;
+  /** Ends the stream with a gRPC status; Envoy treats any but 0 as a failure of the processor. */
+  fail(grpcStatus: number): void;
+}
+
+export const MESSAGE_OFFSET = FRAME_HEADER_BYTES + 5;
+
+export interface ConnectionOptions {
+  /** Called for each new stream. */
+  readonly onStream: (stream: GrpcStream) => StreamListener;
+  /** Largest message accepted, bytes. */
+  readonly maxMessageBytes: number;
+}
+
+const RECEIVE_STREAM_WINDOW = 64 * 1024 * 1024;
+const RECEIVE_CONNECTION_WINDOW = 1024 * 1024 * 1024;
+const OK_TRAILERS = trailerBlock(0);
+const HEADERS_FRAME_BYTES = FRAME_HEADER_BYTES + RESPONSE_HEADER_BLOCK.length;
+
+class Stream implements GrpcStream {
+  readonly id: number;
+  readonly connection: Connection;
+  listener: StreamListener | undefined;
+  readonly messages: GrpcMessages;
+  sendWindow: number;
+  received = 0;
+  headersSent = false;
+  closed = false;
+  /** DATA frames (whole, with headers) that wait for window. */
+  queue: Buffer[] = [];
+  finishing: Buffer | undefined;
+
+  constructor(connection: Connection, id: number, sendWindow: number, maxMessageBytes: number) {
+    this.connection = connection;
+    this.id = id;
+    this.sendWindow = sendWindow;
+    this.messages = new GrpcMessages(maxMessageBytes);
+  }
+
+  send(buffer: Buffer): void {
+    if (this.closed || this.finishing !== undefined) return;
+    const length = buffer.length - MESSAGE_OFFSET;
+    buffer[FRAME_HEADER_BYTES] = 0;
+    buffer.writeUInt32BE(length, FRAME_HEADER_BYTES + 1);
+    this.connection.sendData(this, buffer);
+  }
+
+  fail(grpcStatus: number): void {
+    if (!this.closed) this.connection.finish(this, trailerBlock(grpcStatus));
+  }
+}
+
+export class Connection {
+  readonly #socket: Socket;
+  readonly #options: ConnectionOptions;
+  readonly #streams = new Map<number, Stream>();
+  /** Streams with queued data, oldest first. */
+  readonly #blocked = new Set<Stream>();
+  #pending: Buffer = Buffer.alloc(0);
+  #prefaceSeen = false;
+  #lastStreamId = 0;
+  #sendWindow = DEFAULT_WINDOW;
+  #initialSendWindow = DEFAULT_WINDOW;
+  #maxFrame = DEFAULT_MAX_FRAME;
+  #received = 0;
+  #out: Buffer[] = [];
+  #outBytes = 0;
+  #reading = false;
+  #flushQueued = false;
+  #dead = false;
+
+  constructor(socket: Socket, options: ConnectionOptions) {
+    this.#socket = socket;
+    this.#options = options;
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
+    socket.on("close", () => this.#die());
+    socket.on("error", () => socket.destroy());
+    this.#write(
+      settingsFrame([
+        [SettingId.HEADER_TABLE_SIZE, 0],
+        [SettingId.MAX_CONCURRENT_STREAMS, 0x7fff_ffff],
+        [SettingId.INITIAL_WINDOW_SIZE, RECEIVE_STREAM_WINDOW],
+        [SettingId.MAX_FRAME_SIZE, 1 << 20],
+      ]),
+    );
+    this.#write(windowUpdateFrame(0, RECEIVE_CONNECTION_WINDOW - DEFAULT_WINDOW));
+  }
+
+  get streamCount(): number {
+    return this.#streams.size;
+  }
+
+  /** Tells the peer to open no more streams here; those open go on. */
+  goAway(): void {
+    const payload = Buffer.alloc(8);
+    payload.writeUInt32BE(this.#lastStreamId, 0);
+    this.#write(frame(FrameType.GOAWAY, 0, 0, payload));
+  }
+
+  sendData(stream: Stream, buffer: Buffer): void {
+    if (!stream.headersSent) this.#sendHeaders(stream);
+    const length = buffer.length - FRAME_HEADER_BYTES;
+    if (length <= this.#maxFrame && stream.queue.length === 0 && length <= stream.sendWindow && length <= this.#sendWindow) {
+      writeFrameHeader(buffer, 0, length, FrameType.DATA, 0, stream.id);
+      stream.sendWindow -= length;
+      this.#sendWindow -= length;
+      this.#write(buffer);
+      return;
+    }
+    stream.queue.push(buffer.subarray(FRAME_HEADER_BYTES));
+    this.#blocked.add(stream);
+    this.#drain(stream);
+  }
+
+  finish(stream: Stream, trailers: Buffer): void {
+    if (stream.queue.length > 0) {
+      stream.finishing = trailers;
+      return;
+    }
+    if (!stream.headersSent) this.#sendHeaders(stream);
+    this.#write(frame(FrameType.HEADERS, Flag.END_HEADERS | Flag.END_STREAM, stream.id, trailers));
+    stream.closed = true;
+    this.#streams.delete(stream.id);
+    this.#blocked.delete(stream);
+  }
+
+  #sendHeaders(stream: Stream): void {
+    stream.headersSent = true;
+    const out = Buffer.allocUnsafe(HEADERS_FRAME_BYTES);
+    writeFrameHeader(out, 0, RESPONSE_HEADER_BLOCK.length, FrameType.HEADERS, Flag.END_HEADERS, stream.id);
+    out.set(RESPONSE_HEADER_BLOCK, FRAME_HEADER_BYTES);
+    this.#write(out);
+  }
+
+  /** Sends queued data of one stream as far as the windows allow. */
+  #drain(stream: Stream): void {
+    while (stream.queue.length > 0) {
+      const head = stream.queue[0] as Buffer;
+      const length = Math.min(head.length, this.#maxFrame, stream.sendWindow, this.#sendWindow);
+      if (length <= 0) return;
+      const header = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
+      writeFrameHeader(header, 0, length, FrameType.DATA, 0, stream.id);
+      this.#write(header);
+      this.#write(head.subarray(0, length));
+      stream.sendWindow -= length;
+      this.#sendWindow -= length;
+      if (length === head.length) stream.queue.shift();
+      else stream.queue[0] = head.subarray(length);
+    }
+    this.#blocked.delete(stream);
+    if (stream.finishing !== undefined) this.finish(stream, stream.finishing);
+  }
+
+  #drainAll(): void {
+    for (const stream of [...this.#blocked]) {
+      if (this.#sendWindow <= 0) return;
+      this.#drain(stream);
+    }
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#reading = true;
+    let buffer = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
+    if (!this.#prefaceSeen) {
+      if (buffer.length < CLIENT_PREFACE.length) {
+        this.#pending = buffer;
+        this.#reading = false;
+        return;
+      }
+      if (!buffer.subarray(0, CLIENT_PREFACE.length).equals(CLIENT_PREFACE)) return this.#protocolError();
+      this.#prefaceSeen = true;
+      buffer = buffer.subarray(CLIENT_PREFACE.length);
+    }
+    let at = 0;
+    while (buffer.length - at >= FRAME_HEADER_BYTES && !this.#dead) {
+      const length = buffer.readUIntBE(at, 3);
+      if (length > 1 << 20) return this.#protocolError();
+      const end = at + FRAME_HEADER_BYTES + length;
+      if (end > buffer.length) break;
+      this.#onFrame(
+        buffer[at + 3] as number,
+        buffer[at + 4] as number,
+        buffer.readUInt32BE(at + 5) & 0x7fff_ffff,
+        buffer.subarray(at + FRAME_HEADER_BYTES, end),
+      );
+      at = end;
+    }
+    this.#pending = at === buffer.length ? Buffer.alloc(0) : buffer.subarray(at);
+    this.#reading = false;
+    this.#flush();
+  }
+
+  #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
+    switch (type) {
+      case FrameType.DATA:
+        return this.#onDataFrame(flags, streamId, payload);
+      case FrameType.HEADERS:
+        return this.#onHeaders(flags, streamId);
+      case FrameType.RST_STREAM: {
+        const stream = this.#streams.get(streamId);
+        if (stream !== undefined) this.#drop(stream);
+        return;
+      }
+      case FrameType.SETTINGS:
+        return this.#onSettings(flags, payload);
+      case FrameType.PING:
+        if ((flags & Flag.ACK) === 0) this.#write(frame(FrameType.PING, Flag.ACK, 0, payload));
+        return;
+      case FrameType.WINDOW_UPDATE:
+        return this.#onWindowUpdate(streamId, payload);
+      case FrameType.PUSH_PROMISE:
+        return this.#protocolError();
+      default:
+        // GOAWAY (the peer closes when its streams are done), PRIORITY, CONTINUATION, and unknown types (section 4.1).
+        return;
+    }
+  }
+
+  #onHeaders(flags: number, streamId: number): void {
+    if (streamId % 2 !== 1 || streamId <= this.#lastStreamId) return this.#protocolError();
+    this.#lastStreamId = streamId;
+    const stream = new Stream(this, streamId, this.#initialSendWindow, this.#options.maxMessageBytes);
+    this.#streams.set(streamId, stream);
+    stream.listener = this.#options.onStream(stream);
+    if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
+  }
+
+  #onDataFrame(flags: number, streamId: number, payload: Buffer): void {
+    this.#received += payload.length;
+    if (this.#received > RECEIVE_CONNECTION_WINDOW / 2) {
+      this.#write(windowUpdateFrame(0, this.#received));
+      this.#received = 0;
+    }
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return; // ended by us a moment ago
+    stream.received += payload.length;
+    if (stream.received > RECEIVE_STREAM_WINDOW / 2) {
+      this.#write(windowUpdateFrame(streamId, stream.received));
+      stream.received = 0;
+    }
+    let data = payload;
+    if ((flags & Flag.PADDED) !== 0) {
+      const padding = payload[0] ?? 0;
+      if (padding + 1 > payload.length) return this.#protocolError();
+      data = payload.subarray(1, payload.length - padding);
+    }
+    if (!stream.messages.push(data, (message) => stream.closed || stream.listener?.message(message))) {
+      this.#write(rstStreamFrame(streamId, ErrorCode.CANCEL));
+      return this.#drop(stream);
+    }
+    if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
+  }
+
+  #onEnd(stream: Stream): void {
+    if (stream.closed) return;
+    stream.listener?.end();
+    if (!stream.closed) this.finish(stream, OK_TRAILERS);
+  }
+
+  #onSettings(flags: number, payload: Buffer): void {
+    if ((flags & Flag.ACK) !== 0) return;
+    for (let at = 0; at + 6 <= payload.length; at += 6) {
+      const value = payload.readUInt32BE(at + 2);
+      switch (payload.readUInt16BE(at)) {
+        case SettingId.INITIAL_WINDOW_SIZE: {
+          const delta = value - this.#initialSendWindow;
+          this.#initialSendWindow = value;
+          for (const stream of this.#streams.values()) stream.sendWindow += delta;
+          break;
+        }
+        case SettingId.MAX_FRAME_SIZE:
+          this.#maxFrame = value;
+          break;
+        default:
+          break;
+      }
+    }
+    this.#write(frame(FrameType.SETTINGS, Flag.ACK, 0, Buffer.alloc(0)));
+    this.#drainAll();
+  }
+
+  #onWindowUpdate(streamId: number, payload: Buffer): void {
+    if (payload.length !== 4) return this.#protocolError();
+    const increment = payload.readUInt32BE(0) & 0x7fff_ffff;
+    if (streamId === 0) {
+      this.#sendWindow += increment;
+      return this.#drainAll();
+    }
+    const stream = this.#streams.get(streamId);
+    if (stream === undefined) return;
+    stream.sendWindow += increment;
+    if (stream.queue.length > 0) this.#drain(stream);
+  }
+
+  #drop(stream: Stream): void {
+    stream.closed = true;
+    this.#streams.delete(stream.id);
+    this.#blocked.delete(stream);
+    stream.listener?.reset();
+  }
+
+  #protocolError(): void {
+    this.#socket.destroy();
+    this.#die();
+  }
+
+  #die(): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    for (const stream of [...this.#streams.values()]) this.#drop(stream);
+  }
+
+  /** Collects what one turn of the event loop writes, for one system call. */
+  #write(buffer: Buffer): void {
+    this.#out.push(buffer);
+    this.#outBytes += buffer.length;
+    if (this.#reading || this.#flushQueued) return;
+    this.#flushQueued = true;
+    queueMicrotask(() => {
+      this.#flushQueued = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    if (this.#out.length === 0 || this.#dead) return;
+    const out = this.#out;
+    const bytes = this.#outBytes;
+    this.#out = [];
+    this.#outBytes = 0;
+    if (out.length === 1) {
+      this.#socket.write(out[0] as Buffer);
+    } else if (bytes < 65_536) {
+      this.#socket.write(Buffer.concat(out, bytes));
+    } else {
+      this.#socket.cork();
+      for (const buffer of out) this.#socket.write(buffer);
+      this.#socket.uncork();
+    }
+  }
+}

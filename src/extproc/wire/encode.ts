@@ -1,0 +1,177 @@
+/**
+ * Writes a ProcessingResponse, by hand for the same reason as decode.ts. Every function returns a buffer whose message
+ * starts at MESSAGE_OFFSET, ready for {@link GrpcStream.send}.
+ */
+import { MESSAGE_OFFSET } from "../h2/connection.ts";
+import type { ContinueReply, HeaderChanges, ImmediateReply, PhaseKind, ResponseBodyMode } from "./messages.ts";
+
+/** Field of ProcessingResponse that answers each phase. */
+const ANSWER_FIELD: Record<PhaseKind, number> = {
+  request_headers: 1,
+  response_headers: 2,
+  request_body: 3,
+  response_body: 4,
+  request_trailers: 5,
+  response_trailers: 6,
+};
+
+const IMMEDIATE_RESPONSE = 7;
+const MODE_OVERRIDE = 9;
+
+/** HeaderValueOption.append_action = OVERWRITE_IF_EXISTS_OR_ADD, keep_empty_value unset. */
+const OVERWRITE = Buffer.from([(3 << 3) | 0, 2]);
+
+/** ProcessingMode with the response body's mode (BodySendMode: NONE 0, STREAMED 1, BUFFERED 2) and no more. */
+const BODY_MODE: Record<ResponseBodyMode, Buffer> = {
+  none: lengthDelimited(MODE_OVERRIDE, Buffer.from([(1 << 3) | 0, 1, (2 << 3) | 0, 1, (4 << 3) | 0, 0])),
+  streamed: lengthDelimited(MODE_OVERRIDE, Buffer.from([(1 << 3) | 0, 1, (2 << 3) | 0, 1, (4 << 3) | 0, 1])),
+  buffered: lengthDelimited(MODE_OVERRIDE, Buffer.from([(1 << 3) | 0, 1, (2 << 3) | 0, 1, (4 << 3) | 0, 2])),
+};
+
+function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++;
+  return bytes;
+}
+
+function writeVarint(target: Buffer, at: number, value: number): number {
+  let rest = value;
+  while (rest >= 128) {
+    target[at++] = (rest % 128) | 0x80;
+    rest = Math.floor(rest / 128);
+  }
+  target[at++] = rest;
+  return at;
+}
+
+/** Tag and length of a length-delimited field whose number is below 16. */
+function head(number: number, length: number): Buffer {
+  const out = Buffer.allocUnsafe(1 + varintBytes(length));
+  out[0] = (number << 3) | 2;
+  writeVarint(out, 1, length);
+  return out;
+}
+
+function lengthDelimited(number: number, payload: Buffer): Buffer {
+  return Buffer.concat([head(number, payload.length), payload]);
+}
+
+/** Buffers of a message, collected from the inside out, with their total length. */
+interface Parts {
+  readonly list: Buffer[];
+  length: number;
+}
+
+function wrap(number: number, parts: Parts): Parts {
+  const prefix = head(number, parts.length);
+  parts.list.unshift(prefix);
+  parts.length += prefix.length;
+  return parts;
+}
+
+function add(parts: Parts, buffer: Buffer): void {
+  parts.list.push(buffer);
+  parts.length += buffer.length;
+}
+
+/** HeaderMutation: set_headers = 1 (HeaderValueOption { header = 1 { key = 1, raw_value = 3 } }), remove_headers = 2. */
+export function encodeHeaderChanges(changes: HeaderChanges): Buffer {
+  let size = 0;
+  const set = changes.set ?? [];
+  const remove = changes.remove ?? [];
+  const lengths: number[] = [];
+  for (const [name, value] of set) {
+    const valueBytes = Buffer.byteLength(value);
+    const header = 1 + varintBytes(name.length) + name.length + 1 + varintBytes(valueBytes) + valueBytes;
+    const option = 1 + varintBytes(header) + header + OVERWRITE.length;
+    lengths.push(valueBytes, header, option);
+    size += 1 + varintBytes(option) + option;
+  }
+  for (const name of remove) size += 1 + varintBytes(name.length) + name.length;
+  const out = Buffer.allocUnsafe(size);
+  let at = 0;
+  set.forEach(([name, value], i) => {
+    out[at++] = (1 << 3) | 2;
+    at = writeVarint(out, at, lengths[i * 3 + 2] as number);
+    out[at++] = (1 << 3) | 2;
+    at = writeVarint(out, at, lengths[i * 3 + 1] as number);
+    out[at++] = (1 << 3) | 2;
+    at = writeVarint(out, at, name.length);
+    at += out.write(name, at, "latin1");
+    out[at++] = (3 << 3) | 2;
+    at = writeVarint(out, at, lengths[i * 3] as number);
+    at += out.write(value, at, "utf8");
+    at += OVERWRITE.copy(out, at);
+  });
+  for (const name of remove) {
+    out[at++] = (2 << 3) | 2;
+    at = writeVarint(out, at, name.length);
+    at += out.write(name, at, "latin1");
+  }
+  return out;
+}
+
+function finish(parts: Parts): Buffer {
+  const out = Buffer.allocUnsafe(MESSAGE_OFFSET + parts.length);
+  let at = MESSAGE_OFFSET;
+  for (const part of parts.list) {
+    out.set(part, at);
+    at += part.length;
+  }
+  return out;
+}
+
+/** CommonResponse: status = 1 (CONTINUE_AND_REPLACE 1), header_mutation = 2, body_mutation = 3 { body = 1 }. */
+export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Buffer {
+  const parts: Parts = { list: [], length: 0 };
+  if (reply.replaceAll === true) add(parts, CONTINUE_AND_REPLACE);
+  if (reply.headers !== undefined) {
+    const changes = encodeHeaderChanges(reply.headers);
+    add(parts, head(2, changes.length));
+    add(parts, changes);
+  }
+  if (reply.body !== undefined) {
+    // An empty replacement has to be said as clear_body = 2: an empty `body` is no mutation at all.
+    if (reply.body.length === 0) add(parts, CLEAR_BODY);
+    else {
+      const inner = head(1, reply.body.length);
+      add(parts, head(3, inner.length + reply.body.length));
+      add(parts, inner);
+      add(parts, reply.body);
+    }
+  }
+  wrap(1, parts);
+  wrap(ANSWER_FIELD[phase], parts);
+  if (reply.responseBodyMode !== undefined) add(parts, BODY_MODE[reply.responseBodyMode]);
+  return finish(parts);
+}
+
+const CONTINUE_AND_REPLACE = Buffer.from([(1 << 3) | 0, 1]);
+const CLEAR_BODY = lengthDelimited(3, Buffer.from([(2 << 3) | 0, 1]));
+
+/** "Go on, nothing changes." The buffer is the caller's to send once. */
+export function encodeUnchanged(phase: PhaseKind): Buffer {
+  const out = Buffer.allocUnsafe(MESSAGE_OFFSET + 2);
+  out[MESSAGE_OFFSET] = (ANSWER_FIELD[phase] << 3) | 2;
+  out[MESSAGE_OFFSET + 1] = 0;
+  return out;
+}
+
+/** What marks a local reply as ours (`details` becomes part of Envoy's response code details). */
+export const IMMEDIATE_DETAILS = "svc";
+
+/** ImmediateResponse: status = 1 { code = 1 }, headers = 2, body = 3, details = 5. */
+export function encodeImmediate(reply: ImmediateReply): Buffer {
+  const parts: Parts = { list: [], length: 0 };
+  const status = Buffer.allocUnsafe(1 + varintBytes(reply.status));
+  status[0] = (1 << 3) | 0;
+  writeVarint(status, 1, reply.status);
+  add(parts, lengthDelimited(1, status));
+  if (reply.headers !== undefined) add(parts, lengthDelimited(2, encodeHeaderChanges(reply.headers)));
+  const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
+  add(parts, head(3, body.length));
+  add(parts, body);
+  add(parts, lengthDelimited(5, Buffer.from(IMMEDIATE_DETAILS)));
+  wrap(IMMEDIATE_RESPONSE, parts);
+  return finish(parts);
+}

@@ -1,0 +1,196 @@
+/**
+ * The aggregated discovery service, incremental variant: gives every connected Envoy the current snapshot, in an order
+ * that never leaves a reference dangling, and reports what Envoy refuses.
+ */
+import * as grpc from "@grpc/grpc-js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import type { ProtoRegistry } from "./proto.ts";
+import { EMPTY_XDS_SNAPSHOT, PUSH_ORDER, type ResourceType, TypeUrl, type XdsSnapshot } from "./snapshot.ts";
+import { type Delta, type Nack, Subscription } from "./subscription.ts";
+
+const REQUEST = "envoy.service.discovery.v3.DeltaDiscoveryRequest";
+const RESPONSE = "envoy.service.discovery.v3.DeltaDiscoveryResponse";
+
+/** DeltaDiscoveryRequest as reflection gives it; source: envoy/service/discovery/v3/discovery.proto. */
+interface DeltaRequest {
+  readonly node?: { readonly id: string };
+  readonly typeUrl: string;
+  readonly resourceNamesSubscribe: readonly string[];
+  readonly resourceNamesUnsubscribe: readonly string[];
+  readonly initialResourceVersions: Readonly<Record<string, string>>;
+  readonly responseNonce: string;
+  readonly errorDetail?: { readonly message: string };
+}
+
+export interface NodeStatus {
+  readonly node: string;
+  /** Everything of the current snapshot is acknowledged (or refused). */
+  readonly inSync: boolean;
+  readonly nacks: readonly (Nack & { readonly type: ResourceType })[];
+}
+
+export interface AdsOptions {
+  readonly registry: ProtoRegistry;
+  readonly onConnect?: (node: string) => void;
+  readonly onNack: (node: string, type: ResourceType, nack: Nack) => void;
+  /** A node's {@link NodeStatus} may have changed. */
+  readonly onProgress?: () => void;
+}
+
+type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
+
+export class AdsServer {
+  readonly #options: AdsOptions;
+  readonly #streams = new Set<NodeStream>();
+  #snapshot: XdsSnapshot = EMPTY_XDS_SNAPSHOT;
+
+  constructor(options: AdsOptions) {
+    this.#options = options;
+  }
+
+  setSnapshot(snapshot: XdsSnapshot): void {
+    this.#snapshot = snapshot;
+    for (const stream of this.#streams) stream.push(snapshot);
+  }
+
+  status(): readonly NodeStatus[] {
+    return [...this.#streams].map((stream) => stream.status(this.#snapshot));
+  }
+
+  /** Adds the service to a gRPC server. */
+  register(server: grpc.Server): void {
+    const same = (bytes: Buffer): Buffer => bytes;
+    server.addService(
+      {
+        DeltaAggregatedResources: {
+          path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+          requestStream: true,
+          responseStream: true,
+          requestSerialize: same,
+          requestDeserialize: same,
+          responseSerialize: same,
+          responseDeserialize: same,
+        },
+      },
+      { DeltaAggregatedResources: (call: DeltaCall) => this.#accept(call) },
+    );
+  }
+
+  #accept(call: DeltaCall): void {
+    const stream = new NodeStream(call, this.#options, () => this.#snapshot);
+    this.#streams.add(stream);
+    const gone = (): void => {
+      this.#streams.delete(stream);
+      this.#options.onProgress?.();
+    };
+    call.on("cancelled", gone);
+    call.on("error", gone);
+    call.on("end", () => {
+      gone();
+      call.end();
+    });
+  }
+}
+
+class NodeStream {
+  readonly #call: DeltaCall;
+  readonly #options: AdsOptions;
+  readonly #subscriptions = new Map<ResourceType, Subscription>();
+  #node = "";
+  #nonce = 0;
+
+  constructor(call: DeltaCall, options: AdsOptions, current: () => XdsSnapshot) {
+    this.#call = call;
+    this.#options = options;
+    call.on("data", (bytes: Buffer) => {
+      this.#onRequest(options.registry.decode(REQUEST, bytes) as unknown as DeltaRequest);
+      this.push(current());
+      options.onProgress?.();
+    });
+  }
+
+  status(snapshot: XdsSnapshot): NodeStatus {
+    const nacks: (Nack & { type: ResourceType })[] = [];
+    let inSync = this.#subscriptions.has("listener") && this.#subscriptions.has("cluster");
+    for (const [type, subscription] of this.#subscriptions) {
+      if (subscription.nack !== undefined) nacks.push({ type, ...subscription.nack });
+      if (subscription.waiting || subscription.pending(snapshot[type], true) !== undefined) inSync = false;
+    }
+    return { node: this.#node, inSync, nacks };
+  }
+
+  #onRequest(request: DeltaRequest): void {
+    if (request.node !== undefined && request.node.id !== "" && this.#node === "") {
+      this.#node = request.node.id;
+      this.#options.onConnect?.(this.#node);
+    }
+    const type = (Object.keys(TypeUrl) as ResourceType[]).find((key) => TypeUrl[key] === request.typeUrl);
+    if (type === undefined) return;
+    const known = this.#subscriptions.get(type);
+    if (known === undefined) {
+      this.#subscriptions.set(type, new Subscription(request.resourceNamesSubscribe, request.initialResourceVersions));
+      return;
+    }
+    known.resubscribe(request.resourceNamesSubscribe, request.resourceNamesUnsubscribe);
+    if (request.responseNonce === "") return;
+    const matched = known.acknowledged(request.responseNonce, request.errorDetail?.message);
+    if (matched && request.errorDetail !== undefined && known.nack !== undefined) {
+      this.#options.onNack(this.#node, type, known.nack);
+    }
+  }
+
+  /** Sends the first type of the order that lacks something; the next follows when Envoy has answered. */
+  push(snapshot: XdsSnapshot): void {
+    for (const type of PUSH_ORDER) {
+      const subscription = this.#subscriptions.get(type);
+      if (subscription === undefined) continue;
+      if (subscription.waiting) return;
+      const delta = subscription.pending(snapshot[type], false);
+      if (delta !== undefined) return this.#send(type, subscription, delta);
+    }
+    for (const type of PUSH_ORDER.toReversed()) {
+      const subscription = this.#subscriptions.get(type);
+      const delta = subscription?.pending(snapshot[type], true);
+      if (subscription !== undefined && delta !== undefined) return this.#send(type, subscription, delta);
+    }
+  }
+
+  #send(type: ResourceType, subscription: Subscription, delta: Delta): void {
+    const nonce = String(++this.#nonce);
+    subscription.sending(nonce, delta);
+    const typeUrl = TypeUrl[type];
+    this.#call.write(encodeResponse(this.#options.registry, typeUrl, nonce, delta));
+  }
+}
+
+function encodeResponse(registry: ProtoRegistry, typeUrl: string, nonce: string, delta: Delta): Buffer {
+  // The resources are encoded already: they are appended as fields, rather than through JSON once more.
+  const head = registry.encode(RESPONSE, {
+    typeUrl,
+    nonce,
+    removedResources: [...delta.removals],
+    systemVersionInfo: nonce,
+  });
+  const parts: Uint8Array[] = [head];
+  for (const { name, version, bytes } of delta.upserts) {
+    const any = toBinary(AnySchema, create(AnySchema, { typeUrl, value: bytes }));
+    const resource = Buffer.concat([
+      lengthDelimited(3, Buffer.from(name)),
+      lengthDelimited(1, Buffer.from(version)),
+      lengthDelimited(2, any),
+    ]);
+    parts.push(lengthDelimited(2, resource));
+  }
+  return Buffer.concat(parts);
+}
+
+function lengthDelimited(field: number, payload: Uint8Array): Buffer {
+  const length: number[] = [];
+  let rest = payload.length;
+  while (rest >= 128) {
+    length.push((rest % 128) | 0x80);
+    rest = Math.floor(rest / 128);
+  }
+  return Buffer.concat([Buffer.from([(field << 3) | 2, ...length, rest]), payload]);
+}
