@@ -1,0 +1,187 @@
+/**
+ * Resources from a folder of YAML, watched. Events only say that something happened: what did is found by looking at
+ * the files again, so renames, swapped links and lost events all come out right. Only files that changed are read, and
+ * only text that changed is parsed.
+ */
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+import { basename } from "node:path";
+import { watch } from "chokidar";
+import type { ParsedDocument } from "../../resources/parse.ts";
+import { parseDocuments } from "../../resources/parse.ts";
+import type { Problem } from "../../resources/problem.ts";
+import { EMPTY_RESOURCE_SET } from "../../resources/resource-set.ts";
+import type { LoadResult } from "../load-result.ts";
+import type { FileState, Serving } from "./merge.ts";
+import { mergeFiles } from "./merge.ts";
+import type { FoundFile } from "./scan.ts";
+import { inParallel, isHidden, isResourceFile, MAX_FILE_BYTES, readResourceFile, scanFolder } from "./scan.ts";
+
+/** What is logged; pino's loggers fit. */
+export interface FolderLog {
+  warn(fields: Record<string, unknown>, message: string): void;
+}
+
+export interface FolderOptions {
+  readonly dir: string;
+  /** Called after each change that made a difference; never during `openFolder`. */
+  readonly onChange: (load: LoadResult) => void;
+  readonly log: FolderLog;
+  /** Quiet time that ends a burst of events, in milliseconds. @defaultValue 50 */
+  readonly debounceMs?: number;
+  /** How often the files are looked at without an event, in milliseconds. @defaultValue 10000 */
+  readonly rescanMs?: number;
+}
+
+export interface FolderSource {
+  current(): LoadResult;
+  /** Looks at the files now, and returns what is there. */
+  refresh(): Promise<LoadResult>;
+  close(): Promise<void>;
+}
+
+interface CachedFile {
+  /** undefined: look again. */
+  readonly stamp: string | undefined;
+  readonly hash: string;
+  readonly state: FileState;
+}
+
+/** A burst of events that does not end is looked at after this long, in milliseconds. */
+const MAX_WAIT_MS = 500;
+
+/** How long a file that was just emptied keeps its objects, in milliseconds: many writers truncate first. */
+const EMPTIED_GRACE_MS = 1_000;
+
+/** Loads a folder and goes on watching it. @throws where `dir` is not a directory that can be read. */
+export async function openFolder(options: FolderOptions): Promise<FolderSource> {
+  const { dir, onChange, log, debounceMs = 50, rescanMs = 10_000 } = options;
+  if (!(await stat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);
+
+  let cache: ReadonlyMap<string, CachedFile> = new Map();
+  let serving: Serving = new Map();
+  let load: LoadResult = { resources: EMPTY_RESOURCE_SET, problems: [] };
+  let closed = false;
+
+  // The watcher starts first, so that no change falls between the first look and it.
+  const watcher = watch(dir, {
+    ignoreInitial: true,
+    ignorePermissionErrors: true,
+    // Hidden names are not listed, but their directory's own events (a ConfigMap's swap of `..data`) are seen raw.
+    ignored: (path, stats) => path !== dir && (isHidden(basename(path)) || (stats?.isFile() === true && !isResourceFile(basename(path)))),
+  });
+  const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
+  watcher.on("error", (error) => log.warn({ error: String(error), dir }, "watching the resource folder failed; it is still looked at periodically"));
+
+  /** Returns whether anything changed. */
+  const look = async (): Promise<boolean> => {
+    const found = await scanFolder(dir);
+    const next = new Map<string, CachedFile>();
+    let changed = found.length !== cache.size;
+    const entries = await inParallel(found, async (file) => {
+      const old = cache.get(file.file);
+      if (old !== undefined && old.stamp !== undefined && old.stamp === file.stamp) return old;
+      return loadFile(dir, file, old);
+    });
+    for (const entry of entries) {
+      if (entry === undefined) {
+        changed = true;
+        continue;
+      }
+      if (cache.get(entry.state.file)?.state !== entry.state) changed = true;
+      next.set(entry.state.file, entry);
+    }
+    cache = next;
+    if (entries.some((entry) => entry?.stamp === undefined)) setTimeout(soon, EMPTIED_GRACE_MS / 2).unref();
+    if (!changed) return false;
+    const merged = mergeFiles([...next.values()].map((entry) => entry.state), serving);
+    serving = merged.serving;
+    load = merged.load;
+    return true;
+  };
+
+  // Looks never overlap: each waits for the one before.
+  let last: Promise<unknown> = Promise.resolve();
+  const lookNow = (): Promise<LoadResult> => {
+    const run = last.then(async () => {
+      if (!closed && (await look()) && !closed) onChange(load);
+      return load;
+    });
+    last = run.catch((error: unknown) => log.warn({ error: String(error), dir }, "the resource folder cannot be read; the last good state stays"));
+    return run;
+  };
+
+  let timer: NodeJS.Timeout | undefined;
+  let waitingSince = 0;
+  const soon = () => {
+    if (closed) return;
+    if (timer === undefined) waitingSince = performance.now();
+    else if (performance.now() - waitingSince > MAX_WAIT_MS) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      timer = undefined;
+      void lookNow().catch(() => undefined);
+    }, debounceMs);
+  };
+
+  try {
+    await look();
+    await ready;
+  } catch (error) {
+    await watcher.close();
+    throw error;
+  }
+  watcher.on("all", soon);
+  watcher.on("raw", soon);
+  soon();
+  const rescan = setInterval(soon, rescanMs);
+  rescan.unref();
+
+  return {
+    current: () => load,
+    refresh: lookNow,
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      clearInterval(rescan);
+      await watcher.close();
+      await last;
+    },
+  };
+}
+
+/** Reads and parses one file; parses only where its text changed. undefined where it is gone. */
+async function loadFile(dir: string, { file, stamp, size, modified }: FoundFile, old: CachedFile | undefined): Promise<CachedFile | undefined> {
+  const refuse = (message: string, fix: string): CachedFile => {
+    const unreadable: Problem = {
+      reason: "FileUnreadable",
+      file,
+      line: undefined,
+      kind: undefined,
+      namespace: undefined,
+      name: undefined,
+      path: "",
+      message,
+      fix,
+    };
+    if (old?.state.unreadable?.message === message) return { ...old, stamp };
+    return { stamp, hash: "", state: { file, documents: [], unreadable } };
+  };
+  if (size > MAX_FILE_BYTES) return refuse(`is larger than ${MAX_FILE_BYTES} bytes`, "split it");
+  let text: string | undefined;
+  try {
+    text = await readResourceFile(dir, file);
+  } catch (error) {
+    return refuse(`cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}`, "check its permissions");
+  }
+  if (text === undefined) return undefined;
+  const age = Date.now() - modified;
+  if (old !== undefined && old.state.documents.length > 0 && text.trim() === "" && age >= 0 && age < EMPTIED_GRACE_MS) {
+    return { ...old, stamp: undefined };
+  }
+  const hash = createHash("sha256").update(text).digest("base64");
+  if (old !== undefined && old.hash === hash) return { ...old, stamp };
+  const documents: readonly ParsedDocument[] = parseDocuments(text, file).documents;
+  return { stamp, hash, state: { file, documents, unreadable: undefined } };
+}
+
