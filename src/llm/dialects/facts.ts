@@ -1,0 +1,30 @@
+/** The fields that every dialect's facts are read from, checked as far as the gateway depends on them. */
+import { BadRequestError } from "./dialect.ts";
+import { isObject } from "./fields.ts";
+import type { JsonObject } from "./fields.ts";
+
+export function bodyObject(body: unknown): JsonObject {
+  if (!isObject(body)) throw new BadRequestError("the body must be a JSON object");
+  return body;
+}
+
+export function requiredModel(body: JsonObject): string {
+  const model = body["model"];
+  if (typeof model !== "string" || model === "") throw new BadRequestError("model must be a non-empty string", "model");
+  return model;
+}
+
+/** Exactly a boolean: an upstream might read another value the other way. */
+export function streamFlag(body: JsonObject): boolean {
+  const stream = body["stream"] ?? false;
+  if (typeof stream !== "boolean") throw new BadRequestError("stream must be a boolean", "stream");
+  return stream;
+}
+
+export function tokenLimit(value: unknown, param: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {
+    throw new BadRequestError(`${param} must be a number of tokens`, param);
+  }
+  return value;
+}

@@ -1,0 +1,60 @@
+/**
+ * Removes another vendor's reasoning from a conversation that goes back to its own dialect, as after a fallback:
+ * vendors refuse signatures that they did not make.
+ */
+import type { DialectName } from "./dialect.ts";
+import { isObject } from "./fields.ts";
+import type { JsonObject } from "./fields.ts";
+import { FOREIGN_MARK, FOREIGN_MARK_BASE64 } from "./signature.ts";
+
+/** Byte marks without which a body has nothing foreign in it: one search decides for almost every request. */
+const MARKS: Readonly<Record<DialectName, Buffer>> = {
+  openai: Buffer.from('"reasoning_details"'),
+  anthropic: Buffer.from(`"${FOREIGN_MARK}`),
+  gemini: Buffer.from(`"${FOREIGN_MARK_BASE64}`),
+};
+
+/** Returns `raw` itself when there is nothing to remove. */
+export function stripForeign(dialect: DialectName, raw: Buffer, body: unknown): Buffer {
+  if (!raw.includes(MARKS[dialect]) || !isObject(body)) return raw;
+  const listKey = dialect === "gemini" ? "contents" : "messages";
+  const list = body[listKey];
+  if (!Array.isArray(list)) return raw;
+  const cleaned = list.map((item: unknown) => (isObject(item) ? STRIPPERS[dialect](item) : item));
+  if (cleaned.every((item, index) => item === list[index])) return raw;
+  return Buffer.from(JSON.stringify({ ...body, [listKey]: cleaned.filter((item) => item !== undefined) }), "utf8");
+}
+
+type Stripper = (message: JsonObject) => JsonObject | undefined;
+
+const STRIPPERS: Readonly<Record<DialectName, Stripper>> = {
+  openai: (message) => {
+    const details = message["reasoning_details"];
+    if (!Array.isArray(details)) return message;
+    const own = details.filter((detail: unknown) => !isObject(detail) || !isForeignFormat(detail["format"]));
+    if (own.length === details.length) return message;
+    const { reasoning_details: _, reasoning_content: __, ...rest } = message;
+    return own.length === 0 ? rest : { ...rest, reasoning_details: own };
+  },
+  anthropic: (message) =>
+    withoutItems(message, "content", (block) => isForeign(block["signature"], FOREIGN_MARK) || isForeign(block["data"], FOREIGN_MARK)),
+  gemini: (message) =>
+    withoutItems(message, "parts", (part) => isForeign(part["thoughtSignature"] ?? part["thought_signature"], FOREIGN_MARK_BASE64)),
+};
+
+function isForeignFormat(format: unknown): boolean {
+  return format === "anthropic-claude-v1" || format === "google-gemini-v1";
+}
+
+function isForeign(value: unknown, mark: string): boolean {
+  return typeof value === "string" && value.startsWith(mark);
+}
+
+/** A message that held nothing else goes as a whole: no vendor accepts one without content. */
+function withoutItems(message: JsonObject, key: string, foreign: (item: JsonObject) => boolean): JsonObject | undefined {
+  const items = message[key];
+  if (!Array.isArray(items)) return message;
+  const own = items.filter((item: unknown) => !isObject(item) || !foreign(item));
+  if (own.length === items.length) return message;
+  return own.length === 0 ? undefined : { ...message, [key]: own };
+}

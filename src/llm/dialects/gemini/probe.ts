@@ -1,0 +1,80 @@
+/** Reads a streamGenerateContent stream in passing. Every event carries usage so far: only the last one is parsed. */
+import type { Usage } from "../dialect.ts";
+import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
+import { isObject } from "../fields.ts";
+import { PASS } from "../pass-stream.ts";
+import type { StreamProbe, Verdict } from "../pass-stream.ts";
+import { readEvent, splitEvents } from "../sse.ts";
+import { parseJson } from "../stream-errors.ts";
+import { parseError } from "./errors.ts";
+import { parseUsage } from "./usage.ts";
+
+const USAGE = memberName("usageMetadata");
+const FINISH_REASON = memberName("finishReason");
+const BLOCK_REASON = memberName("blockReason");
+const ERROR = memberName("error");
+const TEXT = memberName("text");
+const NOT_TEXT = ["functionCall", "inlineData", "executableCode"].map(memberName);
+
+export class GeminiProbe implements StreamProbe {
+  /** The last block that reported usage, not parsed yet. */
+  #usageBlock: Buffer | undefined;
+  #usage: Usage | undefined;
+  #complete = false;
+  #characters = 0;
+  #sawOther = false;
+
+  isPlain(block: Buffer): boolean {
+    this.#characters += stringBytes(block, TEXT);
+    for (const name of NOT_TEXT) {
+      if (!block.includes(name)) continue;
+      this.#sawOther = true;
+      // A call has no single string to measure: its whole event is counted.
+      this.#characters += block.length;
+    }
+    if (block.includes(USAGE)) this.#usageBlock = block;
+    return !(hasValue(block, FINISH_REASON) || block.includes(BLOCK_REASON) || block.includes(ERROR));
+  }
+
+  event(_name: string | undefined, data: string): Verdict {
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) return PASS;
+    if (isObject(chunk["error"])) {
+      return { kind: "error", message: parseError(502, chunk)?.message ?? "the upstream reported an error" };
+    }
+    const feedback = chunk["promptFeedback"];
+    if (isObject(feedback) && typeof feedback["blockReason"] === "string") this.#complete = true;
+    const candidates = Array.isArray(chunk["candidates"]) ? chunk["candidates"] : [];
+    if (candidates.some((candidate: unknown) => isObject(candidate) && typeof candidate["finishReason"] === "string")) {
+      this.#complete = true;
+    }
+    return PASS;
+  }
+
+  get complete(): boolean {
+    return this.#complete;
+  }
+
+  get usage(): Usage | undefined {
+    if (this.#usageBlock !== undefined) {
+      for (const bytes of splitEvents(this.#usageBlock)) {
+        const chunk = parseJson(readEvent(bytes)?.data ?? "");
+        this.#usage = (isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined) ?? this.#usage;
+      }
+      this.#usageBlock = undefined;
+    }
+    return this.#usage;
+  }
+
+  get usageIsFinal(): boolean {
+    return this.#complete && this.usage !== undefined;
+  }
+
+  get outputCharacters(): number {
+    return this.#characters;
+  }
+
+  get sawContent(): boolean {
+    return this.#characters > 0 || this.#sawOther;
+  }
+}

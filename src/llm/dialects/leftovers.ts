@@ -1,0 +1,24 @@
+/** Settles the request fields that a translation has no place for: dropped where documented, refused otherwise. */
+import { BadRequestError } from "./dialect.ts";
+import type { Leftover } from "./model.ts";
+
+/** Field pattern (`messages[].name`) -> why it may be dropped. Also rendered in docs/translation.md. */
+export type DropTable = Readonly<Record<string, string>>;
+
+/** Indexes do not matter for whether a field is dropped. */
+function pattern(param: string): string {
+  return param.replace(/\[\d+\]/g, "[]");
+}
+
+/** @throws BadRequestError naming the first field that must not be lost. */
+export function settleLeftovers(leftovers: readonly Leftover[], table: DropTable, target: string): string[] {
+  return leftovers.map(({ param }) => {
+    const reason = table[pattern(param)];
+    if (reason === undefined) throw unsupported(param, `has no equivalent at ${target}`);
+    return `${param} dropped: ${reason}`;
+  });
+}
+
+export function unsupported(param: string, why: string): BadRequestError {
+  return new BadRequestError(`${param} ${why}; remove it or choose a model whose provider supports it`, param, "unsupported_by_upstream");
+}

@@ -1,0 +1,278 @@
+/**
+ * Where two dialects meet: one model of a request, a response and a stream. Every dialect parses into it and
+ * serialises from it, and knows nothing of the other dialects.
+ */
+import type { DialectName, Usage } from "./dialect.ts";
+
+/** Content before and including the marked block may be served from the vendor's prompt cache. */
+export interface CacheMark {
+  readonly ttl: "5m" | "1h" | undefined;
+}
+
+/** An opaque proof of reasoning. Only the vendor that made it accepts it back. */
+export interface Signature {
+  readonly vendor: DialectName;
+  readonly value: string;
+}
+
+export type Media =
+  | { readonly kind: "base64"; readonly mimeType: string; readonly data: string }
+  | { readonly kind: "url"; readonly url: string; readonly mimeType: string | undefined };
+
+export interface TextBlock {
+  readonly kind: "text";
+  readonly text: string;
+  readonly cache?: CacheMark | undefined;
+  /** Gemini signs text parts as well as calls. */
+  readonly signature?: Signature | undefined;
+}
+
+export interface ImageBlock {
+  readonly kind: "image";
+  readonly media: Media;
+  readonly detail?: "low" | "high" | undefined;
+  readonly cache?: CacheMark | undefined;
+}
+
+export interface DocumentBlock {
+  readonly kind: "document";
+  readonly media: Media;
+  readonly title?: string | undefined;
+  readonly cache?: CacheMark | undefined;
+}
+
+export interface AudioBlock {
+  readonly kind: "audio";
+  readonly mimeType: string;
+  readonly data: string;
+}
+
+export interface ThinkingBlock {
+  readonly kind: "thinking";
+  readonly text: string;
+  readonly signature: Signature | undefined;
+}
+
+/** Reasoning that only its vendor can read. */
+export interface RedactedBlock {
+  readonly kind: "redacted";
+  readonly signature: Signature;
+}
+
+export interface ToolCallBlock {
+  readonly kind: "tool_call";
+  readonly id: string;
+  readonly name: string;
+  /** JSON text of an object; never empty. */
+  readonly arguments: string;
+  readonly signature?: Signature | undefined;
+  readonly cache?: CacheMark | undefined;
+}
+
+export type ResultContent = TextBlock | ImageBlock | DocumentBlock;
+
+export interface ToolResultBlock {
+  readonly kind: "tool_result";
+  readonly callId: string;
+  readonly content: readonly ResultContent[];
+  readonly isError: boolean;
+  readonly cache?: CacheMark | undefined;
+  /** Where the client wrote it, for an error that names it. */
+  readonly param: string;
+}
+
+/** The model's own words of refusal. */
+export interface RefusalBlock {
+  readonly kind: "refusal";
+  readonly text: string;
+}
+
+export type Block =
+  | TextBlock
+  | ImageBlock
+  | DocumentBlock
+  | AudioBlock
+  | ThinkingBlock
+  | RedactedBlock
+  | ToolCallBlock
+  | ToolResultBlock
+  | RefusalBlock;
+
+export interface Turn {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: readonly Block[];
+  /** Where the client wrote it, e.g. `messages[2]`. */
+  readonly param: string;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly description: string | undefined;
+  /** JSON Schema of the arguments; undefined for none. */
+  readonly schema: Readonly<Record<string, unknown>> | undefined;
+  readonly strict: boolean;
+  readonly cache?: CacheMark | undefined;
+}
+
+export type ToolChoice =
+  | { readonly kind: "none" }
+  /** `only` narrows the tools to choose from. */
+  | { readonly kind: "auto"; readonly only: readonly string[] | undefined }
+  | { readonly kind: "required"; readonly only: readonly string[] | undefined };
+
+export type ResponseFormat =
+  | { readonly kind: "json_object" }
+  | {
+      readonly kind: "json_schema";
+      readonly name: string;
+      readonly description: string | undefined;
+      readonly schema: Readonly<Record<string, unknown>>;
+      readonly strict: boolean | undefined;
+    };
+
+export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
+
+export type Reasoning =
+  | { readonly kind: "off" }
+  /** The model decides how much. */
+  | { readonly kind: "auto" }
+  | { readonly kind: "effort"; readonly effort: Effort }
+  | { readonly kind: "budget"; readonly tokens: number };
+
+/** A request field that has no place in the model: the target's table says whether it may be dropped. */
+export interface Leftover {
+  readonly param: string;
+}
+
+export interface ChatRequest {
+  /** In the client's order; a system prompt outside of the messages comes first, as a system turn. */
+  readonly turns: readonly Turn[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice: ToolChoice | undefined;
+  readonly parallelToolCalls: boolean | undefined;
+  readonly maxOutputTokens: number | undefined;
+  readonly temperature: number | undefined;
+  readonly topP: number | undefined;
+  readonly topK: number | undefined;
+  readonly presencePenalty: number | undefined;
+  readonly frequencyPenalty: number | undefined;
+  readonly seed: number | undefined;
+  readonly choices: number | undefined;
+  readonly stop: readonly string[];
+  readonly responseFormat: ResponseFormat | undefined;
+  readonly reasoning: Reasoning | undefined;
+  /** Whether the client asked to see (true) or not to see (false) the reasoning. */
+  readonly showReasoning: boolean | undefined;
+  /** The end user behind the call, for the vendor's abuse detection. */
+  readonly user: string | undefined;
+  /** A mark on the whole request: caches up to its last block. */
+  readonly cache: CacheMark | undefined;
+  readonly leftovers: readonly Leftover[];
+  /** How the client's dialect writes a field of this model, for errors: `maxOutputTokens` -> `max_tokens`. */
+  readonly names: Readonly<Partial<Record<NamedField, string>>>;
+}
+
+/** Fields that a target may be unable to express, and so must be able to name as the client wrote them. */
+export type NamedField =
+  | "choices"
+  | "parallelToolCalls"
+  | "topK"
+  | "presencePenalty"
+  | "frequencyPenalty"
+  | "seed"
+  | "responseFormat"
+  | "reasoning"
+  | "temperature"
+  | "stop"
+  | "toolChoice"
+  | "user";
+
+export interface ModelUsage extends Usage {
+  /** Part of `outputTokens`. */
+  readonly reasoningTokens: number | undefined;
+}
+
+export type Finish =
+  | { readonly kind: "stop" }
+  | { readonly kind: "stop_sequence"; readonly sequence: string }
+  | { readonly kind: "length" }
+  | { readonly kind: "tool_calls" }
+  /** The vendor's filter or the model itself declined: never shown as a plain stop. */
+  | { readonly kind: "refusal"; readonly explanation: string | undefined };
+
+export interface ChatResponse {
+  readonly id: string | undefined;
+  readonly model: string | undefined;
+  readonly content: readonly Block[];
+  readonly finish: Finish;
+  readonly usage: ModelUsage | undefined;
+}
+
+/** An error as an upstream reported it. */
+export interface UpstreamError {
+  readonly status: number;
+  readonly code: string;
+  readonly message: string;
+  readonly param: string | undefined;
+}
+
+export type StreamEvent =
+  | { readonly kind: "start"; readonly id: string | undefined; readonly model: string | undefined }
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "text_signature"; readonly signature: Signature }
+  | { readonly kind: "thinking"; readonly text: string }
+  /** Signs the thinking before it and ends that block. */
+  | { readonly kind: "thinking_signature"; readonly signature: Signature }
+  | { readonly kind: "redacted"; readonly signature: Signature }
+  | { readonly kind: "refusal"; readonly text: string }
+  /** `call` counts the tool calls of the answer from 0. */
+  | {
+      readonly kind: "call_start";
+      readonly call: number;
+      readonly id: string;
+      readonly name: string;
+      readonly signature: Signature | undefined;
+    }
+  | { readonly kind: "call_arguments"; readonly call: number; readonly text: string }
+  /** A new block of the same kind begins (two thinking blocks in a row). */
+  | { readonly kind: "block_end" }
+  /** Cumulative: replaces what was said before. */
+  | { readonly kind: "usage"; readonly usage: ModelUsage; readonly final: boolean }
+  | { readonly kind: "finish"; readonly finish: Finish }
+  | { readonly kind: "error"; readonly error: UpstreamError };
+
+/** Turns upstream events into model events. */
+export interface StreamParser {
+  /** One SSE event. */
+  event(name: string | undefined, data: string): readonly StreamEvent[];
+  /** The closing event has been seen: nothing more will come. */
+  readonly closed: boolean;
+  /** Whether the stream may end here: false means that it was cut. */
+  readonly complete: boolean;
+}
+
+/** The events that carry the answer itself. */
+export type ContentEvent = Exclude<StreamEvent, { readonly kind: "usage" | "finish" | "error" }>;
+
+/** Turns model events into a client's text. Usage and the end are kept for `close`, errors are the dialect's. */
+export interface StreamSerialiser {
+  event(event: ContentEvent): string;
+  /** The clean end of the answer; called once. */
+  close(finish: Finish, usage: ModelUsage | undefined): string;
+}
+
+/** What a response or stream in a client's dialect needs besides its content. */
+export interface ResponseIdentity {
+  readonly id: string;
+  readonly model: string;
+  /** Milliseconds. */
+  readonly now: number;
+}
+
+/** The upstream's answer is not what its dialect defines: a 502, not the caller's fault. */
+export class UpstreamFormatError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "UpstreamFormatError";
+  }
+}

@@ -1,0 +1,163 @@
+/** A chat completions request into the model. Field names: `ChatCompletionCreateParams` of the openai SDK. */
+import { BadRequestError } from "../dialect.ts";
+import { Fields } from "../fields.ts";
+import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
+import { parseMessages } from "./parse-messages.ts";
+
+const NAMES: Readonly<Record<NamedField, string>> = {
+  choices: "n",
+  parallelToolCalls: "parallel_tool_calls",
+  topK: "top_k",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  seed: "seed",
+  responseFormat: "response_format",
+  reasoning: "reasoning_effort",
+  temperature: "temperature",
+  stop: "stop",
+  toolChoice: "tool_choice",
+  user: "user",
+};
+
+export function parseRequest(body: unknown): ChatRequest {
+  const fields = new Fields(body, "");
+  const leftovers: Leftover[] = [];
+  fields.ignore("model", "stream", "stream_options");
+  const request: ChatRequest = {
+    turns: parseMessages(fields, leftovers),
+    tools: parseTools(fields, leftovers),
+    toolChoice: parseToolChoice(fields, leftovers),
+    parallelToolCalls: fields.boolean("parallel_tool_calls"),
+    maxOutputTokens: parseLimit(fields),
+    temperature: fields.number("temperature"),
+    topP: fields.number("top_p"),
+    topK: fields.number("top_k"),
+    presencePenalty: fields.number("presence_penalty"),
+    frequencyPenalty: fields.number("frequency_penalty"),
+    seed: fields.number("seed"),
+    choices: fields.number("n"),
+    stop: parseStop(fields),
+    responseFormat: parseResponseFormat(fields, leftovers),
+    reasoning: parseReasoning(fields),
+    showReasoning: undefined,
+    user: parseUser(fields),
+    cache: undefined,
+    leftovers,
+    names: NAMES,
+  };
+  ignoreDefaults(fields);
+  fields.rest(leftovers);
+  return request;
+}
+
+/** `max_completion_tokens` is the newer name and wins. */
+function parseLimit(fields: Fields): number | undefined {
+  const older = fields.number("max_tokens");
+  return fields.number("max_completion_tokens") ?? older;
+}
+
+/** `safety_identifier` is the newer name and wins. */
+function parseUser(fields: Fields): string | undefined {
+  const older = fields.string("user");
+  return fields.string("safety_identifier") ?? older;
+}
+
+function parseStop(fields: Fields): readonly string[] {
+  const stop = fields.raw("stop");
+  if (typeof stop === "string") return [stop];
+  return fields.strings("stop") ?? [];
+}
+
+/** Values that ask for what every upstream does anyway are no loss. */
+function ignoreDefaults(fields: Fields): void {
+  const defaults: readonly (readonly [string, (value: unknown) => boolean])[] = [
+    ["logprobs", (value) => value === false],
+    ["store", (value) => value === false],
+    ["logit_bias", (value) => typeof value === "object" && Object.keys(value as object).length === 0],
+    ["modalities", (value) => Array.isArray(value) && value.every((item) => item === "text")],
+    ["verbosity", (value) => value === "medium"],
+    ["service_tier", (value) => value === "auto" || value === "default"],
+  ];
+  for (const [key, isDefault] of defaults) {
+    if (fields.has(key) && isDefault(fields.peek(key))) fields.ignore(key);
+  }
+}
+
+function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
+  return fields.each("tools", (item) => {
+    if (item.requiredString("type") !== "function") {
+      throw new BadRequestError(`${item.at("type")} must be "function" for this model's provider`, item.at("type"), "unsupported_by_upstream");
+    }
+    const definition = item.fields("function") ?? item.fail("function", "a JSON object");
+    const cacheControl = item.fields("cache_control") ?? definition.fields("cache_control");
+    const tool: Tool = {
+      name: definition.requiredString("name"),
+      description: definition.string("description"),
+      schema: definition.object("parameters"),
+      strict: definition.boolean("strict") ?? false,
+      cache: cacheControl === undefined ? undefined : parseCacheControl(cacheControl),
+    };
+    definition.rest(leftovers);
+    item.rest(leftovers);
+    return tool;
+  });
+}
+
+/** Not OpenAI's own, but what gateways of this dialect agreed on for Anthropic's cache marks. */
+export function parseCacheControl(fields: Fields): { readonly ttl: "5m" | "1h" | undefined } {
+  fields.oneOf("type", ["ephemeral"]);
+  return { ttl: fields.oneOf("ttl", ["5m", "1h"]) };
+}
+
+function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | undefined {
+  const choice = fields.raw("tool_choice");
+  if (choice === undefined) return undefined;
+  if (choice === "none") return { kind: "none" };
+  if (choice === "auto") return { kind: "auto", only: undefined };
+  if (choice === "required") return { kind: "required", only: undefined };
+  const object = fields.fields("tool_choice");
+  if (object === undefined) return undefined;
+  const type = object.oneOf("type", ["function", "allowed_tools"]);
+  if (type === "function") {
+    const named = object.fields("function") ?? object.fail("function", "a JSON object");
+    const name = named.requiredString("name");
+    named.rest(leftovers);
+    object.rest(leftovers);
+    return { kind: "required", only: [name] };
+  }
+  const allowed = object.fields("allowed_tools") ?? object.fail("allowed_tools", "a JSON object");
+  const kind = allowed.oneOf("mode", ["auto", "required"]) ?? allowed.fail("mode", "auto or required");
+  const only = allowed.each("tools", (tool) => {
+    tool.oneOf("type", ["function"]);
+    const named = tool.fields("function") ?? tool.fail("function", "a JSON object");
+    return named.requiredString("name");
+  });
+  allowed.rest(leftovers);
+  object.rest(leftovers);
+  return { kind, only };
+}
+
+function parseResponseFormat(fields: Fields, leftovers: Leftover[]): ResponseFormat | undefined {
+  const format = fields.fields("response_format");
+  if (format === undefined) return undefined;
+  const type = format.oneOf("type", ["text", "json_object", "json_schema"]) ?? format.fail("type", "a string");
+  if (type === "text") return undefined;
+  if (type === "json_object") return { kind: "json_object" };
+  const definition = format.fields("json_schema") ?? format.fail("json_schema", "a JSON object");
+  const parsed: ResponseFormat = {
+    kind: "json_schema",
+    name: definition.string("name") ?? "response",
+    description: definition.string("description"),
+    schema: definition.object("schema") ?? {},
+    strict: definition.boolean("strict"),
+  };
+  definition.rest(leftovers);
+  format.rest(leftovers);
+  return parsed;
+}
+
+function parseReasoning(fields: Fields): Reasoning | undefined {
+  const effort = fields.oneOf("reasoning_effort", ["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
+  if (effort === undefined) return undefined;
+  return effort === "none" ? { kind: "off" } : { kind: "effort", effort };
+}

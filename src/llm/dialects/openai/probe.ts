@@ -1,0 +1,79 @@
+/** Reads a chat completions stream in passing. */
+import type { Usage } from "../dialect.ts";
+import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
+import { isObject } from "../fields.ts";
+import { HIDE, PASS } from "../pass-stream.ts";
+import type { StreamProbe, Verdict } from "../pass-stream.ts";
+import { parseJson } from "../stream-errors.ts";
+import { parseError } from "./errors.ts";
+import { parseUsage } from "./usage.ts";
+
+const FINISH_REASON = memberName("finish_reason");
+const USAGE = memberName("usage");
+const ERROR = memberName("error");
+const DONE = Buffer.from("[DONE]");
+const TOOL_CALLS = memberName("tool_calls");
+const TEXTS = ["content", "arguments", "reasoning_content", "refusal"].map(memberName);
+
+export class OpenaiProbe implements StreamProbe {
+  /** The client did not ask for usage: the event that only carries it is hidden. */
+  readonly #hidesUsage: boolean;
+  #finished = false;
+  #done = false;
+  #usage: Usage | undefined;
+  #usageIsFinal = false;
+  #characters = 0;
+  #sawCall = false;
+
+  constructor(wantsUsage: boolean) {
+    this.#hidesUsage = !wantsUsage;
+  }
+
+  isPlain(block: Buffer): boolean {
+    for (const name of TEXTS) this.#characters += stringBytes(block, name);
+    if (!this.#sawCall && this.#characters === 0) this.#sawCall = hasValue(block, TOOL_CALLS);
+    return !(hasValue(block, FINISH_REASON) || hasValue(block, USAGE) || block.includes(DONE) || hasValue(block, ERROR));
+  }
+
+  event(_name: string | undefined, data: string): Verdict {
+    if (data === "[DONE]") {
+      // Without a finish_reason this would be a clean stop that nobody meant: end() says what happened instead.
+      if (!this.#finished) return HIDE;
+      this.#done = true;
+      return PASS;
+    }
+    const chunk = parseJson(data);
+    if (!isObject(chunk)) return PASS;
+    if (isObject(chunk["error"]) || typeof chunk["error"] === "string") {
+      return { kind: "error", message: parseError(502, chunk)?.message ?? "the upstream reported an error" };
+    }
+    const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
+    if (choices.some((choice: unknown) => isObject(choice) && typeof choice["finish_reason"] === "string")) this.#finished = true;
+    const usage = parseUsage(chunk["usage"]);
+    if (usage === undefined) return PASS;
+    this.#usage = usage;
+    this.#usageIsFinal = this.#finished || choices.length === 0;
+    return choices.length === 0 && this.#hidesUsage ? HIDE : PASS;
+  }
+
+  /** Some servers of this dialect never send `[DONE]`; none may leave out `finish_reason`. */
+  get complete(): boolean {
+    return this.#finished || this.#done;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  get usageIsFinal(): boolean {
+    return this.#usageIsFinal;
+  }
+
+  get outputCharacters(): number {
+    return this.#characters;
+  }
+
+  get sawContent(): boolean {
+    return this.#characters > 0 || this.#sawCall;
+  }
+}

@@ -1,0 +1,100 @@
+/** The model into a chat completions request. Field names: `ChatCompletionCreateParams` of the openai SDK. */
+import type { DropTable } from "../leftovers.ts";
+import { settleLeftovers, unsupported } from "../leftovers.ts";
+import type { ChatRequest, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
+import { effortOf } from "../reasoning.ts";
+import type { Serialised, Target } from "../target.ts";
+import { serialiseMessages } from "./serialise-messages.ts";
+
+export const OPENAI_DROPS: DropTable = {};
+
+export function serialiseRequest(request: ChatRequest, { model, stream }: Target): Serialised {
+  const notes = settleLeftovers(request.leftovers, OPENAI_DROPS, "OpenAI");
+  if (request.topK !== undefined) throw unsupported(request.names.topK ?? "top_k", "has no equivalent at OpenAI");
+  if (hasCacheMarks(request)) notes.push("prompt-cache markers dropped: OpenAI caches prompts by itself");
+  const body = {
+    model,
+    messages: serialiseMessages(request.turns, notes),
+    ...(request.tools.length > 0 ? { tools: request.tools.map(serialiseTool) } : {}),
+    ...(request.toolChoice === undefined ? {} : { tool_choice: serialiseToolChoice(request.toolChoice) }),
+    ...(request.parallelToolCalls === undefined || request.tools.length === 0 ? {} : { parallel_tool_calls: request.parallelToolCalls }),
+    ...(request.maxOutputTokens === undefined ? {} : { max_completion_tokens: request.maxOutputTokens }),
+    ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
+    ...(request.topP === undefined ? {} : { top_p: request.topP }),
+    ...(request.presencePenalty === undefined ? {} : { presence_penalty: request.presencePenalty }),
+    ...(request.frequencyPenalty === undefined ? {} : { frequency_penalty: request.frequencyPenalty }),
+    ...(request.seed === undefined ? {} : { seed: request.seed }),
+    ...(request.choices === undefined || request.choices === 1 ? {} : { n: refuseChoices(request) }),
+    ...(request.stop.length > 0 ? { stop: request.stop } : {}),
+    ...(request.responseFormat === undefined ? {} : { response_format: serialiseResponseFormat(request.responseFormat) }),
+    ...serialiseReasoning(request.reasoning, notes),
+    ...(request.user === undefined ? {} : { safety_identifier: request.user }),
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+  return { body, notes };
+}
+
+function refuseChoices(request: ChatRequest): never {
+  throw unsupported(request.names.choices ?? "n", "must be 1 where the answer is translated");
+}
+
+function hasCacheMarks({ cache, turns, tools }: ChatRequest): boolean {
+  return (
+    cache !== undefined ||
+    tools.some((tool) => tool.cache !== undefined) ||
+    turns.some(({ content }) => content.some((block) => "cache" in block && block.cache !== undefined))
+  );
+}
+
+function serialiseTool(tool: Tool): object {
+  return {
+    type: "function",
+    function: {
+      name: tool.name,
+      ...(tool.description === undefined ? {} : { description: tool.description }),
+      ...(tool.schema === undefined ? {} : { parameters: tool.schema }),
+      ...(tool.strict ? { strict: true } : {}),
+    },
+  };
+}
+
+function serialiseToolChoice(choice: ToolChoice): unknown {
+  if (choice.kind === "none") return "none";
+  if (choice.only === undefined) return choice.kind;
+  const [first, ...others] = choice.only;
+  if (choice.kind === "required" && first !== undefined && others.length === 0) return { type: "function", function: { name: first } };
+  const tools = choice.only.map((name) => ({ type: "function", function: { name } }));
+  return { type: "allowed_tools", allowed_tools: { mode: choice.kind, tools } };
+}
+
+function serialiseResponseFormat(format: ResponseFormat): object {
+  if (format.kind === "json_object") return { type: "json_object" };
+  return {
+    type: "json_schema",
+    json_schema: {
+      name: format.name,
+      ...(format.description === undefined ? {} : { description: format.description }),
+      schema: format.schema,
+      ...(format.strict === undefined ? {} : { strict: format.strict }),
+    },
+  };
+}
+
+/**
+ * Models that do not reason refuse `reasoning_effort`, so it is sent only for an explicit wish. "No thinking" is
+ * Anthropic's default, which its clients spell out: it is left to the model as well.
+ */
+function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): object {
+  switch (reasoning?.kind) {
+    case undefined:
+    case "auto":
+      return {};
+    case "off":
+      notes.push("thinking turned off: left to the model's default, as most of OpenAI's models take no such parameter");
+      return {};
+    case "effort":
+      return { reasoning_effort: reasoning.effort };
+    case "budget":
+      return { reasoning_effort: effortOf(reasoning.tokens) };
+  }
+}

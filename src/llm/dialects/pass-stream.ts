@@ -1,0 +1,102 @@
+/**
+ * A stream to a client of the upstream's own dialect: the bytes pass as they are, and only usage, the end and errors
+ * are read. The hot path of the gateway: a chunk of plain deltas is searched, not parsed.
+ */
+import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
+import { EventBuffer } from "./event-buffer.ts";
+import { readEvent, splitEvents } from "./sse.ts";
+import { STREAM_CUT } from "./stream-errors.ts";
+
+/** What a probe found in one event. */
+export type Verdict =
+  | { readonly kind: "pass" }
+  /** Not for this client. */
+  | { readonly kind: "hide" }
+  | { readonly kind: "error"; readonly message: string };
+
+/** A dialect's eyes on its own stream. */
+export interface StreamProbe {
+  /** Counts a block of whole events; false when one of them must be looked at by `event`. */
+  isPlain(block: Buffer): boolean;
+  event(name: string | undefined, data: string): Verdict;
+  /** Whether the dialect's closing signs have been seen. */
+  readonly complete: boolean;
+  readonly usage: Usage | undefined;
+  readonly usageIsFinal: boolean;
+  readonly outputCharacters: number;
+  readonly sawContent: boolean;
+}
+
+export const PASS: Verdict = { kind: "pass" };
+export const HIDE: Verdict = { kind: "hide" };
+
+const EMPTY = Buffer.alloc(0);
+const BLANK_LINE = Buffer.from("\n\n");
+
+export class PassStreamReader implements StreamReader {
+  readonly #probe: StreamProbe;
+  readonly #dialect: Dialect;
+  readonly #events = new EventBuffer();
+  #outcome: StreamOutcome = { kind: "cut" };
+
+  constructor(dialect: Dialect, probe: StreamProbe) {
+    this.#dialect = dialect;
+    this.#probe = probe;
+  }
+
+  push(chunk: Buffer): Buffer {
+    const block = this.#events.push(chunk);
+    if (block.length === 0 || this.#probe.isPlain(block)) return block;
+    return this.#look(block);
+  }
+
+  end(): Buffer {
+    const rest = this.#events.end();
+    const last = rest.length === 0 || this.#probe.isPlain(rest) ? rest : this.#look(rest);
+    if (this.#outcome.kind === "error") return last;
+    if (this.#probe.complete) {
+      this.#outcome = { kind: "complete" };
+      return last;
+    }
+    const error = Buffer.from(this.#dialect.renderStreamError(STREAM_CUT), "utf8");
+    return last.length === 0 ? error : Buffer.concat([last, BLANK_LINE, error]);
+  }
+
+  get outcome(): StreamOutcome {
+    return this.#outcome;
+  }
+
+  get usage(): Usage | undefined {
+    return this.#probe.usage;
+  }
+
+  get usageIsFinal(): boolean {
+    return this.#probe.usageIsFinal;
+  }
+
+  get outputCharacters(): number {
+    return this.#probe.outputCharacters;
+  }
+
+  get sawContent(): boolean {
+    return this.#probe.sawContent;
+  }
+
+  #look(block: Buffer): Buffer {
+    const shown: Buffer[] = [];
+    let hidden = false;
+    for (const bytes of splitEvents(block)) {
+      const verdict = this.#judge(bytes);
+      if (verdict.kind === "error" && this.#outcome.kind === "cut") this.#outcome = verdict;
+      if (verdict.kind === "hide") hidden = true;
+      else shown.push(bytes);
+    }
+    if (!hidden) return block;
+    return shown.length === 0 ? EMPTY : Buffer.concat(shown);
+  }
+
+  #judge(bytes: Buffer): Verdict {
+    const event = readEvent(bytes);
+    return event === undefined ? PASS : this.#probe.event(event.name, event.data);
+  }
+}

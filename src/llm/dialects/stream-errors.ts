@@ -1,0 +1,24 @@
+/** Errors that the gateway itself writes into a stream. */
+import type { PublicError } from "./dialect.ts";
+
+/** The upstream went away without its dialect's closing event. */
+export const STREAM_CUT: PublicError = {
+  status: 502,
+  code: "upstream_stream_cut",
+  message: "the upstream ended the stream before the answer was complete",
+};
+
+/** The upstream sent what its dialect does not define. */
+export const STREAM_MALFORMED: PublicError = {
+  status: 502,
+  code: "upstream_stream_malformed",
+  message: "the upstream sent an event that could not be read",
+};
+
+export function parseJson(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    return undefined;
+  }
+}

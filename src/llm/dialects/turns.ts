@@ -1,0 +1,59 @@
+/** What targets need of a conversation: joined turns, hoisted system prompts, calls matched with their results. */
+import { BadRequestError } from "./dialect.ts";
+import type { Block, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./model.ts";
+
+export interface Dialogue {
+  readonly system: readonly TextBlock[];
+  /** Some system turn stood behind the first user or assistant turn. */
+  readonly hoisted: boolean;
+  readonly turns: readonly { readonly role: "user" | "assistant"; readonly content: readonly Block[] }[];
+}
+
+/**
+ * For vendors with one system prompt and alternating roles: all system turns come first (as both vendors' own
+ * OpenAI-compatible endpoints do), neighbouring turns of one role become one, tool results stand first in theirs and
+ * in the order of their calls.
+ */
+export function toDialogue(turns: readonly Turn[]): Dialogue {
+  const system: TextBlock[] = [];
+  const joined: { role: "user" | "assistant"; content: Block[] }[] = [];
+  let hoisted = false;
+  for (const turn of turns) {
+    if (turn.role === "system") {
+      if (joined.length > 0) hoisted = true;
+      system.push(...turn.content.filter((block) => block.kind === "text"));
+      continue;
+    }
+    const last = joined.at(-1);
+    if (last?.role === turn.role) last.content.push(...turn.content);
+    else joined.push({ role: turn.role, content: [...turn.content] });
+  }
+  const ordered = joined.map((turn, index) => ({ role: turn.role, content: orderResults(turn.content, joined[index - 1]?.content ?? []) }));
+  return { system, hoisted, turns: ordered };
+}
+
+/** Results first, in the order of the calls they answer; all else keeps its place. */
+export function orderResults(content: readonly Block[], calls: readonly Block[]): Block[] {
+  const results = content.filter((block) => block.kind === "tool_result");
+  if (results.length === 0) return [...content];
+  const order = new Map(calls.filter((block) => block.kind === "tool_call").map((call, index) => [call.id, index]));
+  const place = (result: ToolResultBlock): number => order.get(result.callId) ?? order.size;
+  return [...results.toSorted((a, b) => place(a) - place(b)), ...content.filter((block) => block.kind !== "tool_result")];
+}
+
+/** Finds the call that a result answers, for vendors that want its name. */
+export class CallIndex {
+  readonly #calls = new Map<string, ToolCallBlock>();
+
+  constructor(turns: readonly Turn[]) {
+    for (const turn of turns) {
+      for (const block of turn.content) if (block.kind === "tool_call") this.#calls.set(block.id, block);
+    }
+  }
+
+  nameOf(result: ToolResultBlock): string {
+    const call = this.#calls.get(result.callId);
+    if (call !== undefined) return call.name;
+    throw new BadRequestError(`${result.param} names no earlier tool call: ${result.callId}`, result.param);
+  }
+}
