@@ -1,0 +1,152 @@
+/**
+ * The operator's prices: a file that maps models to prices, or the manifest of the ConfigMap `svc-model-prices`, each of
+ * whose values is such a file.
+ */
+import { readFile } from "node:fs/promises";
+import { parseDocument } from "yaml";
+import { z } from "zod";
+import { explainIssues } from "../resources/explain.ts";
+import { formatPath } from "../resources/problem.ts";
+import { lineAt, syntaxMessage } from "../resources/yaml.ts";
+import { parsePricePerMillion } from "./money.ts";
+import type { PriceTable } from "./price-book.ts";
+
+export const PRICES_CONFIG_MAP = "svc-model-prices";
+
+const price = z.string().refine((text) => {
+  try {
+    return parsePricePerMillion(text) >= 0n;
+  } catch {
+    return false;
+  }
+}, "must be US dollars per million tokens, a decimal with at most 6 decimals such as 2.50");
+
+const integer = (min: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, "must be a whole number")
+    .transform(Number)
+    .refine((value) => value >= min, `must be at least ${min}`);
+
+const tableSchema = z.record(
+  z.string().regex(/^(?:[^\s*\p{C}]+\*?|\*)$/u, "must be a model name, optionally with one '*' as its last character"),
+  z.strictObject({
+    input: price,
+    cachedInput: price.optional(),
+    cacheWrite5m: price.optional(),
+    cacheWrite1h: price.optional(),
+    output: price,
+    longPrompt: z.strictObject({ above: integer(0), inputPercent: integer(1), outputPercent: integer(1) }).optional(),
+  }),
+);
+
+/** A file of prices that cannot be used. The message says where and why. */
+export class PriceFileError extends Error {
+  override readonly name = "PriceFileError";
+}
+
+/** Reads a file of prices, YAML or JSON. @throws PriceFileError */
+export function parsePriceFile(text: string): PriceTable {
+  const value = parseText(text);
+  if (value === null || value === "") return {};
+  if (!isObject(value) || value["kind"] !== "ConfigMap") return checkTable(value, "");
+  const metadata = value["metadata"];
+  if (!isObject(metadata) || metadata["name"] !== PRICES_CONFIG_MAP) {
+    throw new PriceFileError(`metadata.name: the ConfigMap of prices is called ${PRICES_CONFIG_MAP}`);
+  }
+  const data = value["data"] ?? {};
+  if (!isObject(data)) throw new PriceFileError("data: must be an object");
+  const tables = Object.entries(data).map(([key, content]) => {
+    if (typeof content !== "string") throw new PriceFileError(`data.${key}: must be text that holds a map of prices (use "${key}: |")`);
+    const table = parseText(content);
+    return table === null || table === "" ? {} : checkTable(table, `data.${key}: `);
+  });
+  return Object.assign({}, ...tables) as PriceTable;
+}
+
+/** The failsafe schema leaves every scalar text, so that 2.50 never becomes a float. */
+function parseText(text: string): unknown {
+  const document = parseDocument(text, { schema: "failsafe", prettyErrors: false, logLevel: "silent" });
+  const [error] = document.errors;
+  if (error !== undefined) throw new PriceFileError(`not valid YAML at line ${lineAt(text, error.pos[0])}: ${syntaxMessage(error.code)}`);
+  return document.toJS({ maxAliasCount: 100 }) as unknown;
+}
+
+function checkTable(value: unknown, where: string): PriceTable {
+  const parsed = tableSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [first] = explainIssues(parsed.error.issues, value, tableSchema);
+  throw new PriceFileError(`${where}${formatPath(first?.path ?? [])}: ${first?.message ?? "not a map of prices"}`);
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+export interface WatchOverridesOptions {
+  readonly path: string;
+  /** How often the file is read, in milliseconds. @defaultValue 60000 */
+  readonly intervalMs?: number;
+  /** Called with the new prices whenever they changed; a file that is gone has none. */
+  readonly onChange: (override: PriceTable) => void;
+  /** Called once for each bad version of the file; the last good prices stay. */
+  readonly onError: (error: Error) => void;
+  /** @defaultValue reads the file as UTF-8 */
+  readonly readText?: (path: string) => Promise<string>;
+  /** Runs a task again and again; returns how to stop. @defaultValue setInterval, not keeping the process alive */
+  readonly every?: (task: () => void, intervalMs: number) => () => void;
+}
+
+export interface PriceOverrides {
+  current(): PriceTable;
+  /** Reads the file now. */
+  refresh(): Promise<void>;
+  close(): void;
+}
+
+/** Reads the file of overrides, and again at every interval. Never throws: what is wrong goes to `onError`. */
+export async function watchOverrides(options: WatchOverridesOptions): Promise<PriceOverrides> {
+  const { path, intervalMs = 60_000, onChange, onError, readText = (file) => readFile(file, "utf8"), every = everyInterval } = options;
+  let current: PriceTable = {};
+  /** What was read last, good or bad; undefined for no file. */
+  let seen: string | undefined;
+  let lastError = "";
+
+  const report = (error: Error) => {
+    if (error.message === lastError) return;
+    lastError = error.message;
+    onError(error);
+  };
+  const refresh = async () => {
+    let text: string | undefined;
+    try {
+      text = await readText(path);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") return report(error as Error);
+    }
+    if (text === seen) return;
+    seen = text;
+    try {
+      current = text === undefined ? {} : parsePriceFile(text);
+    } catch (error) {
+      return report(error as Error);
+    }
+    lastError = "";
+    onChange(current);
+  };
+
+  await refresh();
+  let running: Promise<void> | undefined;
+  const stop = every(() => {
+    running ??= refresh()
+      .catch((error: unknown) => onError(error as Error))
+      .finally(() => (running = undefined));
+  }, intervalMs);
+  return { current: () => current, refresh, close: stop };
+}
+
+function everyInterval(task: () => void, intervalMs: number): () => void {
+  const timer = setInterval(task, intervalMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
