@@ -8,7 +8,7 @@ import { z } from "zod";
 import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 import { lineAt, syntaxMessage } from "../resources/yaml.ts";
-import { parsePricePerMillion } from "./money.ts";
+import { parsePricePerMillion } from "./price.ts";
 import type { PriceTable } from "./price-book.ts";
 
 export const PRICES_CONFIG_MAP = "svc-model-prices";

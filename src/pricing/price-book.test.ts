@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { formatUsd } from "./money.ts";
+import { costOf, formatUsd } from "./cost.ts";
 import type { TokenCounts } from "./price-book.ts";
-import { costOf, createPriceBook } from "./price-book.ts";
+import { createPriceBook } from "./price-book.ts";
 import { PRICE_SOURCES, SHIPPED_PRICES } from "./prices.ts";
 
 const shipped = createPriceBook(SHIPPED_PRICES);

@@ -1,5 +1,5 @@
-/** Looking prices up and working costs out. */
-import { parsePricePerMillion } from "./money.ts";
+/** Looking prices up. */
+import { parsePricePerMillion } from "./price.ts";
 
 /** Prices of a model as written: US dollars per million tokens, as decimals. */
 export interface PriceEntry {
@@ -90,30 +90,6 @@ export function createPriceBook(table: PriceTable, override: PriceTable = {}): P
       return price;
     },
   };
-}
-
-/** Cost of a call. Where a vendor's breakdown of its input exceeds the total, the breakdown is what is charged. */
-export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
-  const cached = count(usage.cachedInputTokens);
-  const written5m = count(usage.cacheWrite5mTokens);
-  const written1h = count(usage.cacheWrite1hTokens);
-  const remainder = count(usage.inputTokens) - cached - written5m - written1h;
-  const plain = remainder > 0n ? remainder : 0n;
-  const total = plain + cached + written5m + written1h;
-  const long = price.longPrompt !== undefined && total > BigInt(price.longPrompt.above) ? price.longPrompt : undefined;
-  const input = percent(plain * price.input + written5m * price.cacheWrite5m + written1h * price.cacheWrite1h, long?.inputPercent);
-  const cachedInput = percent(cached * price.cachedInput, long?.inputPercent);
-  const output = percent(count(usage.outputTokens) * price.output, long?.outputPercent);
-  return { input, cachedInput, output, total: input + cachedInput + output };
-}
-
-/** A count as a vendor sent it: what is no positive integer counts for nothing, or is cut to one. */
-function count(tokens: number): bigint {
-  return Number.isFinite(tokens) && tokens > 0 ? BigInt(Math.trunc(tokens)) : 0n;
-}
-
-function percent(picodollars: bigint, percentage: number | undefined): bigint {
-  return percentage === undefined ? picodollars : (picodollars * BigInt(percentage)) / 100n;
 }
 
 function compilePrice(model: string, entry: PriceEntry): ModelPrice {

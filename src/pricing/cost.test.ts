@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { formatUsd, parsePricePerMillion, toMicrodollars, toUsdNumber } from "./money.ts";
+import { formatUsd, toMicrodollars, toUsdNumber } from "./cost.ts";
+import { parsePricePerMillion } from "./price.ts";
 
 describe("parsePricePerMillion", () => {
   test.each([
