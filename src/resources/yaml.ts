@@ -17,7 +17,7 @@ const SYNTAX_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   BAD_ALIAS: "an alias names an anchor that is not defined before it; quote a value that begins with '*'",
   BAD_DIRECTIVE: "a directive (%) is malformed; quote a value that begins with '%'",
   BAD_DQ_ESCAPE: "a double-quoted text has an invalid escape",
-  BAD_INDENT: "the indentation is wrong",
+  BAD_INDENT: "the indentation is wrong, or a bracket is not closed",
   BAD_SCALAR_START: "a plain text begins with a character that must be quoted",
   BLOCK_AS_IMPLICIT_KEY: "a nested mapping is on one line with its key; is a ': ' in an unquoted text?",
   BLOCK_IN_FLOW: "a block collection is inside [] or {}",
