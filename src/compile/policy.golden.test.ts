@@ -63,8 +63,10 @@ function renderSnapshot(snapshot: PolicySnapshot) {
   };
 }
 
-function renderProvider({ allowsModel: _allowsModel, apiKey, ...provider }: ProviderPolicy) {
-  return { ...provider, apiKey: apiKey === undefined ? "none" : String(apiKey) };
+/** All but the function. */
+function renderProvider(provider: ProviderPolicy) {
+  const fields = Object.entries(provider).filter(([field]) => field !== "allowsModel" && field !== "apiKey");
+  return { ...Object.fromEntries(fields), apiKey: provider.apiKey === undefined ? "none" : String(provider.apiKey) };
 }
 
 function renderAgent(agent: AgentPolicy) {

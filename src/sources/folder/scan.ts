@@ -72,7 +72,11 @@ function isMissing(error: unknown): boolean {
 }
 
 async function walk(dir: string, prefix: string, depth: number, files: string[]): Promise<void> {
-  const entries = await readdir(join(dir, prefix), { withFileTypes: true });
+  const entries = await readdir(join(dir, prefix), { withFileTypes: true }).catch((error: unknown) => {
+    // A directory that went while it was being listed is empty; the folder itself must be there.
+    if (prefix !== "" && isMissing(error)) return [];
+    throw error;
+  });
   for (const entry of entries) {
     if (isHidden(entry.name)) continue;
     const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;
