@@ -1,54 +1,61 @@
-/** Looks for JSON members in the bytes of stream events without parsing them. */
-import { skipSpace } from "./json-members.ts";
-
+/**
+ * Looks for JSON members in stream events without parsing them. Works on the bytes as a latin1 string: for the few
+ * hundred bytes of a chunk, one copy and several string searches cost less than as many calls of `Buffer.indexOf`.
+ */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const SPACE = 0x20;
 
 /** `"name"` as it stands in JSON; inside a string its quotes would be escaped, so it is only ever a whole string. */
-export function memberName(name: string): Buffer {
-  return Buffer.from(`"${name}"`);
+export function memberName(name: string): string {
+  return `"${name}"`;
 }
 
-/** Where the value of the member starts whose name was found at `at`; -1 when it is not a member's name. */
-function valueAt(bytes: Buffer, at: number, name: Buffer): number {
-  const colon = skipSpace(bytes, at + name.length);
-  return bytes[colon] === COLON ? skipSpace(bytes, colon + 1) : -1;
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text.charCodeAt(at) === SPACE) at += 1;
+  return at;
+}
+
+/** Where the value of the member starts whose name ends at `end`; -1 when it is not a member's name. */
+function valueAt(text: string, end: number): number {
+  const colon = skipSpace(text, end);
+  return text.charCodeAt(colon) === COLON ? skipSpace(text, colon + 1) : -1;
 }
 
 /** Whether some member of that name has a value other than null. */
-export function hasValue(bytes: Buffer, name: Buffer): boolean {
-  for (let at = bytes.indexOf(name); at >= 0; at = bytes.indexOf(name, at + name.length)) {
-    const value = valueAt(bytes, at, name);
-    if (value >= 0 && bytes[value] !== 0x6e) return true;
+export function hasValue(text: string, name: string): boolean {
+  for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length)) {
+    const value = valueAt(text, at + name.length);
+    if (value >= 0 && text.charCodeAt(value) !== 0x6e) return true;
   }
   return false;
 }
 
 /** The bytes of all string values of members of that name: a cheap, slightly high count of characters. */
-export function stringBytes(bytes: Buffer, name: Buffer): number {
+export function stringBytes(text: string, name: string): number {
   let total = 0;
-  let at = bytes.indexOf(name);
+  let at = text.indexOf(name);
   while (at >= 0) {
     let next = at + name.length;
-    const value = valueAt(bytes, at, name);
-    if (value >= 0 && bytes[value] === QUOTE) {
-      const end = closingQuote(bytes, value + 1);
-      total += end - value - 1;
-      next = end;
+    const value = valueAt(text, next);
+    if (value >= 0 && text.charCodeAt(value) === QUOTE) {
+      next = closingQuote(text, value + 1);
+      total += next - value - 1;
     }
-    at = bytes.indexOf(name, next);
+    at = text.indexOf(name, next);
   }
   return total;
 }
 
-function closingQuote(bytes: Buffer, from: number): number {
-  let quote = bytes.indexOf(QUOTE, from);
-  while (quote > from && bytes[quote - 1] === BACKSLASH) {
-    let backslashes = 1;
-    while (bytes[quote - 1 - backslashes] === BACKSLASH && quote - 1 - backslashes >= from) backslashes += 1;
-    if (backslashes % 2 === 0) break;
-    quote = bytes.indexOf(QUOTE, quote + 1);
+function closingQuote(text: string, from: number): number {
+  let quote = text.indexOf('"', from);
+  while (quote >= 0) {
+    let backslashes = 0;
+    while (quote - 1 - backslashes >= from && text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    if (backslashes % 2 === 0) return quote;
+    quote = text.indexOf('"', quote + 1);
   }
-  return quote < 0 ? bytes.length : quote;
+  return text.length;
 }

@@ -22,9 +22,10 @@ export class AnthropicProbe implements StreamProbe {
   #sawCall = false;
 
   isPlain(block: Buffer): boolean {
-    for (const name of TEXTS) this.#characters += stringBytes(block, name);
-    if (!this.#sawCall && this.#characters === 0) this.#sawCall = block.includes(TOOL_USE);
-    return !(hasValue(block, USAGE) || block.includes(MESSAGE_STOP) || block.includes(ERROR));
+    const text = block.toString("latin1");
+    for (const name of TEXTS) this.#characters += stringBytes(text, name);
+    if (!this.#sawCall && this.#characters === 0) this.#sawCall = text.includes(TOOL_USE);
+    return !(hasValue(text, USAGE) || text.includes(MESSAGE_STOP) || text.includes(ERROR));
   }
 
   event(_name: string | undefined, data: string): Verdict {

@@ -5,6 +5,7 @@ import { settleLeftovers, unsupported } from "../leftovers.ts";
 import { budgetOf } from "../reasoning.ts";
 import type { Serialised, Target } from "../target.ts";
 import { toDialogue } from "../turns.ts";
+import type { Dialogue } from "../turns.ts";
 import { cacheControl, serialiseBlocks } from "./serialise-blocks.ts";
 
 /** Anthropic requires `max_tokens`; other vendors default to the model's own maximum, which only they know. */
@@ -36,10 +37,10 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
   }
   const dialogue = toDialogue(request.turns);
   if (dialogue.hoisted) notes.push("system messages moved to the front: Anthropic takes one system prompt");
-  const messages = dialogue.turns
+  const messages = withoutPrefill(dialogue.turns, model, notes)
     .map(({ role, content }) => ({ role, content: serialiseBlocks(content, notes) }))
     .filter(({ content }) => content.length > 0);
-  const thinking = serialiseReasoning(request, model);
+  const thinking = serialiseReasoning(request, dialogue.turns, model, notes);
   const tools = chosenTools(request);
   const body = {
     model,
@@ -137,13 +138,17 @@ interface Thinking {
   readonly budget: number;
 }
 
-function serialiseReasoning(request: ChatRequest, model: string): Thinking {
+function serialiseReasoning(request: ChatRequest, turns: Dialogue["turns"], model: string, notes: string[]): Thinking {
   const { reasoning, showReasoning } = request;
   const display = showReasoning === undefined ? {} : { display: showReasoning ? "summarized" : "omitted" };
   if (reasoning === undefined) return { thinking: undefined, effort: undefined, budget: 0 };
   if (reasoning.kind === "off") return { thinking: { type: "disabled" }, effort: undefined, budget: 0 };
   if (thinksAdaptively(model)) {
     return { thinking: { type: "adaptive", ...display }, effort: effortWord(reasoning), budget: reasoning.kind === "budget" ? reasoning.tokens : budgetOf("high") };
+  }
+  if (callsWithoutThinking(turns)) {
+    notes.push("thinking left out: Anthropic wants the thinking that led to the last tool call, and another provider made it");
+    return { thinking: undefined, effort: undefined, budget: 0 };
   }
   const wanted = wantedBudget(reasoning);
   const limit = request.maxOutputTokens;
@@ -152,6 +157,22 @@ function serialiseReasoning(request: ChatRequest, model: string): Thinking {
     throw unsupported(request.names.reasoning ?? "reasoning", `needs an output limit above ${LEAST_BUDGET} tokens at Anthropic`);
   }
   return { thinking: { type: "enabled", budget_tokens: budget, ...display }, effort: undefined, budget };
+}
+
+/** With a thinking budget, a tool loop must go on from Anthropic's own thinking. */
+function callsWithoutThinking(turns: Dialogue["turns"]): boolean {
+  if (!turns.at(-1)?.content.some(({ kind }) => kind === "tool_result")) return false;
+  const last = turns.findLast(({ role }) => role === "assistant")?.content ?? [];
+  if (!last.some(({ kind }) => kind === "tool_call")) return false;
+  return !last.some((block) => (block.kind === "thinking" || block.kind === "redacted") && block.signature?.vendor === "anthropic");
+}
+
+/** The models that think adaptively refuse to continue a last assistant message. */
+function withoutPrefill(turns: Dialogue["turns"], model: string, notes: string[]): Dialogue["turns"] {
+  const last = turns.at(-1);
+  if (last?.role !== "assistant" || turns.length === 1 || !thinksAdaptively(model)) return turns;
+  notes.push("the last assistant message dropped: this model refuses to continue one");
+  return turns.slice(0, -1);
 }
 
 function wantedBudget(reasoning: Exclude<Reasoning, { kind: "off" }>): number {

@@ -25,15 +25,16 @@ export class GeminiProbe implements StreamProbe {
   #sawOther = false;
 
   isPlain(block: Buffer): boolean {
-    this.#characters += stringBytes(block, TEXT);
+    const text = block.toString("latin1");
+    this.#characters += stringBytes(text, TEXT);
     for (const name of NOT_TEXT) {
-      if (!block.includes(name)) continue;
+      if (!text.includes(name)) continue;
       this.#sawOther = true;
       // A call has no single string to measure: its whole event is counted.
       this.#characters += block.length;
     }
-    if (block.includes(USAGE)) this.#usageBlock = block;
-    return !(hasValue(block, FINISH_REASON) || block.includes(BLOCK_REASON) || block.includes(ERROR));
+    if (text.includes(USAGE)) this.#usageBlock = block;
+    return !(hasValue(text, FINISH_REASON) || text.includes(BLOCK_REASON) || text.includes(ERROR));
   }
 
   event(_name: string | undefined, data: string): Verdict {

@@ -11,7 +11,7 @@ import { parseUsage } from "./usage.ts";
 const FINISH_REASON = memberName("finish_reason");
 const USAGE = memberName("usage");
 const ERROR = memberName("error");
-const DONE = Buffer.from("[DONE]");
+const DONE = "[DONE]";
 const TOOL_CALLS = memberName("tool_calls");
 const TEXTS = ["content", "arguments", "reasoning_content", "refusal"].map(memberName);
 
@@ -30,9 +30,15 @@ export class OpenaiProbe implements StreamProbe {
   }
 
   isPlain(block: Buffer): boolean {
-    for (const name of TEXTS) this.#characters += stringBytes(block, name);
-    if (!this.#sawCall && this.#characters === 0) this.#sawCall = hasValue(block, TOOL_CALLS);
-    return !(hasValue(block, FINISH_REASON) || hasValue(block, USAGE) || block.includes(DONE) || hasValue(block, ERROR));
+    const text = block.toString("latin1");
+    for (const name of TEXTS) {
+      const bytes = stringBytes(text, name);
+      this.#characters += bytes;
+      // A delta has one kind of content.
+      if (bytes > 0) break;
+    }
+    if (!this.#sawCall && this.#characters === 0) this.#sawCall = hasValue(text, TOOL_CALLS);
+    return !(hasValue(text, FINISH_REASON) || hasValue(text, USAGE) || text.includes(DONE) || hasValue(text, ERROR));
   }
 
   event(_name: string | undefined, data: string): Verdict {

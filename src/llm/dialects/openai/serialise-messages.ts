@@ -9,7 +9,7 @@ export function serialiseMessages(turns: readonly Turn[], notes: string[]): obje
   return turns.flatMap((turn) => {
     switch (turn.role) {
       case "system":
-        return [{ role: "system", content: textOf(turn.content) }];
+        return [{ role: "system", content: textOf(turn.content, "\n") }];
       case "assistant":
         calls = turn.content;
         return serialiseAssistant(turn, notes);
@@ -20,12 +20,12 @@ export function serialiseMessages(turns: readonly Turn[], notes: string[]): obje
 }
 
 /** Several blocks become one string: parts are not understood by every server of this dialect. */
-function textOf(content: readonly Block[]): string {
-  return content.flatMap((block) => (block.kind === "text" || block.kind === "refusal" ? [block.text] : [])).join("\n");
+function textOf(content: readonly Block[], separator: string): string {
+  return content.flatMap((block) => (block.kind === "text" || block.kind === "refusal" ? [block.text] : [])).join(separator);
 }
 
 function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
-  const text = textOf(content);
+  const text = textOf(content, "");
   const calls = content.filter((block) => block.kind === "tool_call");
   const own = content.filter((block) => block.kind === "thinking").filter(({ signature }) => signature?.vendor === "openai");
   if (content.some((block) => (block.kind === "thinking" || block.kind === "redacted") && block.signature?.vendor !== "openai")) {

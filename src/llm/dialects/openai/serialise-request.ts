@@ -16,7 +16,7 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
     model,
     messages: serialiseMessages(request.turns, notes),
     ...(request.tools.length > 0 ? { tools: request.tools.map(serialiseTool) } : {}),
-    ...(request.toolChoice === undefined ? {} : { tool_choice: serialiseToolChoice(request.toolChoice) }),
+    ...(request.toolChoice === undefined || request.tools.length === 0 ? {} : { tool_choice: serialiseToolChoice(request.toolChoice) }),
     ...(request.parallelToolCalls === undefined || request.tools.length === 0 ? {} : { parallel_tool_calls: request.parallelToolCalls }),
     ...(request.maxOutputTokens === undefined ? {} : { max_completion_tokens: request.maxOutputTokens }),
     ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
@@ -28,7 +28,7 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
     ...(request.stop.length > 0 ? { stop: request.stop } : {}),
     ...(request.responseFormat === undefined ? {} : { response_format: serialiseResponseFormat(request.responseFormat) }),
     ...serialiseReasoning(request.reasoning, notes),
-    ...(request.user === undefined ? {} : { safety_identifier: request.user }),
+    ...serialiseUser(request, notes),
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   return { body, notes };
@@ -36,6 +36,16 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
 
 function refuseChoices(request: ChatRequest): never {
   throw unsupported(request.names.choices ?? "n", "must be 1 where the answer is translated");
+}
+
+/** OpenAI refuses longer identifiers; Anthropic's clients send such. */
+const LONGEST_USER = 64;
+
+function serialiseUser({ user, names }: ChatRequest, notes: string[]): object {
+  if (user === undefined) return {};
+  if (user.length <= LONGEST_USER) return { safety_identifier: user };
+  notes.push(`${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that OpenAI takes; it does not change an answer`);
+  return {};
 }
 
 function hasCacheMarks({ cache, turns, tools }: ChatRequest): boolean {

@@ -1,0 +1,51 @@
+import { afterAll, describe, test } from "vitest";
+import { BadRequestError } from "./dialect.ts";
+import type { DialectName } from "./dialect.ts";
+import { translateRequest } from "./registry.ts";
+import { anthropicRequests } from "./testdata/fixtures/anthropic-requests.ts";
+import { geminiRequests } from "./testdata/fixtures/gemini-requests.ts";
+import { openaiRequests } from "./testdata/fixtures/openai-requests.ts";
+import { Goldens, pretty } from "./testdata/goldens.ts";
+
+const REQUESTS: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>> = {
+  openai: openaiRequests,
+  anthropic: anthropicRequests,
+  gemini: geminiRequests,
+};
+
+/** The newest generation of each vendor, and those before that take other fields. */
+const TARGETS: readonly (readonly [DialectName, string])[] = [
+  ["openai", "gpt-5.2"],
+  ["anthropic", "claude-opus-5"],
+  ["anthropic", "claude-haiku-4-5"],
+  ["gemini", "gemini-3-pro"],
+  ["gemini", "gemini-2.5-flash"],
+];
+
+function translate(from: DialectName, to: DialectName, model: string, body: unknown): unknown {
+  const stream = (body as { stream?: boolean }).stream ?? false;
+  try {
+    const { body: translated, notes } = translateRequest({ from, to, body, model, stream });
+    return { notes, body: JSON.parse(translated.toString("utf8")) as unknown };
+  } catch (error) {
+    if (!(error instanceof BadRequestError)) throw error;
+    return { refused: { code: error.code, param: error.param, message: error.message } };
+  }
+}
+
+const goldens = new Goldens("request");
+afterAll(() => {
+  goldens.checkOrphans();
+});
+
+for (const from of ["openai", "anthropic", "gemini"] as const) {
+  for (const [to, model] of TARGETS) {
+    if (from === to) continue;
+    describe(`${from} request to ${model}`, () => {
+      test.each(Object.entries(REQUESTS[from]))("%s", (name, body) => {
+        goldens.check(`${from}/${name}.in.json`, pretty(body));
+        goldens.check(`${from}-to-${to}/${model}/${name}.out.json`, pretty(translate(from, to, model, body)));
+      });
+    });
+  }
+}
