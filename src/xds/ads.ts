@@ -112,7 +112,7 @@ class NodeStream {
 
   status(snapshot: XdsSnapshot): NodeStatus {
     const nacks: (Nack & { type: ResourceType })[] = [];
-    let inSync = this.#subscriptions.has("listener") && this.#subscriptions.has("cluster");
+    let inSync = PUSH_ORDER.every((type) => this.#subscriptions.get(type)?.accepted === true);
     for (const [type, subscription] of this.#subscriptions) {
       if (subscription.nack !== undefined) nacks.push({ type, ...subscription.nack });
       if (subscription.waiting || subscription.pending(snapshot[type], true) !== undefined) inSync = false;

@@ -22,10 +22,13 @@ export class Subscription {
   readonly #sent = new Map<string, string>();
   #inFlight: { readonly nonce: string; readonly delta: Delta } | undefined;
   nack: Nack | undefined;
+  /** The node has accepted a response, or came with resources of an earlier connection. */
+  accepted: boolean;
 
   constructor(subscribe: readonly string[], initialVersions: Readonly<Record<string, string>>) {
     this.#names = subscribe.length === 0 || subscribe.includes("*") ? undefined : new Set(subscribe);
     for (const [name, version] of Object.entries(initialVersions)) this.#sent.set(name, version);
+    this.accepted = this.#sent.size > 0;
   }
 
   /** A later request of the same stream may change the names. */
@@ -72,7 +75,8 @@ export class Subscription {
     const names = this.#inFlight.delta.upserts.map((resource) => resource.name);
     this.#inFlight = undefined;
     if (error !== undefined) this.nack = { message: error, resources: names };
-    else if (this.nack !== undefined) {
+    else this.accepted = true;
+    if (error === undefined && this.nack !== undefined) {
       const refused = this.nack.resources.filter((name) => !names.includes(name));
       if (refused.length < this.nack.resources.length || names.length === 0) this.nack = undefined;
     }

@@ -18,8 +18,9 @@ const FORWARDED_HEADERS: readonly Json[] = [
   { exact: "x-goog-api-key" },
   { exact: "content-type" },
   { exact: "content-encoding" },
+  { exact: "anthropic-version" },
+  { exact: "anthropic-beta" },
   { exact: "retry-after" },
-  { exact: "retry-after-ms" },
   { prefix: "x-svc-" },
   { exact: CALL_ID_HEADER },
 ];

@@ -1,6 +1,6 @@
 /** Routes: which paths the LLM processor sees, and what Node answers itself. */
 import { duration, type Json, Message, typed } from "./json.ts";
-import { BUFFER_LIMIT_BYTES, Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
+import { Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
 
 /** What an upstream has no business to know, and hop-by-hop leftovers. */
 const NOT_FOR_UPSTREAMS: readonly string[] = [
@@ -21,14 +21,49 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
 ];
 
 /** Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test. */
-export const LLM_PATHS =
-  "/v1/(chat/completions|messages|messages/count_tokens|embeddings|responses)|/(v1|v1beta)/models/.+:(generateContent|streamGenerateContent|countTokens)";
+export const LLM_PATHS: readonly string[] = [
+  "/v1/chat/completions",
+  "/v1/messages",
+  "/v1/messages/count_tokens",
+  "/v1/embeddings",
+  "/v1/responses",
+];
+
+/** Gemini's, whose model may hold slashes. Google's SDK also looks under /v1. */
+export const GEMINI_PATHS = "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
+
+const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
 
 const NO_PROCESSOR: Json = {
   "envoy.filters.http.ext_proc": typed(Message.extProcPerRoute, { disabled: true }),
 };
 
 const BASE_INTERVAL_MS = 1;
+
+function llmRoute(match: Json): Json {
+  return {
+    name: "llm",
+    match: { ...match, headers: BY_POST },
+    route: {
+      // Set by the processor, which removes what a client sent: without its word there is no way upstream.
+      clusterHeader: InternalHeader.cluster,
+      clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+      // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by header.
+      timeout: "0s",
+      retryPolicy: {
+        retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
+        retriableStatusCodes: [429],
+        // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not wait.
+        numRetries: MAX_ATTEMPTS - 1,
+        retryBackOff: { baseInterval: duration(BASE_INTERVAL_MS), maxInterval: duration(BASE_INTERVAL_MS) },
+        retryPriority: {
+          name: "envoy.retry_priorities.previous_priorities",
+          typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
+        },
+      },
+    },
+  };
+}
 
 export function gatewayRoutes(name: string): Json {
   return {
@@ -38,33 +73,9 @@ export function gatewayRoutes(name: string): Json {
       {
         name,
         domains: ["*"],
-        perRequestBufferLimitBytes: BUFFER_LIMIT_BYTES,
         routes: [
-          {
-            name: "llm",
-            match: {
-              safeRegex: { regex: LLM_PATHS },
-              headers: [{ name: ":method", stringMatch: { exact: "POST" } }],
-            },
-            route: {
-              // Set by the processor, which removes what a client sent: without its word there is no way upstream.
-              clusterHeader: InternalHeader.cluster,
-              clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-              // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by header.
-              timeout: "0s",
-              retryPolicy: {
-                retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
-                retriableStatusCodes: [429],
-                // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not wait.
-                numRetries: MAX_ATTEMPTS - 1,
-                retryBackOff: { baseInterval: duration(BASE_INTERVAL_MS), maxInterval: duration(BASE_INTERVAL_MS) },
-                retryPriority: {
-                  name: "envoy.retry_priorities.previous_priorities",
-                  typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
-                },
-              },
-            },
-          },
+          ...LLM_PATHS.map((path) => llmRoute({ path })),
+          llmRoute({ safeRegex: { regex: GEMINI_PATHS } }),
           {
             name: "healthz",
             match: { path: "/healthz" },

@@ -1,0 +1,52 @@
+/**
+ * Reads the caller's key from a request. Clients differ: OpenAI's send `Authorization: Bearer`, Anthropic's that or
+ * `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
+ */
+import { createHash } from "node:crypto";
+import type { HeaderMap } from "../extproc/wire/messages.ts";
+
+/** Headers that may carry the caller's key: all of them are taken off before anything goes upstream. */
+export const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"] as const;
+
+export type Credential =
+  | { readonly kind: "none" }
+  /** Several different keys: which one counts must not depend on who reads them. */
+  | { readonly kind: "conflict" }
+  | { readonly kind: "key"; readonly sha256: string };
+
+/** Longest key looked at, characters: ours are far shorter. */
+const MAX_KEY_LENGTH = 512;
+
+/**
+ * @param query the request's query string without `?`; its `key` parameter is read as Google's clients send it
+ */
+export function readCredential(headers: HeaderMap, query: string): Credential {
+  let key: string | undefined;
+  for (const candidate of candidates(headers, query)) {
+    if (key !== undefined && key !== candidate) return { kind: "conflict" };
+    key = candidate;
+  }
+  if (key === undefined || key === "" || key.length > MAX_KEY_LENGTH) return { kind: "none" };
+  return { kind: "key", sha256: hashKey(key) };
+}
+
+function* candidates(headers: HeaderMap, query: string): Generator<string> {
+  const authorization = headers.get("authorization");
+  if (authorization !== undefined) {
+    const match = /^bearer +(\S+) *$/i.exec(authorization);
+    yield match?.[1] ?? "";
+  }
+  for (const name of ["x-api-key", "api-key", "x-goog-api-key"]) {
+    const value = headers.get(name);
+    if (value !== undefined) yield value.trim();
+  }
+  if (query.includes("key=")) {
+    const value = new URLSearchParams(query).get("key");
+    if (value !== null) yield value;
+  }
+}
+
+/** Keys and tokens are known by this only. */
+export function hashKey(key: string): string {
+  return createHash("sha256").update(key).digest("hex");
+}

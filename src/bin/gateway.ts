@@ -1,0 +1,15 @@
+/** The gateway service's process. Started by `svc up` (and in a cluster by its container) with its options as JSON. */
+import { gatewayOptionsSchema } from "../gateway/options.ts";
+import { startGateway } from "../gateway/service.ts";
+import { createLog } from "../platform/log.ts";
+
+const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? "{}"));
+const log = createLog({ level: options.logLevel, name: "gateway" });
+process.umask(0o077);
+
+const service = await startGateway(options, log);
+const stop = (): void => {
+  void service.close().then(() => process.exit(0));
+};
+process.once("SIGTERM", stop);
+process.once("SIGINT", stop);

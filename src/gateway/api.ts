@@ -1,0 +1,78 @@
+/** What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors for other paths. */
+import http from "node:http";
+import type { HeaderMap } from "../extproc/wire/messages.ts";
+import { identify } from "../llm/authorize.ts";
+import { dialects } from "../llm/dialects/registry.ts";
+import type { PublicError } from "../llm/dialects/dialect.ts";
+import { publicError } from "../llm/errors.ts";
+import { dialectOfPath, parseRoute } from "../llm/routes.ts";
+import { listModels } from "../llm/models-list.ts";
+import type { PolicySnapshot } from "../policy/snapshot.ts";
+
+export interface ApiOptions {
+  readonly policy: () => PolicySnapshot;
+  readonly metrics: () => Promise<string>;
+  /** Why the gateway is not ready; undefined when it is. */
+  readonly notReady: () => string | undefined;
+}
+
+export function createApi(options: ApiOptions): http.Server {
+  const server = http.createServer((request, response) => {
+    request.resume();
+    answer(options, request, response).catch(() => response.destroy());
+  });
+  server.keepAliveTimeout = 120_000;
+  return server;
+}
+
+async function answer(options: ApiOptions, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+  const url = request.url ?? "/";
+  const mark = url.indexOf("?");
+  const path = mark < 0 ? url : url.slice(0, mark);
+  const query = mark < 0 ? "" : url.slice(mark + 1);
+  const get = request.method === "GET" || request.method === "HEAD";
+  const fail = (error: PublicError): void => {
+    send(response, error.status, "application/json", dialects[dialectOfPath(path)].renderError(error));
+  };
+
+  if (path === "/metrics" && get) return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
+  if (path === "/readyz" && get) {
+    const reason = options.notReady();
+    return send(response, reason === undefined ? 200 : 503, "text/plain", `${reason ?? "ok"}\n`);
+  }
+  const models = get ? modelsPath(path) : undefined;
+  if (models !== undefined) {
+    const identity = identify(options.policy(), headerMap(request), query);
+    if (identity.kind === "refused") return fail(identity.error);
+    const found = listModels(identity.agent, headerMap(request), path, models);
+    return found === undefined
+      ? fail(publicError("model_not_found", "There is no such model here. GET /v1/models lists yours."))
+      : send(response, 200, "application/json", JSON.stringify(found));
+  }
+  if (parseRoute(path) !== undefined || ["/metrics", "/readyz", "/healthz", "/v1/models"].includes(path)) {
+    return fail(publicError("method_not_allowed", `${request.method ?? ""} is not allowed here.`));
+  }
+  fail(publicError("not_found", "The gateway has no such path."));
+}
+
+/** `""` for the list, a name for one model, undefined for other paths. */
+function modelsPath(path: string): string | undefined {
+  if (path === "/v1/models" || path === "/v1beta/models") return "";
+  const match = /^\/(?:v1|v1beta)\/models\/([^:]+)$/.exec(path);
+  if (match === null) return undefined;
+  try {
+    return decodeURIComponent(match[1] as string);
+  } catch {
+    return undefined;
+  }
+}
+
+function headerMap(request: http.IncomingMessage): HeaderMap {
+  return new Map(
+    Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]),
+  );
+}
+
+function send(response: http.ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { "content-type": type }).end(body);
+}

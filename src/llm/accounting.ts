@@ -1,0 +1,115 @@
+/** Settles a call, exactly once: its usage, its cost, its line in the log, its metrics. */
+import type { Logger } from "pino";
+import type { Clock } from "../platform/clock.ts";
+import { costOf, formatUsd } from "../pricing/cost.ts";
+import type { Cost, PriceBook } from "../pricing/price-book.ts";
+
+import type { Call, CallOutcome } from "./call.ts";
+import type { Usage } from "./dialects/dialect.ts";
+import { estimateTokens } from "./dialects/registry.ts";
+import type { LlmMetrics } from "./metrics.ts";
+
+export interface Settlement {
+  readonly usage: Usage | undefined;
+  /** `exact`: the provider said it. `estimated`: counted by us from what passed. */
+  readonly usageKind: "exact" | "estimated" | "none";
+  /** undefined where no price is known, or nothing was used. */
+  readonly cost: Cost | undefined;
+  readonly durationMs: number;
+}
+
+export interface AccountingOptions {
+  readonly clock: Clock;
+  readonly prices: () => PriceBook;
+  readonly metrics: LlmMetrics;
+  readonly log: Logger;
+}
+
+export class Accounting {
+  readonly #options: AccountingOptions;
+
+  constructor(options: AccountingOptions) {
+    this.#options = options;
+  }
+
+  /** What the call has used so far. Pure: the headers of an answer are made from it before it is settled. */
+  assess(call: Call): Settlement {
+    const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - call.startedAt));
+    const estimated = call.usage === undefined && call.answered;
+    const usage = call.usage ?? (estimated ? estimate(call) : undefined);
+    if (usage === undefined) return { usage, usageKind: "none", cost: undefined, durationMs };
+    const price = this.#options.prices().priceOf(call.target.model);
+    const cost = price === undefined ? undefined : costOf(price, usage);
+    return { usage, usageKind: estimated ? "estimated" : "exact", cost, durationMs };
+  }
+
+  /** Call once, when the call is over. */
+  settle(call: Call, outcome: CallOutcome): Settlement {
+    const settlement = this.assess(call);
+    const workload = call.permit.agent.workload;
+    this.#options.metrics.settled(call, outcome, settlement);
+    const { usage, cost } = settlement;
+    this.#options.log.info(
+      {
+        call: call.id,
+        workload,
+        operation: call.route.operation,
+        dialect: call.route.dialect,
+        asked: call.permit.grant.ref,
+        model: call.modelId,
+        status: outcome.status,
+        end: outcome.end,
+        code: outcome.code,
+        stream: call.stream,
+        durationMs: settlement.durationMs,
+        retries: call.retries,
+        usage: settlement.usageKind,
+        inputTokens: usage?.inputTokens,
+        outputTokens: usage?.outputTokens,
+        costUsd: cost === undefined ? undefined : formatUsd(cost.total),
+        attempts: call.retries === 0 ? undefined : call.attempts,
+      },
+      "llm call",
+    );
+    return settlement;
+  }
+}
+
+/** For a broken stream: the prompt by its size, the answer by the characters that passed. */
+function estimate(call: Call): Usage {
+  return {
+    inputTokens: estimateTokens(call.requestCharacters),
+    cachedInputTokens: 0,
+    cacheWrite5mTokens: 0,
+    cacheWrite1hTokens: 0,
+    outputTokens: estimateTokens(call.outputCharacters),
+  };
+}
+
+type HeaderPair = readonly [name: string, value: string];
+
+/** Known when an answer begins: on every LLM response, also a stream's. */
+export function identityHeaders(call: Call): HeaderPair[] {
+  const headers: HeaderPair[] = [
+    ["x-svc-call-id", call.id],
+    ["x-svc-model-id", call.modelId],
+    ["x-svc-retries", String(call.retries)],
+  ];
+  if (call.fellBackFrom !== undefined) headers.push(["x-svc-fell-back-from", call.fellBackFrom]);
+  return headers;
+}
+
+/** Known when an answer is over. */
+export function totalsHeaders(settlement: Settlement): HeaderPair[] {
+  const { usage, cost } = settlement;
+  const headers: HeaderPair[] = [
+    ["x-svc-input-tokens", String(usage?.inputTokens ?? 0)],
+    ["x-svc-output-tokens", String(usage?.outputTokens ?? 0)],
+    ["x-svc-duration-ms", String(settlement.durationMs)],
+  ];
+  if (usage !== undefined && usage.cachedInputTokens > 0) {
+    headers.push(["x-svc-cached-input-tokens", String(usage.cachedInputTokens)]);
+  }
+  if (cost !== undefined) headers.push(["x-svc-cost-usd", formatUsd(cost.total)]);
+  return headers;
+}

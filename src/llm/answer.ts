@@ -1,0 +1,73 @@
+/** Turns an upstream's answer into the caller's: whole bodies, errors and streams. */
+import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
+import type { Call } from "./call.ts";
+import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
+import { createStreamReader, dialects, translateError, translateResponse } from "./dialects/registry.ts";
+import { publicError } from "./errors.ts";
+import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
+
+/** A body above this, once decompressed, is not an answer of an LLM. */
+const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024;
+
+/** @throws Error when the encoding is unknown or the data is broken */
+export function decompress(body: Buffer, encoding: string | undefined): Buffer {
+  const options = { maxOutputLength: MAX_DECOMPRESSED_BYTES };
+  switch (encoding?.trim().toLowerCase()) {
+    case undefined:
+    case "":
+    case "identity":
+      return body;
+    case "gzip":
+    case "x-gzip":
+      return gunzipSync(body, options);
+    case "deflate":
+      return inflateSync(body, options);
+    case "br":
+      return brotliDecompressSync(body, options);
+    default:
+      throw new Error(`unknown content-encoding ${encoding}`);
+  }
+}
+
+export type WholeAnswer =
+  | { readonly kind: "answer"; readonly body: Buffer; readonly usage: Usage | undefined }
+  | { readonly kind: "invalid"; readonly error: PublicError };
+
+/** A whole 2xx body. The very same Buffer comes back where caller and upstream speak one dialect. */
+export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch {
+    return { kind: "invalid", error: publicError("upstream_invalid", "The provider's answer is not JSON.") };
+  }
+  const upstream = call.target.provider.dialect;
+  const client = call.route.dialect;
+  if (call.route.operation === "responses") return { kind: "answer", body, usage: readResponsesUsage(parsed) };
+  if (call.route.operation === "count_tokens") return { kind: "answer", body, usage: undefined };
+  if (upstream === client) return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
+  try {
+    const translated = translateResponse({ upstream, client, body: parsed, model: call.target.model, now, id: call.id });
+    return { kind: "answer", body: translated.body, usage: translated.usage };
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : "unreadable";
+    return { kind: "invalid", error: publicError("upstream_invalid", `The provider's answer cannot be translated: ${detail}`) };
+  }
+}
+
+/** An upstream's error body, in the caller's dialect; its status stays. */
+export function upstreamError(call: Call, status: number, body: Buffer): { readonly status: number; readonly body: Buffer } {
+  return translateError({ upstream: call.target.provider.dialect, client: call.route.dialect, status, body });
+}
+
+export function streamReader(call: Call, now: number): StreamReader {
+  if (call.route.operation === "responses") return createResponsesReader();
+  return createStreamReader({
+    upstream: call.target.provider.dialect,
+    client: call.route.dialect,
+    wantsUsage: call.wantsUsage,
+    model: call.target.model,
+    id: call.id,
+    now,
+  });
+}

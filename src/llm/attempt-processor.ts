@@ -1,0 +1,122 @@
+/**
+ * Attempts after the first. Envoy finds out that an attempt failed and sends the request into its internal listener;
+ * there this processor waits as long as the retry plan says, and makes the request anew for the provider whose turn it
+ * is, from the caller's original: nothing of an earlier attempt stays on it.
+ */
+import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../compile/envoy/names.ts";
+import type { Exchange, Processor } from "../extproc/server.ts";
+import type { Phase } from "../extproc/wire/messages.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Call } from "./call.ts";
+import type { CallRegistry } from "./call-registry.ts";
+import { BadRequestError } from "./dialects/dialect.ts";
+import { publicError } from "./errors.ts";
+import { type AttemptRequest, prepareAttempt } from "./prepare.ts";
+import type { Failure, NextAttempt } from "./retry-plan.ts";
+
+export interface AttemptProcessorOptions {
+  readonly calls: CallRegistry;
+  readonly clock: Clock;
+}
+
+/**
+ * The router's report of the failed attempt and the next attempt travel on different connections; this long the attempt
+ * waits for the report before it goes on without knowing why the last one failed.
+ */
+const REPORT_TIMEOUT_MS = 250;
+
+const UNKNOWN_FAILURE: Failure = { status: 0, retryAfterMs: undefined, flags: "" };
+
+/** A status that Envoy's retry policy does not retry: the router-level processor replaces it. */
+const NOT_RETRIED = 421;
+
+export class AttemptProcessor implements Processor {
+  readonly #exchange: Exchange;
+  readonly #options: AttemptProcessorOptions;
+  #cancel: (() => void) | undefined;
+  #closed = false;
+
+  constructor(exchange: Exchange, options: AttemptProcessorOptions) {
+    this.#exchange = exchange;
+    this.#options = options;
+  }
+
+  phase(phase: Phase): void {
+    if (phase.kind !== "request_headers") return this.#exchange.fail();
+    const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
+    // Without its call there is no permit: refused.
+    if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
+    this.#awaitFailure(call);
+  }
+
+  closed(): void {
+    this.#closed = true;
+    this.#cancel?.();
+  }
+
+  #awaitFailure(call: Call): void {
+    let decided = false;
+    const decide = (failure: Failure): void => {
+      if (decided || this.#closed) return;
+      decided = true;
+      this.#cancel?.();
+      this.#schedule(call, failure);
+    };
+    this.#cancel = this.#options.clock.after(REPORT_TIMEOUT_MS, () => decide(UNKNOWN_FAILURE));
+    call.onFailure(call.attempts.length, decide);
+  }
+
+  #schedule(call: Call, failure: Failure): void {
+    const next = call.plan.next(failure);
+    if (next.kind === "exhausted") return this.#giveUp(call, failure);
+    call.begin(next.target);
+    this.#cancel = this.#options.clock.after(next.waitMs, () => this.#start(call, next, failure));
+  }
+
+  #start(call: Call, first: Extract<NextAttempt, { kind: "attempt" }>, failure: Failure): void {
+    if (this.#closed || call.original === undefined) return;
+    let next: NextAttempt = first;
+    while (next.kind === "attempt") {
+      const request = this.#prepare(call, next.target);
+      if (request !== undefined) return this.#send(call, request);
+      call.reportFailure({ status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" });
+      next = call.plan.nextTarget();
+      if (next.kind === "attempt") call.begin(next.target);
+    }
+    this.#giveUp(call, failure);
+  }
+
+  /** @returns undefined where this provider cannot express the request. */
+  #prepare(call: Call, target: Call["target"]): AttemptRequest | undefined {
+    const original = call.original as { raw: Buffer; body: unknown };
+    try {
+      return prepareAttempt(call.permit, target, { ...original, ...call });
+    } catch (error) {
+      if (error instanceof BadRequestError) return undefined;
+      throw error;
+    }
+  }
+
+  #send(call: Call, request: AttemptRequest): void {
+    this.#exchange.proceed("request_headers", {
+      headers: {
+        set: [...request.set, [InternalHeader.upstream, upstreamCluster(call.target.provider.key)]],
+        remove: request.remove,
+      },
+      body: request.body,
+      replaceAll: true,
+      clearRouteCache: true,
+    });
+  }
+
+  #giveUp(call: Call, failure: Failure): void {
+    const wait = failure.retryAfterMs;
+    const seconds = wait === undefined ? undefined : Math.ceil(wait / 1000);
+    const error =
+      failure.status === 429
+        ? publicError("upstream_rate_limited", `The provider asks to wait ${seconds ?? "some"} seconds.`)
+        : publicError("upstream_unavailable", `The provider answered ${failure.status || "nothing"}; no attempt is left.`);
+    call.plannedError = { error, retryAfterMs: wait };
+    this.#exchange.respond({ status: NOT_RETRIED, body: "" });
+  }
+}

@@ -1,0 +1,22 @@
+/** Calls under way by id: where the attempts' processor and the failure reports find them. */
+import type { Call } from "./call.ts";
+
+export class CallRegistry {
+  readonly #calls = new Map<string, Call>();
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  add(call: Call): void {
+    this.#calls.set(call.id, call);
+  }
+
+  get(id: string): Call | undefined {
+    return this.#calls.get(id);
+  }
+
+  remove(call: Call): void {
+    this.#calls.delete(call.id);
+  }
+}

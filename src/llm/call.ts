@@ -1,0 +1,128 @@
+/** One LLM call, from its permit to its settlement. */
+import type { AgentPolicy, ModelGrant } from "../policy/snapshot.ts";
+import type { PublicError, Usage } from "./dialects/dialect.ts";
+import type { Failure, RetryPlan, Target } from "./retry-plan.ts";
+import type { LlmRoute } from "./routes.ts";
+
+/**
+ * Proof that a caller may use a model. Only `authorize.ts` makes one, and whatever puts a provider's key on a request
+ * takes one: forgetting the check does not compile.
+ */
+export interface Permit {
+  readonly agent: AgentPolicy;
+  readonly grant: ModelGrant;
+  readonly [permitBrand]: true;
+}
+
+declare const permitBrand: unique symbol;
+
+/** The caller's headers that an upstream of the same dialect understands. */
+export interface VendorHeaders {
+  readonly anthropicVersion: string | undefined;
+  readonly anthropicBeta: string | undefined;
+}
+
+export interface Attempt {
+  readonly provider: string;
+  readonly model: string;
+  /** undefined while it is the current one, or for the one that answered. */
+  failure?: Failure;
+}
+
+/** How a call ended, for the log, the metrics and the audit. */
+export interface CallOutcome {
+  readonly status: number;
+  /** `completed` whole, `failed` with an error to the client, `cut` in the middle, `disconnected` by the client. */
+  readonly end: "completed" | "failed" | "cut" | "disconnected";
+  readonly code: string | undefined;
+}
+
+export class Call {
+  readonly id: string;
+  readonly route: LlmRoute;
+  readonly permit: Permit;
+  readonly startedAt: number;
+  readonly plan: RetryPlan;
+  readonly vendorHeaders: VendorHeaders;
+  /** As the client asked. */
+  readonly stream: boolean;
+  readonly wantsUsage: boolean;
+  /** The caller's body, for attempts at another provider; dropped once an answer has begun. */
+  original: { readonly raw: Buffer; readonly body: unknown } | undefined;
+  readonly requestCharacters: number;
+  readonly attempts: Attempt[];
+  /** Who answers, or is being asked. */
+  target: Target;
+  /** Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of the last answer. */
+  plannedError: { readonly error: PublicError; readonly retryAfterMs: number | undefined } | undefined;
+  firstByteAt: number | undefined;
+  usage: Usage | undefined;
+  /** Characters of the answer seen, for an estimate when usage never came. */
+  outputCharacters = 0;
+  /** Whether an upstream has begun an answer that costs. */
+  answered = false;
+  readonly #waiting = new Map<number, (failure: Failure) => void>();
+  #failures = 0;
+
+  constructor(init: {
+    readonly id: string;
+    readonly route: LlmRoute;
+    readonly permit: Permit;
+    readonly startedAt: number;
+    readonly plan: RetryPlan;
+    readonly vendorHeaders: VendorHeaders;
+    readonly stream: boolean;
+    readonly wantsUsage: boolean;
+    readonly original: { readonly raw: Buffer; readonly body: unknown };
+  }) {
+    this.id = init.id;
+    this.route = init.route;
+    this.permit = init.permit;
+    this.startedAt = init.startedAt;
+    this.plan = init.plan;
+    this.vendorHeaders = init.vendorHeaders;
+    this.stream = init.stream;
+    this.wantsUsage = init.wantsUsage;
+    this.original = init.original;
+    this.requestCharacters = init.original.raw.length;
+    this.target = init.plan.current;
+    this.attempts = [{ provider: this.target.provider.name, model: this.target.model }];
+  }
+
+  get retries(): number {
+    return this.attempts.length - 1;
+  }
+
+  /** The model that was asked first, when another one answers. */
+  get fellBackFrom(): string | undefined {
+    const first = this.attempts[0];
+    if (first === undefined) return undefined;
+    const { provider, model } = this.target;
+    return first.provider === provider.name && first.model === model ? undefined : `${first.provider}/${first.model}`;
+  }
+
+  get modelId(): string {
+    return `${this.target.provider.name}/${this.target.model}`;
+  }
+
+  begin(target: Target): void {
+    this.target = target;
+    this.attempts.push({ provider: target.provider.name, model: target.model });
+  }
+
+  /** Envoy's router says that an attempt failed. Reports come in the attempts' order. */
+  reportFailure(failure: Failure): void {
+    const attempt = this.attempts[this.#failures];
+    if (attempt !== undefined) attempt.failure = failure;
+    const number = ++this.#failures;
+    this.#waiting.get(number)?.(failure);
+    this.#waiting.delete(number);
+  }
+
+  /** Calls back with the failure of attempt `number` (1 is the first), at once if it is known. */
+  onFailure(number: number, callback: (failure: Failure) => void): void {
+    const known = this.attempts[number - 1]?.failure;
+    if (known !== undefined) callback(known);
+    else this.#waiting.set(number, callback);
+  }
+}

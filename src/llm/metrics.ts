@@ -1,0 +1,124 @@
+/** Prometheus metrics of the LLM gateway. */
+import { Counter, Histogram, type Registry } from "prom-client";
+import { toUsdNumber } from "../pricing/cost.ts";
+import type { Call, CallOutcome } from "./call.ts";
+import type { Settlement } from "./accounting.ts";
+
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
+
+export class LlmMetrics {
+  readonly #requests: Counter;
+  readonly #tokens: Counter;
+  readonly #cost: Counter;
+  readonly #unpriced: Counter;
+  readonly #duration: Histogram;
+  readonly #firstToken: Histogram;
+  readonly #retries: Counter;
+  readonly #fallbacks: Counter;
+  readonly #refused: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    const target = ["workload", "model", "provider"];
+    this.#requests = new Counter({
+      name: "svc_llm_requests_total",
+      help: "LLM calls by how they ended.",
+      labelNames: [...target, "status", "end"],
+      registers,
+    });
+    this.#tokens = new Counter({
+      name: "svc_llm_tokens_total",
+      help: "Tokens by kind (input, cached_input, output) and by whether the provider said so (exact) or they were estimated.",
+      labelNames: [...target, "kind", "source"],
+      registers,
+    });
+    this.#cost = new Counter({
+      name: "svc_cost_usd_total",
+      help: "Cost in USD by kind (input, which includes cache writes; cached_input; output).",
+      labelNames: ["workload", "model", "kind"],
+      registers,
+    });
+    this.#unpriced = new Counter({
+      name: "svc_llm_unpriced_total",
+      help: "Calls whose model has no price: their cost is not counted.",
+      labelNames: ["workload", "model"],
+      registers,
+    });
+    this.#duration = new Histogram({
+      name: "svc_llm_duration_seconds",
+      help: "Time from a call's first byte to the last of its answer.",
+      labelNames: target,
+      buckets: SECONDS,
+      registers,
+    });
+    this.#firstToken = new Histogram({
+      name: "svc_llm_time_to_first_token_seconds",
+      help: "Time from a streamed call's first byte to the first byte of its answer.",
+      labelNames: target,
+      buckets: SECONDS,
+      registers,
+    });
+    this.#retries = new Counter({
+      name: "svc_llm_retries_total",
+      help: "Attempts after the first, by the provider that failed.",
+      labelNames: ["workload", "provider", "status"],
+      registers,
+    });
+    this.#fallbacks = new Counter({
+      name: "svc_llm_fallbacks_total",
+      help: "Calls answered by a fallback.",
+      labelNames: ["workload", "from", "to"],
+      registers,
+    });
+    this.#refused = new Counter({
+      name: "svc_llm_refused_total",
+      help: "Requests that no provider saw, by error code.",
+      labelNames: ["code"],
+      registers,
+    });
+  }
+
+  refused(code: string): void {
+    this.#refused.inc({ code });
+  }
+
+
+  settled(call: Call, outcome: CallOutcome, settlement: Settlement): void {
+    const workload = call.permit.agent.workload;
+    const provider = call.target.provider.name;
+    const { model } = call.target;
+    const target = { workload, model, provider };
+    this.#requests.inc({ ...target, status: String(outcome.status), end: outcome.end });
+    this.#duration.observe(target, settlement.durationMs / 1000);
+    if (call.stream && call.firstByteAt !== undefined) {
+      this.#firstToken.observe(target, (call.firstByteAt - call.startedAt) / 1000);
+    }
+    if (call.retries > 0) this.#countRetries(call, workload);
+    const { usage, cost } = settlement;
+    if (usage === undefined) return;
+    const source = settlement.usageKind;
+    this.#tokens.inc({ ...target, kind: "input", source }, usage.inputTokens);
+    if (usage.cachedInputTokens > 0) {
+      this.#tokens.inc({ ...target, kind: "cached_input", source }, usage.cachedInputTokens);
+    }
+    this.#tokens.inc({ ...target, kind: "output", source }, usage.outputTokens);
+    if (cost === undefined) {
+      this.#unpriced.inc({ workload, model });
+      return;
+    }
+    this.#cost.inc({ workload, model, kind: "input" }, toUsdNumber(cost.input));
+    if (usage.cachedInputTokens > 0) {
+      this.#cost.inc({ workload, model, kind: "cached_input" }, toUsdNumber(cost.cachedInput));
+    }
+    this.#cost.inc({ workload, model, kind: "output" }, toUsdNumber(cost.output));
+  }
+
+  #countRetries(call: Call, workload: string): void {
+    for (const attempt of call.attempts) {
+      if (attempt.failure === undefined) continue;
+      const status = attempt.failure.status === 0 ? attempt.failure.flags || "none" : String(attempt.failure.status);
+      this.#retries.inc({ workload, provider: attempt.provider, status });
+    }
+    if (call.fellBackFrom !== undefined) this.#fallbacks.inc({ workload, from: call.fellBackFrom, to: call.modelId });
+  }
+}

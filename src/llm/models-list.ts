@@ -1,0 +1,48 @@
+/** `GET /v1/models`: what this agent may use, in the shape of the API that asks. */
+import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { AgentPolicy } from "../policy/snapshot.ts";
+
+/** We keep no release dates: a constant, so that answers are stable. */
+const CREATED = 1_700_000_000;
+
+/**
+ * @param one a model's name, or `""` for the list
+ * @returns undefined where the agent has no such model
+ */
+export function listModels(agent: AgentPolicy, headers: HeaderMap, path: string, one: string): unknown {
+  const refs = agent.grants.map((grant) => grant.ref);
+  const render = path.startsWith("/v1beta/") ? gemini : headers.has("anthropic-version") ? anthropic : openai;
+  if (one === "") return render.list(refs);
+  const resolution = agent.resolveModel(one);
+  if (resolution.kind !== "granted") return undefined;
+  return render.model(`${resolution.grant.provider.name}/${resolution.grant.model}`);
+}
+
+interface Shape {
+  model(ref: string): object;
+  list(refs: readonly string[]): object;
+}
+
+const openai: Shape = {
+  model: (ref) => ({ id: ref, object: "model", created: CREATED, owned_by: ref.split("/")[0] }),
+  list: (refs) => ({ object: "list", data: refs.map((ref) => openai.model(ref)) }),
+};
+
+const anthropic: Shape = {
+  model: (ref) => ({ type: "model", id: ref, display_name: ref, created_at: new Date(CREATED * 1000).toISOString() }),
+  list: (refs) => ({
+    data: refs.map((ref) => anthropic.model(ref)),
+    has_more: false,
+    first_id: refs[0] ?? null,
+    last_id: refs.at(-1) ?? null,
+  }),
+};
+
+const gemini: Shape = {
+  model: (ref) => ({
+    name: `models/${ref}`,
+    displayName: ref,
+    supportedGenerationMethods: ["generateContent", "streamGenerateContent"],
+  }),
+  list: (refs) => ({ models: refs.map((ref) => gemini.model(ref)) }),
+};

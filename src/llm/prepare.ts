@@ -1,0 +1,83 @@
+/** Makes one attempt's request: headers, path and body for one provider, from the caller's original. */
+import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
+import type { HeaderChanges } from "../extproc/wire/messages.ts";
+import type { Permit, VendorHeaders } from "./call.ts";
+import { BadRequestError } from "./dialects/dialect.ts";
+import { passRequest, translateRequest } from "./dialects/registry.ts";
+import type { Target } from "./retry-plan.ts";
+import type { LlmRoute } from "./routes.ts";
+import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
+
+/** Headers that belong to one attempt: each attempt sets its own, and takes off the others'. */
+const ATTEMPT_HEADERS: readonly string[] = [
+  ...CREDENTIAL_HEADERS,
+  "anthropic-version",
+  "anthropic-beta",
+  "openai-organization",
+  "openai-project",
+  "x-goog-user-project",
+  "accept-encoding",
+  "content-encoding",
+  "cookie",
+];
+
+export interface AttemptRequest {
+  readonly set: readonly (readonly [name: string, value: string])[];
+  readonly remove: readonly string[];
+  readonly body: Buffer;
+}
+
+export interface AttemptSource {
+  readonly route: LlmRoute;
+  readonly stream: boolean;
+  readonly raw: Buffer;
+  readonly body: unknown;
+  readonly vendorHeaders: VendorHeaders;
+}
+
+/** Whether a provider has the endpoint that the route asks for (translation counts for chat). */
+export function serves(target: Target, route: LlmRoute, stream: boolean): boolean {
+  if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
+  return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
+}
+
+/**
+ * @param _permit proof that the caller may use the model: the provider's key goes on here
+ * @throws BadRequestError when this provider's dialect cannot express the request
+ */
+export function prepareAttempt(_permit: Permit, target: Target, source: AttemptSource): AttemptRequest {
+  const { provider, model } = target;
+  const address = upstreamAddress(provider, source.route.operation, model, source.stream);
+  if (address === undefined) throw new BadRequestError(`${provider.name} has no such endpoint`, undefined, "unsupported_by_upstream");
+  const set: (readonly [string, string])[] = [
+    [":path", address.path],
+    [":authority", address.authority],
+    ["content-type", "application/json"],
+  ];
+  const key = upstreamKey(provider);
+  if (key !== undefined) set.push(key);
+  if (provider.dialect === "anthropic") {
+    const native = source.route.dialect === "anthropic" ? source.vendorHeaders : undefined;
+    set.push(["anthropic-version", native?.anthropicVersion ?? ANTHROPIC_VERSION]);
+    if (native?.anthropicBeta !== undefined) set.push(["anthropic-beta", native.anthropicBeta]);
+  }
+  const own = new Set(set.map(([name]) => name));
+  return { set, remove: ATTEMPT_HEADERS.filter((name) => !own.has(name)), body: attemptBody(target, source) };
+}
+
+function attemptBody(target: Target, source: AttemptSource): Buffer {
+  const { route, raw, body, stream } = source;
+  const from = route.dialect;
+  const to = target.provider.dialect;
+  if (from !== to) return translateRequest({ from, to, body, model: target.model, stream }).body;
+  // Gemini names the model in the path; a completion's options are for chat completions only.
+  const model = from === "gemini" ? undefined : target.model;
+  return passRequest(from, raw, body, { model, stream: stream && route.operation === "chat" });
+}
+
+export function headerChanges(request: AttemptRequest, more: HeaderChanges): HeaderChanges {
+  return {
+    set: [...request.set, ...(more.set ?? [])],
+    remove: [...request.remove, ...(more.remove ?? [])],
+  };
+}

@@ -1,0 +1,61 @@
+/** Which LLM operation a path asks for. The paths are the vendors' own. */
+import type { DialectName } from "./dialects/dialect.ts";
+
+export type Operation = "chat" | "count_tokens" | "embeddings" | "responses";
+
+export interface LlmRoute {
+  readonly operation: Operation;
+  /** Dialect of the caller. */
+  readonly dialect: DialectName;
+  /** Named by the path (Gemini); undefined where the body names it. */
+  readonly model: string | undefined;
+  /** Said by the path (Gemini); undefined where the body says it. */
+  readonly stream: boolean | undefined;
+  /** Without `?`. */
+  readonly query: string;
+}
+
+const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> = {
+  "/v1/chat/completions": { operation: "chat", dialect: "openai" },
+  "/v1/embeddings": { operation: "embeddings", dialect: "openai" },
+  "/v1/responses": { operation: "responses", dialect: "openai" },
+  "/v1/messages": { operation: "chat", dialect: "anthropic" },
+  "/v1/messages/count_tokens": { operation: "count_tokens", dialect: "anthropic" },
+};
+
+const GEMINI = /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+
+/** @returns undefined where the path is none of ours, or its model is not valid percent-encoding. */
+export function parseRoute(path: string): LlmRoute | undefined {
+  const mark = path.indexOf("?");
+  const pathname = mark < 0 ? path : path.slice(0, mark);
+  const query = mark < 0 ? "" : path.slice(mark + 1);
+  const fixed = Object.hasOwn(FIXED, pathname) ? FIXED[pathname] : undefined;
+  if (fixed !== undefined) return { ...fixed, model: undefined, stream: undefined, query };
+  const match = GEMINI.exec(pathname);
+  if (match === null) return undefined;
+  const model = decode(match[1] as string);
+  if (model === undefined) return undefined;
+  const method = match[2] as string;
+  return {
+    operation: method === "countTokens" ? "count_tokens" : "chat",
+    dialect: "gemini",
+    model,
+    stream: method === "streamGenerateContent",
+    query,
+  };
+}
+
+function decode(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Dialect to answer an unknown path in: the one whose clients would call it. */
+export function dialectOfPath(path: string): DialectName {
+  if (path.startsWith("/v1beta/") || path.startsWith("/v1/models/")) return "gemini";
+  return path.startsWith("/v1/messages") ? "anthropic" : "openai";
+}

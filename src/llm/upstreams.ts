@@ -1,0 +1,80 @@
+/** How each kind of upstream is addressed: path, host and authentication. One entry a kind. */
+import type { ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import type { Operation } from "./routes.ts";
+
+export interface UpstreamAddress {
+  /** `:authority`. */
+  readonly authority: string;
+  /** `:path`. */
+  readonly path: string;
+}
+
+type HeaderPair = readonly [name: string, value: string];
+
+interface UpstreamKind {
+  /** Path below the base path; undefined where the kind has no such endpoint. */
+  path(provider: ProviderPolicy, operation: Operation, model: string, stream: boolean): string | undefined;
+  authenticate(key: string): HeaderPair;
+}
+
+const bearer = (key: string): HeaderPair => ["authorization", `Bearer ${key}`];
+
+const OPENAI_PATHS: Partial<Record<Operation, string>> = {
+  chat: "/chat/completions",
+  embeddings: "/embeddings",
+  responses: "/responses",
+};
+
+const openai: UpstreamKind = { path: (_provider, operation) => OPENAI_PATHS[operation], authenticate: bearer };
+
+/** Anthropic's `anthropic-version` when the client named none (platform.claude.com/docs, "Versions"). */
+export const ANTHROPIC_VERSION = "2023-06-01";
+
+const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
+  openai,
+  "openai-compatible": openai,
+  mock: { ...openai, path: (_provider, operation) => (operation === "responses" ? undefined : OPENAI_PATHS[operation]) },
+  "azure-openai": {
+    // Without apiVersion it is the v1 API, whose paths are OpenAI's; with it, the model is a deployment in the path.
+    path: (provider, operation, model) => {
+      const suffix = OPENAI_PATHS[operation];
+      if (suffix === undefined || provider.apiVersion === undefined) return suffix;
+      const version = `?api-version=${encodeURIComponent(provider.apiVersion)}`;
+      return operation === "responses" ? suffix + version : `/deployments/${encodeURIComponent(model)}${suffix}${version}`;
+    },
+    authenticate: (key) => ["api-key", key],
+  },
+  anthropic: {
+    path: (_provider, operation) =>
+      operation === "chat" ? "/messages" : operation === "count_tokens" ? "/messages/count_tokens" : undefined,
+    authenticate: (key) => ["x-api-key", key],
+  },
+  gemini: {
+    path: (_provider, operation, model, stream) => {
+      const resource = `/models/${encodeURIComponent(model)}`;
+      if (operation === "count_tokens") return `${resource}:countTokens`;
+      if (operation !== "chat") return undefined;
+      return stream ? `${resource}:streamGenerateContent?alt=sse` : `${resource}:generateContent`;
+    },
+    authenticate: (key) => ["x-goog-api-key", key],
+  },
+};
+
+/** Where the call goes at this provider; undefined where it has no such endpoint. */
+export function upstreamAddress(
+  provider: ProviderPolicy,
+  operation: Operation,
+  model: string,
+  stream: boolean,
+): UpstreamAddress | undefined {
+  const path = KINDS[provider.kind].path(provider, operation, model, stream);
+  if (path === undefined) return undefined;
+  const { host, port, tls, basePath } = provider.endpoint;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return { authority: port === (tls ? 443 : 80) ? name : `${name}:${port}`, path: basePath + path };
+}
+
+/** The header that carries the provider's key; undefined where it wants none. */
+export function upstreamKey(provider: ProviderPolicy): HeaderPair | undefined {
+  return provider.apiKey === undefined ? undefined : KINDS[provider.kind].authenticate(provider.apiKey.reveal());
+}

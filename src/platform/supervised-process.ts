@@ -1,0 +1,90 @@
+/** A child process that is kept running: restarted with backoff, and never left behind when this process dies. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Logger } from "pino";
+
+export interface SupervisedProcessOptions {
+  /** For the log. */
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env?: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  /** Each line of its standard error and output. */
+  readonly onLine: (line: string) => void;
+  /** It ended without being asked to. */
+  readonly onExit?: (exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null }) => void;
+}
+
+const FIRST_BACKOFF_MS = 50;
+const MAX_BACKOFF_MS = 5_000;
+/** A run longer than this was a good one: the next backoff starts anew. */
+const GOOD_RUN_MS = 10_000;
+
+/**
+ * util-linux's setpriv asks the kernel to signal the child when its parent dies, also by SIGKILL (PR_SET_PDEATHSIG);
+ * every Debian has it. Elsewhere a child notices by itself or is found by its pid.
+ */
+const SETPRIV = "/usr/bin/setpriv";
+
+export class SupervisedProcess {
+  readonly #options: SupervisedProcessOptions;
+  #child: ChildProcess | undefined;
+  #backoffMs = FIRST_BACKOFF_MS;
+  #stopping = false;
+  #restart: NodeJS.Timeout | undefined;
+  #restarts = 0;
+
+  constructor(options: SupervisedProcessOptions) {
+    this.#options = options;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  start(): void {
+    const { command, args, env, name, log } = this.#options;
+    const guarded = existsSync(SETPRIV);
+    const child = guarded
+      ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio: ["ignore", "pipe", "pipe"] })
+      : spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    const startedAt = performance.now();
+    this.#child = child;
+    for (const stream of [child.stdout, child.stderr]) {
+      createInterface({ input: stream }).on("line", this.#options.onLine);
+    }
+    child.on("error", (error) => log.error({ process: name, error: error.message }, "cannot be started"));
+    child.on("exit", (code, signal) => {
+      this.#child = undefined;
+      if (this.#stopping) return;
+      this.#options.onExit?.({ code, signal });
+      if (this.#stopping) return;
+      if (performance.now() - startedAt > GOOD_RUN_MS) this.#backoffMs = FIRST_BACKOFF_MS;
+      log.warn({ process: name, code, signal, restartInMs: this.#backoffMs }, "ended; starting it again");
+      this.#restart = setTimeout(() => {
+        this.#restarts++;
+        this.start();
+      }, this.#backoffMs);
+      this.#backoffMs = Math.min(MAX_BACKOFF_MS, this.#backoffMs * 2);
+    });
+  }
+
+  /** SIGTERM, and SIGKILL after `graceMs`. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#restart);
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null) return;
+    const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+    child.kill("SIGTERM");
+    const kill = setTimeout(() => child.kill("SIGKILL"), graceMs);
+    await gone;
+    clearTimeout(kill);
+  }
+}

@@ -1,0 +1,20 @@
+/** Finds out before anything starts whether the ports are free. */
+import net from "node:net";
+import { StartError } from "./errors.ts";
+
+export async function assertPortFree(address: string, port: number): Promise<void> {
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "EADDRINUSE") {
+        reject(new StartError(`Port ${port} on ${address} is taken. Stop what uses it, or choose another with --port.`));
+      } else if (error.code === "EACCES") {
+        reject(new StartError(`Port ${port} may not be opened by this user. Choose one above 1023 with --port.`));
+      } else {
+        reject(new StartError(`${address}:${port} cannot be listened on: ${error.message}. Change --address or --port.`));
+      }
+    });
+    server.listen(port, address, resolve);
+  });
+  await new Promise((resolve) => server.close(resolve));
+}

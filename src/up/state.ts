@@ -1,0 +1,44 @@
+/** Where an instance keeps what outlives it, and the short-lived folder of its sockets. */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { StartError } from "./errors.ts";
+
+/** Longest path of a Unix socket on Linux (sun_path is 108 bytes with its end). */
+const MAX_SOCKET_PATH = 107;
+
+export interface StatePaths {
+  readonly dir: string;
+  readonly controlSocket: string;
+  readonly workloadKeyFile: string;
+}
+
+/** `--state-dir`, then `SVC_STATE_DIR`, then the user's state folder (XDG Base Directory). */
+export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): StatePaths {
+  const home = env["XDG_STATE_HOME"] ?? path.join(os.homedir(), ".local/state");
+  const dir = path.resolve(option ?? env["SVC_STATE_DIR"] ?? path.join(home, "svc"));
+  const controlSocket = path.join(dir, "svc.sock");
+  if (controlSocket.length > MAX_SOCKET_PATH) {
+    throw new StartError(`The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`);
+  }
+  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key") };
+}
+
+/** Makes the folder and, the first time, the key that workload tokens come from. Both are this user's alone. */
+export function prepareState(paths: StatePaths): void {
+  try {
+    mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new StartError(`The state folder ${paths.dir} cannot be made: ${(error as Error).message}. Choose one with --state-dir.`);
+  }
+  try {
+    writeFileSync(paths.workloadKeyFile, randomBytes(32), { mode: 0o600, flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+export function makeRunDir(): string {
+  return mkdtempSync(path.join(os.tmpdir(), "svc-"));
+}

@@ -1,0 +1,173 @@
+/**
+ * `svc up`: everything on one machine. This process supervises two others, Envoy and the gateway service, and serves
+ * the mock upstream. When it is told to stop it lets requests under way finish; when it is killed, neither stays behind.
+ */
+import { rmSync, statSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import type { GatewayOptionsInput } from "../gateway/options.ts";
+import type { GatewayStatus } from "../gateway/status.ts";
+import { startMock } from "../mock/server.ts";
+import type { Logger } from "../platform/log.ts";
+import { SupervisedProcess } from "../platform/supervised-process.ts";
+import { unixRequest } from "../platform/unix-http.ts";
+import { writeBootstrap } from "./bootstrap.ts";
+import { findCaBundle } from "./ca-bundle.ts";
+import { envoyLineLogger } from "./envoy-log.ts";
+import { StartError } from "./errors.ts";
+import { findEnvoy } from "./find-envoy.ts";
+import { assertPortFree } from "./ports.ts";
+import { makeRunDir, prepareState, type StatePaths, statePaths } from "./state.ts";
+
+export interface UpOptions {
+  readonly resources: string;
+  readonly address: string;
+  readonly port: number;
+  readonly stateDir: string | undefined;
+  readonly pricesFile: string | undefined;
+  readonly concurrency: number | undefined;
+  readonly logLevel: string;
+  /** How long requests under way may go on after SIGTERM, milliseconds. */
+  readonly drainMs: number;
+}
+
+export interface UpEnvironment {
+  /** The package's root: `envoy/`, `dist/`, `src/gen/` are below it. */
+  readonly root: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+}
+
+export interface Up {
+  readonly baseUrl: string;
+  readonly state: StatePaths;
+  status(): Promise<GatewayStatus>;
+  token(namespace: string, name: string): Promise<string>;
+  /** Resolves when the gateway serves; rejects with a {@link StartError} when it cannot. */
+  ready(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** From start to serving, with thousands of resources on a slow machine. */
+const READY_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 3_000;
+
+/** @throws StartError */
+export async function startUp(options: UpOptions, { root, env, log }: UpEnvironment): Promise<Up> {
+  const resources = assertFolder(options.resources);
+  const envoy = findEnvoy(env, root);
+  await assertPortFree(options.address, options.port);
+  const state = statePaths(options.stateDir, env);
+  prepareState(state);
+  await assertNotRunning(state);
+  const runDir = makeRunDir();
+  const mock = await startMock();
+
+  const gatewayOptions: GatewayOptionsInput = {
+    resources,
+    runDir,
+    workloadKeyFile: state.workloadKeyFile,
+    controlSocket: state.controlSocket,
+    listen: { address: options.address, port: options.port },
+    caFile: findCaBundle(env, runDir),
+    descriptorSet: path.join(root, "src/gen/envoy.binpb"),
+    mock: { host: mock.host, port: mock.port },
+    logLevel: options.logLevel,
+    ...(options.pricesFile === undefined ? {} : { pricesFile: path.resolve(options.pricesFile) }),
+  };
+  let lastWords = "";
+  const gateway = new SupervisedProcess({
+    name: "gateway",
+    command: process.execPath,
+    args: ["--enable-source-maps", path.join(root, "dist/gateway.js"), JSON.stringify(gatewayOptions)],
+    env,
+    log,
+    onLine: (line) => {
+      lastWords = line;
+      process.stderr.write(`${line}\n`);
+    },
+  });
+  const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), runDir, `svc-${os.hostname()}-${process.pid}`);
+  const proxy = new SupervisedProcess({
+    name: "envoy",
+    command: envoy,
+    args: [
+      ["--config-path", bootstrap],
+      ["--use-dynamic-base-id"],
+      ["--concurrency", String(options.concurrency ?? os.availableParallelism())],
+      ["--log-level", "warning"],
+      ["--log-format", "%l|%n|%v"],
+      ["--drain-time-s", String(Math.max(1, Math.ceil(options.drainMs / 1000)))],
+    ].flat(),
+    env: { PATH: env["PATH"] ?? "" },
+    log,
+    onLine: envoyLineLogger(log, (line) => {
+      lastWords = line;
+    }),
+  });
+  gateway.start();
+  proxy.start();
+
+  const control = async (url: string): Promise<unknown> => {
+    const response = await unixRequest(state.controlSocket, url);
+    const body = JSON.parse(response.body) as { error?: string };
+    if (response.status !== 200) throw new Error(body.error ?? `status ${response.status}`);
+    return body;
+  };
+  const status = async (): Promise<GatewayStatus> => (await control("/status")) as GatewayStatus;
+  const close = async (): Promise<void> => {
+    await Promise.all([proxy.stop(STOP_GRACE_MS), gateway.stop(STOP_GRACE_MS)]);
+    await mock.close();
+    rmSync(runDir, { recursive: true, force: true });
+  };
+
+  return {
+    baseUrl: `http://${options.address === "0.0.0.0" ? "127.0.0.1" : options.address}:${options.port}`,
+    state,
+    status,
+    token: async (namespace, name) => ((await control(`/agents/${namespace}/${name}/token`)) as { token: string }).token,
+    ready: async () => {
+      const deadline = performance.now() + READY_TIMEOUT_MS;
+      while (performance.now() < deadline) {
+        const known = await status().catch(() => undefined);
+        if (known?.ready === true) return;
+        if (gateway.restarts >= 3 || proxy.restarts >= 3) break;
+        await new Promise((resolve) => setTimeout(resolve, 25));
+      }
+      await close();
+      throw new StartError(`The gateway did not become ready. Its last words: ${lastWords}`);
+    },
+    stop: async () => {
+      await drain(runDir, options.drainMs, status, log);
+      await close();
+    },
+  };
+}
+
+function assertFolder(dir: string): string {
+  const resolved = path.resolve(dir);
+  const isFolder = statSync(resolved, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  if (!isFolder) throw new StartError(`${dir} is not a folder. Name one with your resources' YAML: --resources DIR.`);
+  return resolved;
+}
+
+async function assertNotRunning(state: StatePaths): Promise<void> {
+  const answer = await unixRequest(state.controlSocket, "/status").catch(() => undefined);
+  if (answer !== undefined) {
+    throw new StartError(`Another svc up runs with the state folder ${state.dir}. Stop it, or choose another with --state-dir.`);
+  }
+}
+
+/** Envoy takes no new connections; what is under way may finish. */
+async function drain(runDir: string, drainMs: number, status: () => Promise<GatewayStatus>, log: Logger): Promise<void> {
+  const deadline = performance.now() + drainMs;
+  const admin = path.join(runDir, "envoy-admin.sock");
+  await unixRequest(admin, "/healthcheck/fail", "POST").catch(() => undefined);
+  await unixRequest(admin, "/drain_listeners?inboundonly", "POST").catch(() => undefined);
+  while (performance.now() < deadline) {
+    const active = await status().then((known) => known.activeCalls, () => 0);
+    if (active === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  log.warn({ drainMs }, "calls still under way were cut off");
+}

@@ -1,0 +1,80 @@
+/** Envoy's access log service, as far as the router's reports of failed attempts need it. */
+import type * as grpc from "@grpc/grpc-js";
+import type { ProtoRegistry } from "./proto.ts";
+
+const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
+
+/** One attempt that did not succeed, as Envoy's router saw it. */
+export interface FailedAttemptReport {
+  /** `x-request-id` of the request. */
+  readonly requestId: string;
+  /** 0 when no response began. */
+  readonly status: number;
+  /** Response flags that are set, by their names in envoy/data/accesslog/v3 (e.g. `upstreamConnectionFailure`). */
+  readonly flags: readonly string[];
+  readonly retryAfter: string | undefined;
+  readonly retryAfterMs: string | undefined;
+}
+
+/** HTTPAccessLogEntry in reflection's form, the fields read; source: envoy/data/accesslog/v3/accesslog.proto. */
+interface LogMessage {
+  readonly logEntries: {
+    readonly case: "httpLogs" | "tcpLogs" | undefined;
+    readonly value?: { readonly logEntry: readonly LogEntry[] };
+  };
+}
+
+interface LogEntry {
+  readonly commonProperties?: { readonly responseFlags?: Readonly<Record<string, unknown>> };
+  readonly request?: { readonly requestId: string };
+  readonly response?: {
+    readonly responseCode?: number;
+    readonly responseHeaders: Readonly<Record<string, string>>;
+  };
+}
+
+export function registerAccessLog(
+  server: grpc.Server,
+  registry: ProtoRegistry,
+  onReport: (report: FailedAttemptReport) => void,
+): void {
+  const same = (bytes: Buffer): Buffer => bytes;
+  server.addService(
+    {
+      StreamAccessLogs: {
+        path: "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
+        requestStream: true,
+        responseStream: false,
+        requestSerialize: same,
+        requestDeserialize: same,
+        responseSerialize: same,
+        responseDeserialize: same,
+      },
+    },
+    {
+      StreamAccessLogs: (call: grpc.ServerReadableStream<Buffer, Buffer>, done: grpc.sendUnaryData<Buffer>) => {
+        call.on("data", (bytes: Buffer) => {
+          for (const report of decodeReports(registry, bytes)) onReport(report);
+        });
+        call.on("error", () => undefined);
+        call.on("end", () => done(null, Buffer.alloc(0)));
+      },
+    },
+  );
+}
+
+function decodeReports(registry: ProtoRegistry, bytes: Buffer): FailedAttemptReport[] {
+  const message = registry.decode(MESSAGE, bytes) as unknown as LogMessage;
+  if (message.logEntries.case !== "httpLogs") return [];
+  return (message.logEntries.value?.logEntry ?? []).map((entry) => {
+    const flags = entry.commonProperties?.responseFlags ?? {};
+    const headers = entry.response?.responseHeaders ?? {};
+    return {
+      requestId: entry.request?.requestId ?? "",
+      status: entry.response?.responseCode ?? 0,
+      flags: Object.keys(flags).filter((name) => flags[name] === true),
+      retryAfter: headers["retry-after"],
+      retryAfterMs: headers["retry-after-ms"],
+    };
+  });
+}
