@@ -1,5 +1,4 @@
-/** A non-empty text of an error body, numbers included (vLLM writes codes as numbers). */
+/** A non-empty text of an error body. */
 export function text(value: unknown): string | undefined {
-  if (typeof value === "number") return String(value);
   return typeof value === "string" && value !== "" ? value : undefined;
 }

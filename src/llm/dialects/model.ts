@@ -38,6 +38,8 @@ export interface DocumentBlock {
   readonly kind: "document";
   readonly media: Media;
   readonly title?: string | undefined;
+  /** Where the client wrote it, for an error that names it. */
+  readonly param: string;
   readonly cache?: CacheMark | undefined;
 }
 
@@ -45,6 +47,8 @@ export interface AudioBlock {
   readonly kind: "audio";
   readonly mimeType: string;
   readonly data: string;
+  /** Where the client wrote it, for an error that names it. */
+  readonly param: string;
 }
 
 export interface ThinkingBlock {

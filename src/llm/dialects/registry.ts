@@ -33,6 +33,7 @@ import type { StreamProbe } from "./pass-stream.ts";
 import type { Serialised, Target } from "./target.ts";
 import { translateErrorBody } from "./translate-error.ts";
 import { TranslateStreamReader } from "./translate-stream.ts";
+import { CallIndex } from "./turns.ts";
 
 export { UpstreamFormatError } from "./model.ts";
 export { passRequest } from "./pass-request.ts";
@@ -95,7 +96,9 @@ export interface RequestTranslation {
  * @throws BadRequestError for what the target cannot express.
  */
 export function translateRequest({ from, to, body, model, stream }: RequestTranslation): { body: Buffer; notes: string[] } {
-  const { body: translated, notes } = translators[to].serialiseRequest(translators[from].parseRequest(body), { model, stream });
+  const request = translators[from].parseRequest(body);
+  new CallIndex(request.turns).checkResults(request.turns);
+  const { body: translated, notes } = translators[to].serialiseRequest(request, { model, stream });
   return { body: Buffer.from(JSON.stringify(translated), "utf8"), notes };
 }
 

@@ -3,7 +3,7 @@ import { parseError as parseAnthropic } from "./anthropic/errors.ts";
 import type { Dialect, DialectName } from "./dialect.ts";
 import { parseError as parseGemini } from "./gemini/errors.ts";
 import type { UpstreamError } from "./model.ts";
-import { parseError as parseOpenai } from "./openai/errors.ts";
+import { isNativeError, parseError as parseOpenai } from "./openai/errors.ts";
 import { redactSecrets } from "./redact.ts";
 
 type ErrorParser = (status: number, body: unknown) => UpstreamError | undefined;
@@ -25,7 +25,7 @@ export function translateErrorBody({ upstream, client, status, body }: ErrorTran
   const parsed = parseJson(text);
   // Servers and proxies in front of an upstream answer in shapes of their own: its dialect is only the first guess.
   const native = PARSERS[upstream](status, parsed);
-  if (native !== undefined && upstream === client.name) {
+  if (native !== undefined && upstream === client.name && (upstream !== "openai" || isNativeError(parsed))) {
     const redacted = redactSecrets(text);
     return { status, body: redacted === text ? body : Buffer.from(redacted, "utf8") };
   }

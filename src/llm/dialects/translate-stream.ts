@@ -65,7 +65,6 @@ export class TranslateStreamReader implements StreamReader {
   #read(events: readonly SseEvent[]): string {
     let text = "";
     for (const { name, data } of events) {
-      if (this.#state === "failed") return text;
       for (const event of this.#parser.event(name, data)) text += this.#event(event);
       if (this.#parser.closed && this.#state === "open") text += this.#close();
     }
@@ -73,12 +72,14 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   #event(event: StreamEvent): string {
-    if (this.#state === "failed") return "";
+    // What was used is billed, also when the answer failed.
+    if (event.kind === "usage") {
+      this.#usage = event.usage;
+      this.#usageIsFinal = event.final;
+      return "";
+    }
+    if (this.#state !== "open") return "";
     switch (event.kind) {
-      case "usage":
-        this.#usage = event.usage;
-        this.#usageIsFinal = event.final;
-        return "";
       case "finish":
         this.#finish = event.finish;
         return "";

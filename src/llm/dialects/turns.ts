@@ -41,13 +41,20 @@ export function orderResults(content: readonly Block[], calls: readonly Block[])
   return [...results.toSorted((a, b) => place(a) - place(b)), ...content.filter((block) => block.kind !== "tool_result")];
 }
 
-/** Finds the call that a result answers, for vendors that want its name. */
+/** Finds the call that a result answers: Gemini wants its name, and no vendor takes a result without one. */
 export class CallIndex {
   readonly #calls = new Map<string, ToolCallBlock>();
 
   constructor(turns: readonly Turn[]) {
     for (const turn of turns) {
       for (const block of turn.content) if (block.kind === "tool_call") this.#calls.set(block.id, block);
+    }
+  }
+
+  /** @throws BadRequestError naming the first result that answers no call. */
+  checkResults(turns: readonly Turn[]): void {
+    for (const turn of turns) {
+      for (const block of turn.content) if (block.kind === "tool_result") this.nameOf(block);
     }
   }
 

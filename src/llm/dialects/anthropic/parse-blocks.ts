@@ -101,6 +101,7 @@ function parseDocument(block: Fields, leftovers: Leftover[]): ResultContent {
     kind: "document",
     media: parseSource(source, leftovers),
     title: block.string("title"),
+    param: block.path,
     cache: parseCache(block),
   });
 }

@@ -26,7 +26,7 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
     case "document":
       return [serialiseDocument(block)];
     case "audio":
-      throw unsupported("input_audio", "has no equivalent at Anthropic");
+      throw unsupported(block.param, "is audio, which has no equivalent at Anthropic");
     case "thinking":
       if (block.signature?.vendor !== "anthropic") return dropForeign(notes);
       return [{ type: "thinking", thinking: block.text, signature: block.signature.value }];
@@ -77,11 +77,11 @@ function serialiseDocument(document: DocumentBlock): object {
   };
 }
 
-function documentSource({ media }: DocumentBlock): object {
+function documentSource({ media, param }: DocumentBlock): object {
   if (media.kind === "url") return { type: "url", url: media.url };
   if (media.mimeType === "application/pdf") return { type: "base64", media_type: media.mimeType, data: media.data };
   if (media.mimeType.startsWith("text/")) {
     return { type: "text", media_type: "text/plain", data: Buffer.from(media.data, "base64").toString("utf8") };
   }
-  throw unsupported("file", `of type ${media.mimeType} has no equivalent at Anthropic (PDF and text have)`);
+  throw unsupported(param, `is a document of type ${media.mimeType} which has no equivalent at Anthropic (PDF and text have)`);
 }

@@ -93,9 +93,9 @@ function parseMedia(part: Fields, leftovers: Leftover[]): Media | undefined {
 function mediaBlock(media: Media, param: string): Block {
   const type = media.mimeType ?? "image/*";
   if (type.startsWith("image/")) return { kind: "image", media };
-  if (type === "application/pdf" || type.startsWith("text/")) return { kind: "document", media };
+  if (type === "application/pdf" || type.startsWith("text/")) return { kind: "document", media, param };
   if (media.kind === "base64" && (type === "audio/wav" || type === "audio/mp3" || type === "audio/mpeg")) {
-    return { kind: "audio", mimeType: type === "audio/wav" ? type : "audio/mp3", data: media.data };
+    return { kind: "audio", mimeType: type === "audio/wav" ? type : "audio/mp3", data: media.data, param };
   }
   throw new BadRequestError(`${param}: media of type ${type} has no equivalent at this model's provider`, param, "unsupported_by_upstream");
 }

@@ -18,7 +18,11 @@ export function serialiseContents(turns: Dialogue["turns"], calls: CallIndex, mo
     const parts = content.flatMap((block) => serialisePart(block, calls, notes));
     const firstCall = parts.find((part) => "functionCall" in part);
     if (needsSignature && firstCall !== undefined && firstCall["thoughtSignature"] === undefined) firstCall["thoughtSignature"] = UNSIGNED_CALL;
-    return parts.length === 0 ? [] : [{ role: role === "assistant" ? "model" : "user", parts }];
+    if (role === "assistant") return parts.length === 0 ? [] : [{ role: "model", parts }];
+    // The turn behind a call holds the call's responses and nothing else.
+    const responses = parts.filter((part) => "functionResponse" in part);
+    const rest = parts.filter((part) => !("functionResponse" in part));
+    return [responses, rest].filter((group) => group.length > 0).map((group) => ({ role: "user", parts: group }));
   });
 }
 

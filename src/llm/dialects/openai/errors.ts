@@ -37,6 +37,11 @@ export function parseError(status: number, body: unknown): UpstreamError | undef
   return { status, code: text(error["code"]) ?? text(error["type"]) ?? typeOf(status), message, param: text(error["param"]) };
 }
 
+/** Whether an official client of this dialect finds the message where it looks. */
+export function isNativeError(body: unknown): boolean {
+  return isObject(body) && isObject(body["error"]) && text(body["error"]["message"]) !== undefined;
+}
+
 /** An error inside a stream has no HTTP status. */
 export function statusOfCode(code: string): number {
   switch (code) {

@@ -100,7 +100,7 @@ function parseFile(part: Fields, leftovers: Leftover[]): Block {
     throw new BadRequestError(`${file.at("file_id")} names a file that only its provider holds: send file_data`, file.at("file_id"), "unsupported_by_upstream");
   }
   const media: Media = parseMediaUrl(file.requiredString("file_data"), file.at("file_data"));
-  const block: Block = { kind: "document", media, title: file.string("filename"), cache: parseCache(part) };
+  const block: Block = { kind: "document", media, title: file.string("filename"), cache: parseCache(part), param: part.path };
   file.rest(leftovers);
   part.rest(leftovers);
   return block;
@@ -109,7 +109,7 @@ function parseFile(part: Fields, leftovers: Leftover[]): Block {
 function parseAudio(part: Fields, leftovers: Leftover[]): Block {
   const audio = part.fields("input_audio") ?? part.fail("input_audio", "a JSON object");
   const format = audio.oneOf("format", ["wav", "mp3"]) ?? audio.fail("format", "wav or mp3");
-  const block: Block = { kind: "audio", mimeType: `audio/${format}`, data: audio.requiredString("data") };
+  const block: Block = { kind: "audio", mimeType: `audio/${format}`, data: audio.requiredString("data"), param: part.path };
   parseCache(part);
   audio.rest(leftovers);
   part.rest(leftovers);

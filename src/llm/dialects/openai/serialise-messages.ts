@@ -71,7 +71,7 @@ function serialisePart(block: Block, param: string): object {
     case "image":
       return { type: "image_url", image_url: { url: toMediaUrl(block.media), ...(block.detail === undefined ? {} : { detail: block.detail }) } };
     case "document":
-      return serialiseDocument(block, param);
+      return serialiseDocument(block);
     case "audio":
       return { type: "input_audio", input_audio: { data: block.data, format: block.mimeType === "audio/wav" ? "wav" : "mp3" } };
     case "thinking":
@@ -82,8 +82,8 @@ function serialisePart(block: Block, param: string): object {
   }
 }
 
-function serialiseDocument({ media, title }: DocumentBlock, param: string): object {
-  if (media.kind === "url") throw unsupported(param, "holds a document by URL, which OpenAI does not take");
+function serialiseDocument({ media, title, param }: DocumentBlock): object {
+  if (media.kind === "url") throw unsupported(param, "is a document by URL, which OpenAI does not take");
   const filename = title ?? (media.mimeType === "application/pdf" ? "document.pdf" : "document.txt");
   return { type: "file", file: { filename, file_data: toMediaUrl(media) } };
 }

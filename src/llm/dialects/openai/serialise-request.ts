@@ -62,10 +62,15 @@ function serialiseTool(tool: Tool): object {
     function: {
       name: tool.name,
       ...(tool.description === undefined ? {} : { description: tool.description }),
-      ...(tool.schema === undefined ? {} : { parameters: tool.schema }),
+      ...(tool.schema === undefined ? {} : { parameters: withProperties(tool.schema) }),
       ...(tool.strict ? { strict: true } : {}),
     },
   };
+}
+
+/** OpenAI refuses the schema of an object without `properties`, which other vendors take for no arguments. */
+function withProperties(schema: Readonly<Record<string, unknown>>): object {
+  return schema["type"] === "object" && schema["properties"] === undefined ? { ...schema, properties: {} } : schema;
 }
 
 function serialiseToolChoice(choice: ToolChoice): unknown {
