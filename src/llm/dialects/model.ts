@@ -53,6 +53,8 @@ export interface AudioBlock {
 
 export interface ThinkingBlock {
   readonly kind: "thinking";
+  /** Whose model thought it; undefined where the client's dialect does not say. */
+  readonly vendor: DialectName | undefined;
   readonly text: string;
   readonly signature: Signature | undefined;
 }
@@ -224,7 +226,7 @@ export type StreamEvent =
   | { readonly kind: "start"; readonly id: string | undefined; readonly model: string | undefined }
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "text_signature"; readonly signature: Signature }
-  | { readonly kind: "thinking"; readonly text: string }
+  | { readonly kind: "thinking"; readonly vendor: DialectName; readonly text: string }
   /** Signs the thinking before it and ends that block. */
   | { readonly kind: "thinking_signature"; readonly signature: Signature }
   | { readonly kind: "redacted"; readonly signature: Signature }

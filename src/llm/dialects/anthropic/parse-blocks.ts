@@ -1,8 +1,8 @@
 /** Anthropic's content blocks into the model's. */
 import { BadRequestError } from "../dialect.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { mimeTypeOfPath } from "../media.ts";
-import type { Block, CacheMark, Leftover, Media, ResultContent, Signature, TextBlock } from "../model.ts";
+import type { Block, CacheMark, Leftover, Media, ResultContent, Signature, TextBlock, ThinkingBlock } from "../model.ts";
 import { unwrap } from "../signature.ts";
 import { argumentsText } from "../tool-arguments.ts";
 
@@ -56,11 +56,7 @@ function parseBlock(block: Fields, leftovers: Leftover[]): Block {
     case "document":
       return parseDocument(block, leftovers);
     case "thinking":
-      return done(block, leftovers, {
-        kind: "thinking",
-        text: block.requiredString("thinking"),
-        signature: parseSignature(block.string("signature")),
-      });
+      return done(block, leftovers, { kind: "thinking", text: block.requiredString("thinking"), ...parseSignature(block.string("signature")) });
     case "redacted_thinking":
       return done(block, leftovers, { kind: "redacted", signature: { vendor: "anthropic", value: block.requiredString("data") } });
     case "tool_use":
@@ -72,10 +68,10 @@ function parseBlock(block: Fields, leftovers: Leftover[]): Block {
   }
 }
 
-/** An empty value says that no vendor signed the thinking. */
-function parseSignature(value: string | undefined): Signature | undefined {
-  if (value === undefined || value === "") return undefined;
-  return unwrap(value, "anthropic").signature;
+/** A wrapped signature without a value names a vendor that did not sign. */
+function parseSignature(value: string | undefined): Pick<ThinkingBlock, "vendor" | "signature"> {
+  const { signature } = unwrap(value ?? "", "anthropic");
+  return { vendor: signature.vendor, signature: signature.value === "" ? undefined : signature };
 }
 
 function done<T extends Block>(fields: Fields, leftovers: Leftover[], block: T): T {

@@ -25,7 +25,7 @@ function parseBlock(block: JsonObject): Block {
     case "text":
       return { kind: "text", text: stringOf(block["text"]) };
     case "thinking":
-      return { kind: "thinking", text: stringOf(block["thinking"]), signature: { vendor: "anthropic", value: stringOf(block["signature"]) } };
+      return { kind: "thinking", vendor: "anthropic", text: stringOf(block["thinking"]), signature: { vendor: "anthropic", value: stringOf(block["signature"]) } };
     case "redacted_thinking":
       return { kind: "redacted", signature: { vendor: "anthropic", value: stringOf(block["data"]) } };
     case "tool_use":

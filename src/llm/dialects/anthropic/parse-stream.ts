@@ -60,7 +60,7 @@ export class AnthropicStreamParser implements StreamParser {
       case "text":
         return nonEmpty(block["text"], (text) => ({ kind: "text", text }));
       case "thinking":
-        return nonEmpty(block["thinking"], (text) => ({ kind: "thinking", text }));
+        return nonEmpty(block["thinking"], (text) => ({ kind: "thinking", vendor: "anthropic", text }));
       case "redacted_thinking":
         return nonEmpty(block["data"], (value) => ({ kind: "redacted", signature: { vendor: "anthropic", value } }));
       case "tool_use": {
@@ -83,7 +83,7 @@ export class AnthropicStreamParser implements StreamParser {
       case "text_delta":
         return nonEmpty(delta["text"], (text) => ({ kind: "text", text }));
       case "thinking_delta":
-        return nonEmpty(delta["thinking"], (text) => ({ kind: "thinking", text }));
+        return nonEmpty(delta["thinking"], (text) => ({ kind: "thinking", vendor: "anthropic", text }));
       case "signature_delta":
         return nonEmpty(delta["signature"], (value) => ({ kind: "thinking_signature", signature: { vendor: "anthropic", value } }));
       case "input_json_delta": {

@@ -27,7 +27,7 @@ function serialiseBlock(block: Block, response: ChatResponse): object[] {
     case "refusal":
       return [{ type: "text", text: block.text, citations: null }];
     case "thinking":
-      return [{ type: "thinking", thinking: block.text, signature: wrap(block.signature ?? { vendor: "openai", value: "" }, "own") }];
+      return [{ type: "thinking", thinking: block.text, signature: wrap(block.signature ?? { vendor: block.vendor ?? "openai", value: "" }, "own") }];
     case "redacted":
       return [{ type: "redacted_thinking", data: wrap(block.signature, "own") }];
     case "tool_call": {

@@ -1,4 +1,5 @@
 /** Model events into a messages stream: one block at a time, each opened and closed. */
+import type { DialectName } from "../dialect.ts";
 import type { ContentEvent, Finish, ModelUsage, ResponseIdentity, StreamSerialiser } from "../model.ts";
 import { UpstreamFormatError } from "../model.ts";
 import { wrap } from "../signature.ts";
@@ -6,7 +7,8 @@ import { serialiseFinish } from "./finish.ts";
 import { serialiseDeltaUsage, serialiseUsage } from "./usage.ts";
 
 type OpenBlock =
-  | { readonly kind: "text" | "thinking"; readonly index: number }
+  | { readonly kind: "text"; readonly index: number }
+  | { readonly kind: "thinking"; readonly index: number; readonly vendor: DialectName }
   | { readonly kind: "call"; readonly index: number; readonly call: number; hasArguments: boolean };
 
 function frame(type: string, fields: object): string {
@@ -29,11 +31,11 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
         return this.#start();
       case "text":
       case "refusal":
-        return this.#openAs("text") + this.#delta({ type: "text_delta", text: event.text });
+        return this.#openText() + this.#delta({ type: "text_delta", text: event.text });
       case "thinking":
-        return this.#openAs("thinking") + this.#delta({ type: "thinking_delta", thinking: event.text });
+        return this.#openThinking(event.vendor) + this.#delta({ type: "thinking_delta", thinking: event.text });
       case "thinking_signature":
-        return this.#openAs("thinking") + this.#close(wrap(event.signature, "own"));
+        return this.#openThinking(event.signature.vendor) + this.#close(wrap(event.signature, "own"));
       case "text_signature":
         return this.#whole({ type: "redacted_thinking", data: wrap(event.signature, "text") });
       case "redacted":
@@ -71,13 +73,20 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     return frame("message_start", { message });
   }
 
-  #openAs(kind: "text" | "thinking"): string {
-    if (this.#open?.kind === kind) return "";
+  #openText(): string {
+    if (this.#open?.kind === "text") return "";
     const before = this.#start() + this.#close();
     const index = this.#take();
-    this.#open = { kind, index };
-    const block = kind === "text" ? { type: "text", text: "", citations: null } : { type: "thinking", thinking: "", signature: "" };
-    return before + frame("content_block_start", { index, content_block: block });
+    this.#open = { kind: "text", index };
+    return before + frame("content_block_start", { index, content_block: { type: "text", text: "", citations: null } });
+  }
+
+  #openThinking(vendor: DialectName): string {
+    if (this.#open?.kind === "thinking") return "";
+    const before = this.#start() + this.#close();
+    const index = this.#take();
+    this.#open = { kind: "thinking", index, vendor };
+    return before + frame("content_block_start", { index, content_block: { type: "thinking", thinking: "", signature: "" } });
   }
 
   #openCall(call: number, id: string, name: string): string {
@@ -110,8 +119,8 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     const open = this.#open;
     if (open === undefined) return "";
     let last = "";
-    // Every thinking block has a signature; this one says that no vendor signed it.
-    if (open.kind === "thinking") last = this.#delta({ type: "signature_delta", signature: signature ?? wrap({ vendor: "openai", value: "" }, "own") });
+    // Every thinking block has a signature; without a value it says whose model thought and did not sign.
+    if (open.kind === "thinking") last = this.#delta({ type: "signature_delta", signature: signature ?? wrap({ vendor: open.vendor, value: "" }, "own") });
     else if (open.kind === "call" && !open.hasArguments) last = this.#delta({ type: "input_json_delta", partial_json: "{}" });
     this.#open = undefined;
     return last + frame("content_block_stop", { index: open.index });

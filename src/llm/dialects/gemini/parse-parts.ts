@@ -1,6 +1,6 @@
 /** Gemini's contents and parts into turns. */
 import { BadRequestError } from "../dialect.ts";
-import { Fields } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import type { Block, Leftover, Media, ResultContent, Turn } from "../model.ts";
 import { unwrapBase64 } from "../signature.ts";
 import { argumentsText } from "../tool-arguments.ts";
@@ -46,7 +46,7 @@ function parsePart(part: Fields, context: Context): Block {
   if (text !== undefined) {
     if (!thought) return { kind: "text", text, signature };
     if (text === "" && signature !== undefined) return { kind: "redacted", signature };
-    return { kind: "thinking", text, signature };
+    return { kind: "thinking", vendor: signature?.vendor, text, signature };
   }
   const call = part.fields("functionCall");
   if (call !== undefined) {

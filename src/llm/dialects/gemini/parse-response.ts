@@ -57,7 +57,7 @@ function parsePart(part: JsonObject, callId: string): Block | undefined {
     if (kind === undefined) return signature === undefined ? undefined : { kind: "text", text: "", signature };
     throw new UpstreamFormatError(`the upstream's answer has a part that cannot be translated: ${kind}`);
   }
-  if (part["thought"] === true) return { kind: "thinking", text, signature };
+  if (part["thought"] === true) return { kind: "thinking", vendor: "gemini", text, signature };
   return text === "" && signature === undefined ? undefined : { kind: "text", text, signature };
 }
 

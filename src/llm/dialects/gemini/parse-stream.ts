@@ -70,7 +70,7 @@ export class GeminiStreamParser implements StreamParser {
     }
     const text = textOf(part["text"]);
     const thought = part["thought"] === true;
-    if (text !== undefined) events.push({ kind: thought ? "thinking" : "text", text });
+    if (text !== undefined) events.push(thought ? { kind: "thinking", vendor: "gemini", text } : { kind: "text", text });
     if (signature !== undefined) events.push({ kind: thought ? "thinking_signature" : "text_signature", signature });
     const known = ["text", "thought", "thoughtSignature"];
     if (part["text"] === undefined && Object.keys(part).some((key) => !known.includes(key))) events.push(MALFORMED);

@@ -1,10 +1,11 @@
 /** The `messages` of a chat completions request into turns. */
 import { BadRequestError } from "../dialect.ts";
-import { Fields, join } from "../fields.ts";
+import { join } from "../fields.ts";
+import type { Fields } from "../fields.ts";
 import { parseMediaUrl } from "../media.ts";
-import type { Block, CacheMark, Leftover, Media, TextBlock, Turn } from "../model.ts";
+import type { Block, Leftover, Media, TextBlock, Turn } from "../model.ts";
 import { argumentsObject } from "../tool-arguments.ts";
-import { parseCacheControl } from "./parse-request.ts";
+import { parseCache } from "./cache-control.ts";
 import { parseReasoningDetails } from "./reasoning-details.ts";
 
 const ROLES = ["system", "developer", "user", "assistant", "tool"] as const;
@@ -49,14 +50,6 @@ function parseTextPart(part: Fields, leftovers: Leftover[]): TextBlock {
   const block: TextBlock = { kind: "text", text: part.requiredString("text"), cache: parseCache(part) };
   part.rest(leftovers);
   return block;
-}
-
-/** OpenAI's own breakpoint, or Anthropic's mark as gateways of this dialect take it. */
-function parseCache(part: Fields): CacheMark | undefined {
-  const breakpoint = part.raw("prompt_cache_breakpoint");
-  const control = part.fields("cache_control");
-  if (control !== undefined) return parseCacheControl(control);
-  return breakpoint === undefined ? undefined : { ttl: undefined };
 }
 
 function parseUserContent(message: Fields, leftovers: Leftover[]): Block[] {

@@ -2,6 +2,7 @@
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
 import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
+import { parseCacheControl } from "./cache-control.ts";
 import { parseMessages } from "./parse-messages.ts";
 
 const NAMES: Readonly<Record<NamedField, string>> = {
@@ -101,12 +102,6 @@ function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
     item.rest(leftovers);
     return tool;
   });
-}
-
-/** Not OpenAI's own, but what gateways of this dialect agreed on for Anthropic's cache marks. */
-export function parseCacheControl(fields: Fields): { readonly ttl: "5m" | "1h" | undefined } {
-  fields.oneOf("type", ["ephemeral"]);
-  return { ttl: fields.oneOf("ttl", ["5m", "1h"]) };
 }
 
 function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | undefined {

@@ -19,7 +19,7 @@ export function parseResponse(body: unknown): ChatResponse {
   const content: Block[] = [];
   // DeepSeek, vLLM and others write `reasoning_content`, OpenRouter and newer vLLM `reasoning`.
   const thinking = textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]);
-  if (thinking !== undefined) content.push({ kind: "thinking", text: thinking, signature: undefined });
+  if (thinking !== undefined) content.push({ kind: "thinking", vendor: "openai", text: thinking, signature: undefined });
   const text = textOf(message["content"]);
   if (text !== undefined) content.push({ kind: "text", text });
   if (refusal !== undefined) content.push({ kind: "refusal", text: refusal });

@@ -58,7 +58,7 @@ export class OpenaiStreamParser implements StreamParser {
 
   #delta(delta: JsonObject, events: StreamEvent[]): void {
     const thinking = textOf(delta["reasoning_content"]) ?? textOf(delta["reasoning"]);
-    if (thinking !== undefined) events.push({ kind: "thinking", text: thinking });
+    if (thinking !== undefined) events.push({ kind: "thinking", vendor: "openai", text: thinking });
     const text = textOf(delta["content"]);
     if (text !== undefined) events.push({ kind: "text", text });
     const refusal = textOf(delta["refusal"]);

@@ -47,6 +47,7 @@ export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): R
       detail.ignore("id");
       blocks.push({
         kind: "thinking",
+        vendor,
         text: detail.string(type === "reasoning.summary" ? "summary" : "text") ?? "",
         signature: value === undefined ? undefined : { vendor, value },
       });
@@ -55,7 +56,7 @@ export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): R
   });
   // The text stands in both places: the details are the complete ones.
   if (text !== undefined && !blocks.some(({ kind }) => kind === "thinking")) {
-    blocks.unshift({ kind: "thinking", text, signature: undefined });
+    blocks.unshift({ kind: "thinking", vendor: undefined, text, signature: undefined });
   }
   return { blocks, callSignatures, textSignature };
 }

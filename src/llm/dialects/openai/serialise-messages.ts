@@ -27,8 +27,8 @@ function textOf(content: readonly Block[], separator: string): string {
 function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
   const text = textOf(content, "");
   const calls = content.filter((block) => block.kind === "tool_call");
-  const own = content.filter((block) => block.kind === "thinking").filter(({ signature }) => signature?.vendor === "openai");
-  if (content.some((block) => (block.kind === "thinking" || block.kind === "redacted") && block.signature?.vendor !== "openai")) {
+  const own = content.filter((block) => block.kind === "thinking").filter(({ vendor }) => vendor === "openai");
+  if (content.some((block) => block.kind === "redacted" || (block.kind === "thinking" && block.vendor !== "openai"))) {
     notes.push("reasoning of another provider dropped: OpenAI does not take it back");
   }
   if (text === "" && calls.length === 0) return [];

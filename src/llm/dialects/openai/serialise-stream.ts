@@ -11,7 +11,8 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   #started = false;
   /** Text of the thinking block that is not signed yet: its detail repeats it beside the signature. */
   #thinking = "";
-  #details = 0;
+  /** Sent whole at the end: clients that merge deltas by assignment would keep only the last of several. */
+  readonly #details: ReasoningDetail[] = [];
   #refused = false;
   /** The last call that was opened, and whether it has arguments: none at all would be read as invalid JSON. */
   #call: { readonly number: number; hasArguments: boolean } | undefined;
@@ -34,16 +35,19 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
         this.#thinking += event.text;
         return this.#delta({ reasoning_content: event.text });
       case "thinking_signature": {
-        const detail = textDetail(this.#thinking, event.signature, this.#details);
+        this.#details.push(textDetail(this.#thinking, event.signature, this.#details.length));
         this.#thinking = "";
-        return this.#detail(detail);
+        return "";
       }
       case "redacted":
-        return this.#encrypted(event.signature, undefined);
+        this.#keep(event.signature, undefined);
+        return "";
       case "text_signature":
-        return this.#encrypted(event.signature, TEXT_SIGNATURE_ID);
+        this.#keep(event.signature, TEXT_SIGNATURE_ID);
+        return "";
       case "call_start": {
-        const before = this.#endCall() + (event.signature === undefined ? "" : this.#encrypted(event.signature, event.id));
+        const before = this.#endCall();
+        if (event.signature !== undefined) this.#keep(event.signature, event.id);
         this.#call = { number: event.call, hasArguments: false };
         const call = { index: event.call, id: event.id, type: "function", function: { name: event.name, arguments: "" } };
         return before + this.#delta({ tool_calls: [call] });
@@ -58,7 +62,7 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   }
 
   close(finish: Finish, usage: ModelUsage | undefined): string {
-    const before = this.#start() + this.#endCall();
+    const before = this.#start() + this.#endCall() + (this.#details.length === 0 ? "" : this.#delta({ reasoning_details: this.#details }));
     const explanation = finish.kind === "refusal" && !this.#refused ? finish.explanation : undefined;
     const refusal = explanation === undefined ? "" : this.#delta({ refusal: explanation });
     const last = this.#chunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: serialiseFinish(finish) }] });
@@ -82,13 +86,8 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
     return this.#delta({ tool_calls: [{ index, function: { arguments: text } }] });
   }
 
-  #encrypted(signature: Signature, callId: string | undefined): string {
-    return this.#detail(encryptedDetail(signature, callId, this.#details));
-  }
-
-  #detail(detail: ReasoningDetail): string {
-    this.#details += 1;
-    return this.#delta({ reasoning_details: [detail] });
+  #keep(signature: Signature, callId: string | undefined): void {
+    this.#details.push(encryptedDetail(signature, callId, this.#details.length));
   }
 
   #delta(delta: object): string {
