@@ -1,0 +1,9 @@
+/** Once before all end-to-end tests: what they run is what `svc` ships. */
+import { execFileSync } from "node:child_process";
+import path from "node:path";
+
+export const ROOT = path.resolve(import.meta.dirname, "../..");
+
+export default function setup(): void {
+  execFileSync(process.execPath, ["scripts/build.mjs"], { cwd: ROOT, stdio: "inherit" });
+}
