@@ -49,7 +49,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const prices = await openPrices(options, log);
   const calls = new CallRegistry();
   const metrics = new LlmMetrics(registry);
-  const accounting = new Accounting({ clock: systemClock, prices: prices.current, metrics, log });
+  const accounting = new Accounting({ clock: systemClock, prices: () => prices.current(), metrics, log });
   const encoder = new SnapshotEncoder(protos);
   const ads = new AdsServer({
     registry: protos,

@@ -75,14 +75,17 @@ export class Accounting {
   }
 }
 
-/** For a broken stream: the prompt by its size, the answer by the characters that passed. */
+/** For a broken stream: what the provider said of the input, else its size; the answer by the characters that passed. */
 function estimate(call: Call): Usage {
+  const said = call.partialUsage;
+  const output = estimateTokens(call.outputCharacters);
+  if (said !== undefined) return { ...said, outputTokens: Math.max(said.outputTokens, output) };
   return {
     inputTokens: estimateTokens(call.requestCharacters),
     cachedInputTokens: 0,
     cacheWrite5mTokens: 0,
     cacheWrite1hTokens: 0,
-    outputTokens: estimateTokens(call.outputCharacters),
+    outputTokens: output,
   };
 }
 

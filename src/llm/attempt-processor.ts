@@ -90,7 +90,12 @@ export class AttemptProcessor implements Processor {
   #prepare(call: Call, target: Call["target"]): AttemptRequest | undefined {
     const original = call.original as { raw: Buffer; body: unknown };
     try {
-      return prepareAttempt(call.permit, target, { ...original, ...call });
+      return prepareAttempt(call.permit, target, {
+        ...original,
+        route: call.route,
+        stream: call.stream,
+        vendorHeaders: call.vendorHeaders,
+      });
     } catch (error) {
       if (error instanceof BadRequestError) return undefined;
       throw error;

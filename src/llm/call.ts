@@ -56,7 +56,10 @@ export class Call {
   /** Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of the last answer. */
   plannedError: { readonly error: PublicError; readonly retryAfterMs: number | undefined } | undefined;
   firstByteAt: number | undefined;
+  /** As the provider said it, finally. */
   usage: Usage | undefined;
+  /** What the provider said of a stream that broke before its final word: its input is exact. */
+  partialUsage: Usage | undefined;
   /** Characters of the answer seen, for an estimate when usage never came. */
   outputCharacters = 0;
   /** Whether an upstream has begun an answer that costs. */

@@ -1,6 +1,5 @@
 /** Makes one attempt's request: headers, path and body for one provider, from the caller's original. */
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
-import type { HeaderChanges } from "../extproc/wire/messages.ts";
 import type { Permit, VendorHeaders } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 import { passRequest, translateRequest } from "./dialects/registry.ts";
@@ -73,11 +72,4 @@ function attemptBody(target: Target, source: AttemptSource): Buffer {
   // Gemini names the model in the path; a completion's options are for chat completions only.
   const model = from === "gemini" ? undefined : target.model;
   return passRequest(from, raw, body, { model, stream: stream && route.operation === "chat" });
-}
-
-export function headerChanges(request: AttemptRequest, more: HeaderChanges): HeaderChanges {
-  return {
-    set: [...request.set, ...(more.set ?? [])],
-    remove: [...request.remove, ...(more.remove ?? [])],
-  };
 }

@@ -142,7 +142,7 @@ function stream(response: http.ServerResponse, request: Record<string, unknown>,
 /** Eight numbers made of the input's characters: equal inputs have equal vectors. */
 function embeddings(request: Record<string, unknown>): object {
   const input = request["input"];
-  const texts = Array.isArray(input) ? input.map(String) : [String(input ?? "")];
+  const texts = Array.isArray(input) ? input.map(String) : [typeof input === "string" ? input : ""];
   const data = texts.map((text, index) => {
     const vector = Array.from({ length: 8 }, () => 0);
     for (let i = 0; i < text.length; i++) vector[i % 8] = ((vector[i % 8] as number) * 31 + text.charCodeAt(i)) % 1000;

@@ -2,7 +2,7 @@
  * The aggregated discovery service, incremental variant: gives every connected Envoy the current snapshot, in an order
  * that never leaves a reference dangling, and reports what Envoy refuses.
  */
-import * as grpc from "@grpc/grpc-js";
+import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import type { ProtoRegistry } from "./proto.ts";

@@ -194,7 +194,7 @@ export class Connection {
   }
 
   #drainAll(): void {
-    for (const stream of [...this.#blocked]) {
+    for (const stream of this.#blocked) {
       if (this.#sendWindow <= 0) return;
       this.#drain(stream);
     }
@@ -349,7 +349,7 @@ export class Connection {
   #die(): void {
     if (this.#dead) return;
     this.#dead = true;
-    for (const stream of [...this.#streams.values()]) this.#drop(stream);
+    for (const stream of this.#streams.values()) this.#drop(stream);
   }
 
   /** Collects what one turn of the event loop writes, for one system call. */

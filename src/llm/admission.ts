@@ -1,0 +1,168 @@
+/** From a request's headers and body to a call on its way, or a refusal. Decides; sends nothing. */
+import {
+  CALL_ID_HEADER,
+  chainCluster,
+  InternalHeader,
+  MAX_ATTEMPTS,
+  MAX_REQUEST_BODY_BYTES,
+  upstreamCluster,
+} from "../compile/envoy/names.ts";
+import type { HeaderChanges, HeaderMap } from "../extproc/wire/messages.ts";
+import type { AgentPolicy, PolicySnapshot } from "../policy/snapshot.ts";
+import { authorize, identify } from "./authorize.ts";
+import { Call, type VendorHeaders } from "./call.ts";
+import { BadRequestError, type DialectName, type PublicError } from "./dialects/dialect.ts";
+import { publicError } from "./errors.ts";
+import { readFacts } from "./facts.ts";
+import { prepareAttempt, serves } from "./prepare.ts";
+import { RetryPlan, type Target } from "./retry-plan.ts";
+import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
+
+export interface Refusal {
+  readonly kind: "refused";
+  readonly error: PublicError;
+  /** To be refused in. */
+  readonly dialect: DialectName;
+}
+
+/** A caller that is known, before its body is read. */
+export interface Caller {
+  readonly kind: "caller";
+  readonly route: LlmRoute;
+  readonly agent: AgentPolicy;
+  readonly vendorHeaders: VendorHeaders;
+  /** The client's own x-svc-* headers, to be taken off. */
+  readonly strip: readonly string[];
+}
+
+export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfStream: boolean): Caller | Refusal {
+  const path = headers.get(":path") ?? "";
+  const route = parseRoute(path);
+  const dialect = route?.dialect ?? dialectOfPath(path);
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect });
+
+  if (route === undefined) return refuse(publicError("not_found", "The gateway has no such path."));
+  const identity = identify(snapshot, headers, route.query);
+  if (identity.kind === "refused") return refuse(identity.error);
+  if (endOfStream) return refuse(publicError("invalid_request", "The request has no body."));
+  const encoding = headers.get("content-encoding");
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    return refuse(publicError("unsupported_encoding", "Send the body without content-encoding."));
+  }
+  if (route.dialect === "gemini" && route.stream === true && !/(^|&)alt=sse(&|$)/.test(route.query)) {
+    return refuse(publicError("invalid_request", "Streams are served as server-sent events: add ?alt=sse.", "alt"));
+  }
+  return {
+    kind: "caller",
+    route,
+    agent: identity.agent,
+    vendorHeaders: {
+      anthropicVersion: headers.get("anthropic-version"),
+      anthropicBeta: headers.get("anthropic-beta"),
+    },
+    strip: [...headers.keys()].filter((name) => name.startsWith("x-svc-") && name !== InternalHeader.cluster),
+  };
+}
+
+export interface AdmissionOptions {
+  readonly snapshot: PolicySnapshot;
+  /** Milliseconds, monotonic. */
+  readonly startedAt: number;
+  /** Uniform in [0, 1). */
+  readonly random: () => number;
+  readonly newCallId: () => string;
+}
+
+/** A call whose first attempt is ready. */
+export interface Admitted {
+  readonly kind: "admitted";
+  readonly call: Call;
+  readonly headers: HeaderChanges;
+  /** undefined where the caller's own bytes go on. */
+  readonly body: Buffer | undefined;
+}
+
+export function admit(caller: Caller, raw: Buffer, options: AdmissionOptions): Admitted | Refusal {
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: caller.route.dialect });
+  if (raw.length > MAX_REQUEST_BODY_BYTES) {
+    return refuse(publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`));
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(raw.toString("utf8"));
+  } catch {
+    return refuse(publicError("invalid_request", "The request body is not valid JSON."));
+  }
+  try {
+    return admitParsed(caller, raw, body, options);
+  } catch (error) {
+    if (!(error instanceof BadRequestError)) throw error;
+    return refuse(publicError(error.code, error.message, error.param));
+  }
+}
+
+/** @throws BadRequestError */
+function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: AdmissionOptions): Admitted | Refusal {
+  const { route, vendorHeaders } = caller;
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: route.dialect });
+  const facts = readFacts(route, body);
+  const decision = authorize(caller.agent, facts.model);
+  if (decision.kind === "refused") return refuse(decision.error);
+  const { permit } = decision;
+  const first: Target = { provider: permit.grant.provider, model: permit.grant.model };
+  if (!serves(first, route, facts.stream)) {
+    const { name, kind } = first.provider;
+    return refuse(publicError("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`));
+  }
+  const request = prepareAttempt(permit, first, { route, stream: facts.stream, raw, body, vendorHeaders });
+  const plan = new RetryPlan(targets(first, route, facts.stream, options.snapshot), options.random, MAX_ATTEMPTS);
+  const call = new Call({
+    id: options.newCallId(),
+    route,
+    permit,
+    startedAt: options.startedAt,
+    plan,
+    vendorHeaders,
+    stream: facts.stream,
+    wantsUsage: facts.wantsUsage,
+    original: { raw, body },
+  });
+  const changed = request.body !== raw;
+  return {
+    kind: "admitted",
+    call,
+    body: changed ? request.body : undefined,
+    headers: {
+      set: [
+        ...request.set,
+        ...routing(call, first),
+        // Envoy checks it against the body that it is given.
+        ...(changed ? [["content-length", String(request.body.length)] as const] : []),
+      ],
+      remove: [...request.remove, ...caller.strip],
+    },
+  };
+}
+
+function routing(call: Call, first: Target): (readonly [string, string])[] {
+  const retries = call.plan.maxAttempts - 1;
+  const { key, firstByteTimeoutMs } = first.provider;
+  return [
+    [InternalHeader.cluster, retries > 0 ? chainCluster(key) : upstreamCluster(key)],
+    [CALL_ID_HEADER, call.id],
+    ["x-envoy-max-retries", String(retries)],
+    ["x-envoy-upstream-rq-per-try-timeout-ms", String(firstByteTimeoutMs)],
+  ];
+}
+
+/** The provider that was asked, then its fallbacks that exist, allow the model and have the endpoint. */
+function targets(first: Target, route: LlmRoute, stream: boolean, snapshot: PolicySnapshot): Target[] {
+  const found = [first];
+  for (const fallback of first.provider.fallbacks) {
+    const provider = snapshot.providers.get(fallback.provider);
+    if (provider === undefined) continue;
+    const target: Target = { provider, model: fallback.model ?? first.model };
+    if (provider.allowsModel(target.model) && serves(target, route, stream)) found.push(target);
+  }
+  return found;
+}

@@ -1,0 +1,255 @@
+/** The way back of one call: the upstream's answer becomes the caller's, is counted, and settles the call. */
+import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
+import type { Exchange } from "../extproc/server.ts";
+import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { Clock } from "../platform/clock.ts";
+import { type Accounting, identityHeaders, type Settlement, totalsHeaders } from "./accounting.ts";
+import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
+import type { Call, CallOutcome } from "./call.ts";
+import type { CallRegistry } from "./call-registry.ts";
+import type { PublicError, StreamReader } from "./dialects/dialect.ts";
+import { dialects } from "./dialects/registry.ts";
+import { publicError } from "./errors.ts";
+
+export interface ResponseOptions {
+  readonly calls: CallRegistry;
+  readonly accounting: Accounting;
+  readonly clock: Clock;
+}
+
+type HeaderPair = readonly [name: string, value: string];
+
+/** Headers of an upstream's answer that are not the caller's business. */
+const NOT_FOR_CLIENTS: readonly string[] = [
+  "set-cookie",
+  "alt-svc",
+  "openai-organization",
+  "openai-project",
+  "anthropic-organization-id",
+  "x-envoy-upstream-service-time",
+  InternalHeader.local,
+];
+
+const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
+
+/** What the response body will be. */
+type Expected =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "whole"; readonly encoding: string | undefined }
+  | { readonly kind: "error"; readonly encoding: string | undefined }
+  | { readonly kind: "stream"; readonly reader: StreamReader }
+  | { readonly kind: "done" };
+
+export class CallResponse {
+  readonly #exchange: Exchange;
+  readonly #call: Call;
+  readonly #options: ResponseOptions;
+  #status = 0;
+  #expected: Expected = { kind: "nothing" };
+  #settlement: Settlement | undefined;
+
+  constructor(exchange: Exchange, call: Call, options: ResponseOptions) {
+    this.#exchange = exchange;
+    this.#call = call;
+    this.#options = options;
+  }
+
+  headers(headers: HeaderMap, endOfStream: boolean): void {
+    const call = this.#call;
+    this.#status = Number(headers.get(":status") ?? 0);
+    call.firstByteAt = this.#options.clock.monotonic();
+    call.original = undefined;
+    const { plannedError } = call;
+    if (plannedError !== undefined) return this.#fail(plannedError.error, plannedError.retryAfterMs);
+    const local = headers.get(InternalHeader.local);
+    if (local !== undefined) return this.#fail(localReplyError(this.#status, local));
+    if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
+    call.answered = true;
+    if (endOfStream) return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
+    const streamed = (headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
+    if (streamed !== call.stream) {
+      const got = streamed ? "a stream that was not asked for" : "no stream";
+      return this.#fail(publicError("upstream_invalid", `The provider answered with ${got}.`));
+    }
+    const encoding = headers.get("content-encoding");
+    if (!streamed) return this.#buffer({ kind: "whole", encoding }, headers);
+    if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+      return this.#fail(publicError("upstream_invalid", "The provider compressed a stream without being asked to."));
+    }
+    this.#expected = { kind: "stream", reader: streamReader(call, this.#options.clock.now()) };
+    this.#exchange.proceed("response_headers", {
+      headers: { set: identityHeaders(call), remove: [...removals(headers), "content-length"] },
+      responseBodyMode: "streamed",
+      ...(this.#totalsAsTrailers ? { responseTrailers: true } : {}),
+    });
+  }
+
+  body(body: Buffer, endOfStream: boolean): void {
+    const expected = this.#expected;
+    switch (expected.kind) {
+      case "stream":
+        return this.#chunk(expected.reader, body, endOfStream);
+      case "whole":
+        return this.#whole(body, expected.encoding);
+      case "error":
+        return this.#errorBody(body, expected.encoding);
+      case "nothing":
+      case "done":
+        return this.#exchange.pass("response_body");
+    }
+  }
+
+  trailers(): void {
+    const set = this.#totalsAsTrailers && this.#settlement !== undefined ? totalsHeaders(this.#settlement) : [];
+    this.#exchange.trailers("response_trailers", { set });
+  }
+
+  /** The exchange is over. What was not settled by an answer was left by the client, or broke: billed for what passed. */
+  closed(): void {
+    if (this.#settlement !== undefined) return;
+    const call = this.#call;
+    // Nobody refused it yet: an upstream is, or may be, at work on it.
+    call.answered ||= call.attempts.at(-1)?.failure === undefined;
+    if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
+    this.#settle({ status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined });
+  }
+
+  /** Google's SDK fails on an SSE comment: there the totals are HTTP trailers. */
+  get #totalsAsTrailers(): boolean {
+    return this.#call.route.dialect === "gemini";
+  }
+
+  #errorHeaders(headers: HeaderMap, endOfStream: boolean): void {
+    if (!endOfStream) return this.#buffer({ kind: "error", encoding: headers.get("content-encoding") }, headers);
+    const { body, totals } = this.#upstreamError(Buffer.alloc(0));
+    this.#respond(this.#status, [...identityHeaders(this.#call), ...totals, JSON_TYPE], body);
+  }
+
+  #buffer(expected: Expected, headers: HeaderMap): void {
+    this.#expected = expected;
+    this.#exchange.proceed("response_headers", {
+      headers: { set: identityHeaders(this.#call), remove: removals(headers) },
+      responseBodyMode: "buffered",
+    });
+  }
+
+  #whole(body: Buffer, encoding: string | undefined): void {
+    const call = this.#call;
+    let plain: Buffer;
+    try {
+      plain = decompress(body, encoding);
+    } catch {
+      return this.#fail(publicError("upstream_invalid", "The provider's compressed answer cannot be read."));
+    }
+    const answer = wholeAnswer(call, plain, this.#options.clock.now());
+    if (answer.kind === "invalid") return this.#fail(answer.error);
+    call.usage = answer.usage;
+    if (call.route.operation === "count_tokens") call.answered = false; // costs nothing
+    const totals = totalsHeaders(this.#settle({ status: this.#status, end: "completed", code: undefined }));
+    this.#expected = { kind: "done" };
+    if (answer.body === body) return this.#exchange.proceed("response_body", { headers: { set: totals } });
+    this.#replaceBody(totals, answer.body);
+  }
+
+  #errorBody(body: Buffer, encoding: string | undefined): void {
+    let plain: Buffer;
+    try {
+      plain = decompress(body, encoding);
+    } catch {
+      plain = Buffer.alloc(0);
+    }
+    const error = this.#upstreamError(plain);
+    this.#expected = { kind: "done" };
+    this.#replaceBody(error.totals, error.body);
+  }
+
+  #replaceBody(totals: readonly HeaderPair[], body: Buffer): void {
+    const set = [...totals, JSON_TYPE, ["content-length", String(body.length)] as const];
+    this.#exchange.proceed("response_body", { headers: { set, remove: ["content-encoding"] }, body });
+  }
+
+  /** The last upstream's own error, in the caller's dialect. Costs nothing. */
+  #upstreamError(body: Buffer): { readonly body: Buffer; readonly totals: readonly HeaderPair[] } {
+    this.#call.answered = false;
+    const translated = upstreamError(this.#call, this.#status, body);
+    const settlement = this.#settle({ status: this.#status, end: "failed", code: "upstream_error" });
+    return { body: translated.body, totals: totalsHeaders(settlement) };
+  }
+
+  #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
+    const out = reader.push(chunk);
+    if (!endOfStream) {
+      if (out === chunk) this.#exchange.pass("response_body");
+      else this.#exchange.proceed("response_body", { body: out });
+      return;
+    }
+    const tail = reader.end();
+    this.#takeUsage(reader);
+    const settlement = this.#settle(streamOutcome(this.#status, reader));
+    this.#expected = { kind: "done" };
+    const totals = this.#totalsAsTrailers ? "" : finalComment(settlement);
+    this.#exchange.proceed("response_body", { body: Buffer.concat([out, tail, Buffer.from(totals)]) });
+  }
+
+  #takeUsage(reader: StreamReader): void {
+    this.#call.outputCharacters = reader.outputCharacters;
+    // A first report (Anthropic's message_start) is not the whole: the rest is estimated from what passed.
+    if (reader.usageIsFinal) this.#call.usage = reader.usage;
+    else this.#call.partialUsage = reader.usage;
+  }
+
+  #settle(outcome: CallOutcome): Settlement {
+    if (this.#settlement === undefined) {
+      this.#options.calls.remove(this.#call);
+      this.#settlement = this.#options.accounting.settle(this.#call, outcome);
+    }
+    return this.#settlement;
+  }
+
+  /** An error of ours, after the call went upstream. */
+  #fail(error: PublicError, retryAfterMs?: number): void {
+    // An answer that came and cannot be used was paid for; one that never came was not.
+    if (this.#expected.kind !== "whole") this.#call.answered = false;
+    const settlement = this.#settle({ status: error.status, end: "failed", code: error.code });
+    const set: HeaderPair[] = [...identityHeaders(this.#call), ...totalsHeaders(settlement), JSON_TYPE];
+    if (retryAfterMs !== undefined) set.push(["retry-after", String(Math.ceil(retryAfterMs / 1000))]);
+    this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
+  }
+
+  #respond(status: number, set: readonly HeaderPair[], body: string | Buffer): void {
+    this.#expected = { kind: "done" };
+    this.#exchange.respond({ status, headers: { set }, body });
+  }
+}
+
+/** Skipped by SSE parsers, read by whoever wants to know. */
+function finalComment(settlement: Settlement): string {
+  const totals = totalsHeaders(settlement).map(([name, value]) => `${name}=${value}`);
+  return `: ${totals.join(" ")}\n\n`;
+}
+
+function removals(headers: HeaderMap): string[] {
+  return [...NOT_FOR_CLIENTS, ...[...headers.keys()].filter((name) => name.startsWith("x-svc-"))];
+}
+
+function streamOutcome(status: number, reader: StreamReader): CallOutcome {
+  switch (reader.outcome.kind) {
+    case "complete":
+      return { status, end: "completed", code: undefined };
+    case "error":
+      return { status, end: "cut", code: "upstream_error" };
+    case "cut":
+      return { status, end: "cut", code: "stream_interrupted" };
+  }
+}
+
+/** Words for Envoy's own replies. `local` is `<response flags> <details>`. */
+export function localReplyError(status: number, local: string): PublicError {
+  if (status === 413) {
+    return publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`);
+  }
+  if (status === 504 || local.includes("timeout")) {
+    return publicError("upstream_timeout", "The provider did not begin its answer in time.");
+  }
+  return publicError("upstream_unavailable", "The provider could not be reached.");
+}
