@@ -101,12 +101,14 @@ export function lastEventEnd(bytes: Buffer): number {
 /** Cuts a block of whole events into its events, bytes unchanged. */
 export function splitEvents(block: Buffer): Buffer[] {
   const events: Buffer[] = [];
+  // Where each kind of blank line comes next: a kind that is not there is searched for once, not once an event.
+  const next = BLANK_LINES.map((blank) => ({ blank, at: block.indexOf(blank) }));
   let start = 0;
   while (start < block.length) {
     let end = block.length;
-    for (const blank of BLANK_LINES) {
-      const at = block.indexOf(blank, start);
-      if (at >= 0) end = Math.min(end, at + blank.length);
+    for (const kind of next) {
+      if (kind.at >= 0 && kind.at < start) kind.at = block.indexOf(kind.blank, start);
+      if (kind.at >= 0) end = Math.min(end, kind.at + kind.blank.length);
     }
     events.push(block.subarray(start, end));
     start = end;

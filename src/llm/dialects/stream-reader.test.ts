@@ -49,6 +49,15 @@ describe("a stream of the client's own dialect", () => {
     expect(reader).toMatchObject({ outcome: { kind: "complete" }, outputCharacters: 4, usage: { inputTokens: 3, outputTokens: 1 } });
   });
 
+  test("an empty finish_reason, as some servers write it, is none", () => {
+    for (const client of ["openai", "anthropic"] as const) {
+      const reader = open("openai", client);
+      reader.push(Buffer.from('data: {"choices":[{"delta":{"content":"x"},"finish_reason":""}]}\n\n'));
+      reader.end();
+      expect(reader.outcome).toEqual({ kind: "cut" });
+    }
+  });
+
   test("words of the protocol inside a text are no signs", () => {
     const reader = open("openai");
     const chunk = Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: '"finish_reason":"stop","error":{},"usage":{}' }, finish_reason: null }] })}\n\n`);
@@ -66,6 +75,34 @@ describe("a stream of the client's own dialect", () => {
     for (const event of rest) reader.push(event);
     // message_delta is cumulative: it replaces, and its input counts count.
     expect(reader).toMatchObject({ usageIsFinal: true, usage: { inputTokens: 120, cachedInputTokens: 60, outputTokens: 20 } });
+  });
+});
+
+describe("a /v1/responses stream passes as well", () => {
+  const delta = Buffer.from('event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"i","delta":"Hello"}\n\n');
+  const end = (type: string, response: object): Buffer => Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, response })}\n\n`);
+  const usage = { input_tokens: 9, input_tokens_details: { cached_tokens: 4 }, output_tokens: 2, total_tokens: 11 };
+
+  test.each(["response.completed", "response.incomplete"])("%s", (type) => {
+    const reader = open("openai");
+    const last = end(type, { error: null, usage });
+    expect(reader.push(delta)).toBe(delta);
+    expect(reader.push(last)).toBe(last);
+    expect(reader.end().length).toBe(0);
+    expect(reader).toMatchObject({ outcome: { kind: "complete" }, usage: { inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 }, usageIsFinal: true, outputCharacters: 5 });
+  });
+
+  test("failed", () => {
+    const reader = open("openai");
+    reader.push(end("response.failed", { error: { code: "server_error", message: "Oops" }, usage: null }));
+    reader.end();
+    expect(reader.outcome).toEqual({ kind: "error", message: "Oops" });
+  });
+
+  test("cut", () => {
+    const reader = open("openai");
+    reader.push(delta);
+    expect(reader.end().toString()).toContain("upstream_stream_cut");
   });
 });
 

@@ -32,6 +32,13 @@ export function toDialogue(turns: readonly Turn[]): Dialogue {
   return { system, hoisted, turns: ordered };
 }
 
+/** For models that refuse to continue a last assistant message. */
+export function withoutPrefill(turns: Dialogue["turns"], notes: string[]): Dialogue["turns"] {
+  if (turns.at(-1)?.role !== "assistant" || turns.length === 1) return turns;
+  notes.push("the last assistant message dropped: this model refuses to continue one");
+  return turns.slice(0, -1);
+}
+
 /** Results first, in the order of the calls they answer; all else keeps its place. */
 export function orderResults(content: readonly Block[], calls: readonly Block[]): Block[] {
   const results = content.filter((block) => block.kind === "tool_result");

@@ -4,7 +4,7 @@ import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import { budgetOf } from "../reasoning.ts";
 import type { Serialised, Target } from "../target.ts";
-import { toDialogue } from "../turns.ts";
+import { toDialogue, withoutPrefill } from "../turns.ts";
 import type { Dialogue } from "../turns.ts";
 import { cacheControl, serialiseBlocks } from "./serialise-blocks.ts";
 
@@ -37,7 +37,7 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
   }
   const dialogue = toDialogue(request.turns);
   if (dialogue.hoisted) notes.push("system messages moved to the front: Anthropic takes one system prompt");
-  const messages = withoutPrefill(dialogue.turns, model, notes)
+  const messages = (thinksAdaptively(model) ? withoutPrefill(dialogue.turns, notes) : dialogue.turns)
     .map(({ role, content }) => ({ role, content: serialiseBlocks(content, notes) }))
     .filter(({ content }) => content.length > 0);
   const thinking = serialiseReasoning(request, dialogue.turns, model, notes);
@@ -165,14 +165,6 @@ function callsWithoutThinking(turns: Dialogue["turns"]): boolean {
   const last = turns.findLast(({ role }) => role === "assistant")?.content ?? [];
   if (!last.some(({ kind }) => kind === "tool_call")) return false;
   return !last.some((block) => (block.kind === "thinking" || block.kind === "redacted") && block.signature?.vendor === "anthropic");
-}
-
-/** The models that think adaptively refuse to continue a last assistant message. */
-function withoutPrefill(turns: Dialogue["turns"], model: string, notes: string[]): Dialogue["turns"] {
-  const last = turns.at(-1);
-  if (last?.role !== "assistant" || turns.length === 1 || !thinksAdaptively(model)) return turns;
-  notes.push("the last assistant message dropped: this model refuses to continue one");
-  return turns.slice(0, -1);
 }
 
 function wantedBudget(reasoning: Exclude<Reasoning, { kind: "off" }>): number {

@@ -4,7 +4,7 @@ import { settleLeftovers, unsupported } from "../leftovers.ts";
 import type { ChatRequest, Effort, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
 import { budgetOf } from "../reasoning.ts";
 import type { Serialised, Target } from "../target.ts";
-import { CallIndex, toDialogue } from "../turns.ts";
+import { CallIndex, toDialogue, withoutPrefill } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 import { serialiseContents } from "./serialise-parts.ts";
 
@@ -31,7 +31,7 @@ export function serialiseRequest(request: ChatRequest, { model }: Target): Seria
   const config = generationConfig(request, model, notes);
   const body = {
     ...(dialogue.system.length > 0 ? { systemInstruction: { parts: dialogue.system.map(({ text }) => ({ text })) } } : {}),
-    contents: serialiseContents(dialogue.turns, new CallIndex(request.turns), model, notes),
+    contents: serialiseContents(withoutPrefill(dialogue.turns, notes), new CallIndex(request.turns), model, notes),
     ...(request.tools.length > 0 ? { tools: [{ functionDeclarations: request.tools.map(serialiseTool) }] } : {}),
     ...toolConfig(request),
     ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),

@@ -19,6 +19,11 @@ export function parseFinish(reason: string, answer: { readonly hasCalls: boolean
   }
 }
 
+/** Some servers write an empty reason where OpenAI writes null. */
+export function isReason(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
 export function serialiseFinish(finish: Finish): "stop" | "length" | "tool_calls" | "content_filter" {
   switch (finish.kind) {
     case "stop":

@@ -4,7 +4,7 @@ import type { JsonObject } from "../fields.ts";
 import type { StreamEvent, StreamParser } from "../model.ts";
 import { STREAM_MALFORMED, parseJson } from "../stream-errors.ts";
 import { parseError, statusOfCode } from "./errors.ts";
-import { parseFinish } from "./finish.ts";
+import { isReason, parseFinish } from "./finish.ts";
 import { parseUsage } from "./usage.ts";
 
 export class OpenaiStreamParser implements StreamParser {
@@ -51,7 +51,7 @@ export class OpenaiStreamParser implements StreamParser {
     const delta = choice["delta"];
     if (isObject(delta)) this.#delta(delta, events);
     const reason = choice["finish_reason"];
-    if (typeof reason !== "string" || this.#finished) return;
+    if (!isReason(reason) || this.#finished) return;
     this.#finished = true;
     events.push({ kind: "finish", finish: parseFinish(reason, { hasCalls: this.#callCount > 0, refusal: this.#refusal }) });
   }
