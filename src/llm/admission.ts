@@ -42,6 +42,7 @@ export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfSt
   const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect });
 
   if (route === undefined) return refuse(publicError("not_found", "The gateway has no such path."));
+  if (headers.get(":method") !== "POST") return refuse(publicError("method_not_allowed", "Use POST here."));
   const identity = identify(snapshot, headers, route.query);
   if (identity.kind === "refused") return refuse(identity.error);
   if (endOfStream) return refuse(publicError("invalid_request", "The request has no body."));

@@ -40,10 +40,10 @@ const NO_PROCESSOR: Json = {
 
 const BASE_INTERVAL_MS = 1;
 
-function llmRoute(match: Json): Json {
+function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
   return {
     name: "llm",
-    match: { ...match, headers: BY_POST },
+    match: { ...match, headers },
     route: {
       // Set by the processor, which removes what a client sent: without its word there is no way upstream.
       clusterHeader: InternalHeader.cluster,
@@ -74,6 +74,9 @@ export function gatewayRoutes(name: string): Json {
         name,
         domains: ["*"],
         routes: [
+          // A call on its way: its path is the upstream's by now. A client's own header gets no further than the
+          // processor, which refuses paths that are not ours and says the cluster itself.
+          llmRoute({ prefix: "/" }, [{ name: InternalHeader.cluster, presentMatch: true }]),
           ...LLM_PATHS.map((path) => llmRoute({ path })),
           llmRoute({ safeRegex: { regex: GEMINI_PATHS } }),
           {

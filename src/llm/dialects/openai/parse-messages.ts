@@ -145,12 +145,14 @@ function parseAssistant(message: Fields, leftovers: Leftover[]): Block[] {
         signature: reasoning.callSignatures.get(id),
       };
       call.ignore("index");
+      named.ignore("parsed_arguments");
       named.rest(leftovers);
       call.rest(leftovers);
       return block;
     }),
   );
-  message.ignore("annotations");
+  // What the official SDK adds to an answer, and citations: neither changes the next answer.
+  message.ignore("annotations", "parsed");
   return blocks;
 }
 

@@ -3,6 +3,8 @@ import { isObject } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
 import { UpstreamFormatError } from "../model.ts";
 import type { Block, ChatResponse } from "../model.ts";
+import { redactSecrets } from "../redact.ts";
+import { parseError } from "./errors.ts";
 import { parseFinish } from "./finish.ts";
 import { parseUsage } from "./usage.ts";
 
@@ -12,7 +14,7 @@ export function parseResponse(body: unknown): ChatResponse {
   const message = isObject(choice) ? choice["message"] : undefined;
   const reason = isObject(choice) ? choice["finish_reason"] : undefined;
   if (!isObject(body) || !isObject(message) || typeof reason !== "string") {
-    throw new UpstreamFormatError("the upstream's answer is not a chat completion");
+    throw new UpstreamFormatError(errorOf(body) ?? "the upstream's answer is not a chat completion");
   }
   const calls = Array.isArray(message["tool_calls"]) ? message["tool_calls"].filter(isObject).map(parseCall) : [];
   const refusal = textOf(message["refusal"]);
@@ -31,6 +33,12 @@ export function parseResponse(body: unknown): ChatResponse {
     finish: parseFinish(reason, { hasCalls: calls.length > 0, refusal }),
     usage: parseUsage(body["usage"]),
   };
+}
+
+/** Some gateways of this dialect answer 200 with an error inside. */
+function errorOf(body: unknown): string | undefined {
+  const message = isObject(body) && body["error"] !== undefined ? parseError(502, body)?.message : undefined;
+  return message === undefined ? undefined : redactSecrets(message);
 }
 
 function parseCall(call: JsonObject, index: number): Block {

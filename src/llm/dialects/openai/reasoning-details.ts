@@ -28,7 +28,9 @@ export interface ReplayedReasoning {
 }
 
 export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): ReplayedReasoning {
-  const text = message.string("reasoning_content");
+  // OpenRouter and newer vLLM write `reasoning`, and their clients replay it.
+  const alias = message.string("reasoning");
+  const text = message.string("reasoning_content") ?? alias;
   const blocks: (ThinkingBlock | RedactedBlock)[] = [];
   const callSignatures = new Map<string, Signature>();
   let textSignature: Signature | undefined;

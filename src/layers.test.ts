@@ -1,0 +1,59 @@
+/** Dependencies point one way: a folder imports only from folders above it in this list, and from itself. */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+
+/** Lowest first. Folders of one line do not know of each other. */
+const LAYERS: readonly (readonly string[])[] = [
+  ["platform"],
+  ["resources"],
+  ["sources"],
+  ["policy"],
+  ["compile"],
+  ["xds"],
+  ["extproc"],
+  ["access", "pricing"],
+  ["llm"],
+  ["gateway", "mock"],
+  ["up"],
+  ["cli"],
+  ["bin"],
+];
+
+const root = import.meta.dirname;
+
+function sources(dir: string): string[] {
+  return readdirSync(path.join(root, dir), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => path.join(dir, file));
+}
+
+const layerOf = (folder: string): number => LAYERS.findIndex((layer) => layer.includes(folder));
+
+/** Folder and imported folder of each import that crosses folders. */
+function crossings(file: string): { readonly from: string; readonly to: string }[] {
+  const from = file.split(path.sep)[0] as string;
+  const text = readFileSync(path.join(root, file), "utf8");
+  return [...text.matchAll(/from "(\.[^"]+)"/g)]
+    .map((match) => path.relative(root, path.resolve(root, path.dirname(file), match[1] as string)))
+    .map((target) => ({ from, to: target.split(path.sep)[0] as string }))
+    .filter(({ to }) => to !== from);
+}
+
+test("every folder of src has its layer", () => {
+  const folders = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name !== "gen")
+    .map((entry) => entry.name);
+  expect(folders.filter((folder) => layerOf(folder) < 0)).toEqual([]);
+});
+
+test("imports point down the layers", () => {
+  const files = LAYERS.flat().flatMap(sources);
+  expect(files.length).toBeGreaterThan(50);
+  const wrong = files.flatMap((file) =>
+    crossings(file)
+      .filter(({ from, to }) => layerOf(to) >= layerOf(from))
+      .map(({ to }) => `${file} imports from ${to}`),
+  );
+  expect(wrong).toEqual([]);
+});
