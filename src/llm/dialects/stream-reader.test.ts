@@ -78,34 +78,6 @@ describe("a stream of the client's own dialect", () => {
   });
 });
 
-describe("a /v1/responses stream passes as well", () => {
-  const delta = Buffer.from('event: response.output_text.delta\ndata: {"type":"response.output_text.delta","item_id":"i","delta":"Hello"}\n\n');
-  const end = (type: string, response: object): Buffer => Buffer.from(`event: ${type}\ndata: ${JSON.stringify({ type, response })}\n\n`);
-  const usage = { input_tokens: 9, input_tokens_details: { cached_tokens: 4 }, output_tokens: 2, total_tokens: 11 };
-
-  test.each(["response.completed", "response.incomplete"])("%s", (type) => {
-    const reader = open("openai");
-    const last = end(type, { error: null, usage });
-    expect(reader.push(delta)).toBe(delta);
-    expect(reader.push(last)).toBe(last);
-    expect(reader.end().length).toBe(0);
-    expect(reader).toMatchObject({ outcome: { kind: "complete" }, usage: { inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 }, usageIsFinal: true, outputCharacters: 5 });
-  });
-
-  test("failed", () => {
-    const reader = open("openai");
-    reader.push(end("response.failed", { error: { code: "server_error", message: "Oops" }, usage: null }));
-    reader.end();
-    expect(reader.outcome).toEqual({ kind: "error", message: "Oops" });
-  });
-
-  test("cut", () => {
-    const reader = open("openai");
-    reader.push(delta);
-    expect(reader.end().toString()).toContain("upstream_stream_cut");
-  });
-});
-
 describe("what has been seen", () => {
   test.each(["openai", "anthropic", "gemini"] as const)("%s: characters are counted alike in passing and in translation", (upstream) => {
     const clients = (["openai", "anthropic", "gemini"] as const).map((client) => {

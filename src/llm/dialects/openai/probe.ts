@@ -1,8 +1,7 @@
-/** Reads a chat completions stream in passing, and that of `/v1/responses`, which is never translated. */
+/** Reads a chat completions stream in passing. */
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
-import type { JsonObject } from "../fields.ts";
 import { isReason } from "./finish.ts";
 import { HIDE, PASS } from "../pass-stream.ts";
 import type { StreamProbe, Verdict } from "../pass-stream.ts";
@@ -14,10 +13,8 @@ const FINISH_REASON = memberName("finish_reason");
 const USAGE = memberName("usage");
 const ERROR = memberName("error");
 const DONE = "[DONE]";
-/** `response.completed`, `.incomplete` and `.failed` repeat the whole response. */
-const RESPONSE_END = /"response\.(?:completed|incomplete|failed)"/;
 const TOOL_CALLS = memberName("tool_calls");
-const TEXTS = ["content", "delta", "arguments", "reasoning_content", "refusal"].map(memberName);
+const TEXTS = ["content", "arguments", "reasoning_content", "refusal"].map(memberName);
 
 export class OpenaiProbe implements StreamProbe {
   /** The client did not ask for usage: the event that only carries it is hidden. */
@@ -42,7 +39,7 @@ export class OpenaiProbe implements StreamProbe {
       if (bytes > 0) break;
     }
     if (!this.#sawCall && this.#characters === 0) this.#sawCall = hasValue(text, TOOL_CALLS);
-    return !(hasValue(text, FINISH_REASON) || hasValue(text, USAGE) || text.includes(DONE) || text.includes(ERROR) || RESPONSE_END.test(text));
+    return !(hasValue(text, FINISH_REASON) || hasValue(text, USAGE) || text.includes(DONE) || text.includes(ERROR));
   }
 
   event(_name: string | undefined, data: string): Verdict {
@@ -57,7 +54,6 @@ export class OpenaiProbe implements StreamProbe {
     if (isObject(chunk["error"]) || typeof chunk["error"] === "string") {
       return { kind: "error", message: parseError(502, chunk)?.message ?? "the upstream reported an error" };
     }
-    if (typeof chunk["type"] === "string") return this.#responseEvent(chunk, chunk["type"]);
     const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
     if (choices.some((choice: unknown) => isObject(choice) && isReason(choice["finish_reason"]))) this.#finished = true;
     const usage = parseUsage(chunk["usage"]);
@@ -65,17 +61,6 @@ export class OpenaiProbe implements StreamProbe {
     this.#usage = usage;
     this.#usageIsFinal = this.#finished || choices.length === 0;
     return choices.length === 0 && this.#hidesUsage ? HIDE : PASS;
-  }
-
-  #responseEvent(event: JsonObject, type: string): Verdict {
-    if (type === "error") return { kind: "error", message: parseError(502, event)?.message ?? "the upstream reported an error" };
-    const response = event["response"];
-    if (!RESPONSE_END.test(`"${type}"`) || !isObject(response)) return PASS;
-    this.#finished = true;
-    this.#usage = parseUsage(response["usage"]) ?? this.#usage;
-    this.#usageIsFinal = this.#usage !== undefined;
-    if (type !== "response.failed") return PASS;
-    return { kind: "error", message: parseError(502, response)?.message ?? "the upstream reported an error" };
   }
 
   /** Some servers of this dialect never send `[DONE]`; none may leave out `finish_reason`. */

@@ -3,19 +3,19 @@ import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";
 import { count } from "../numbers.ts";
 
-/** Reads chat completions' names and those of `/v1/responses` and `/v1/embeddings`. */
+/** Reads chat completions and embeddings alike: the latter have no completion. */
 export function parseUsage(value: unknown): ModelUsage | undefined {
   if (!isObject(value)) return undefined;
-  const inputDetails = value["prompt_tokens_details"] ?? value["input_tokens_details"];
-  const outputDetails = value["completion_tokens_details"] ?? value["output_tokens_details"];
+  const inputDetails = value["prompt_tokens_details"];
+  const outputDetails = value["completion_tokens_details"];
   const input = isObject(inputDetails) ? inputDetails : {};
   const output = isObject(outputDetails) ? outputDetails : {};
   return {
-    inputTokens: count(value["prompt_tokens"] ?? value["input_tokens"]),
+    inputTokens: count(value["prompt_tokens"]),
     cachedInputTokens: count(input["cached_tokens"]),
     cacheWrite5mTokens: count(input["cache_write_tokens"]),
     cacheWrite1hTokens: 0,
-    outputTokens: count(value["completion_tokens"] ?? value["output_tokens"]),
+    outputTokens: count(value["completion_tokens"]),
     reasoningTokens: typeof output["reasoning_tokens"] === "number" ? count(output["reasoning_tokens"]) : undefined,
   };
 }
