@@ -6,6 +6,7 @@ import { budgetOf } from "../reasoning.ts";
 import type { Serialised, Target } from "../target.ts";
 import { toDialogue, withoutPrefill } from "../turns.ts";
 import type { Dialogue } from "../turns.ts";
+import { thinksAdaptively } from "./generation.ts";
 import { cacheControl, serialiseBlocks } from "./serialise-blocks.ts";
 
 /** Anthropic requires `max_tokens`; other vendors default to the model's own maximum, which only they know. */
@@ -182,11 +183,4 @@ function effortWord(reasoning: Reasoning): string | undefined {
   if (reasoning.kind === "effort") return reasoning.effort === "minimal" ? "low" : reasoning.effort;
   if (reasoning.kind !== "budget") return undefined;
   return reasoning.tokens <= 4096 ? "low" : reasoning.tokens <= 16384 ? "medium" : "high";
-}
-
-/** Before 4.6, Claude takes a thinking budget; from then on `adaptive` with an effort, and later models refuse a budget. */
-export function thinksAdaptively(model: string): boolean {
-  const old = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-(\d{1,2}))?(?![0-9.]))/.exec(model);
-  if (old === null) return true;
-  return old[1] !== undefined && Number(old[1]) >= 6;
 }
