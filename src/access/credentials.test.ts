@@ -1,0 +1,60 @@
+import { describe, expect, test } from "vitest";
+import { type Credential, hashKey, readCredential } from "./credentials.ts";
+import { WorkloadTokens } from "./workload-tokens.ts";
+
+const read = (headers: Record<string, string>, query = ""): Credential => readCredential(new Map(Object.entries(headers)), query);
+const key = (text: string): Credential => ({ kind: "key", sha256: hashKey(text) });
+
+describe("readCredential", () => {
+  test.each<[string, Record<string, string>, string]>([
+    ["bearer", { authorization: "Bearer k1" }, ""],
+    ["bearer in another case, with spaces", { authorization: "bearer   k1 " }, ""],
+    ["Anthropic's", { "x-api-key": "k1" }, ""],
+    ["Azure's", { "api-key": "k1" }, ""],
+    ["Google's header", { "x-goog-api-key": "k1" }, ""],
+    ["Google's query", {}, "alt=sse&key=k1"],
+    ["the same twice", { authorization: "Bearer k1", "x-api-key": "k1" }, "key=k1"],
+  ])("%s", (_name, headers, query) => {
+    expect(read(headers, query)).toEqual(key("k1"));
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ["two headers", { authorization: "Bearer k1", "x-api-key": "k2" }, ""],
+    ["header and query", { "x-goog-api-key": "k1" }, "key=k2"],
+    ["a scheme that is not Bearer beside a key", { authorization: "Basic azE=", "x-api-key": "k1" }, ""],
+    ["two bearers joined", { authorization: "Bearer k1, Bearer k1", "x-api-key": "k1" }, ""],
+  ])("keys that differ are no key: %s", (_name, headers, query) => {
+    expect(read(headers, query)).toEqual({ kind: "conflict" });
+  });
+
+  test.each<[string, Record<string, string>, string]>([
+    ["nothing", {}, ""],
+    ["an empty bearer", { authorization: "Bearer " }, ""],
+    ["Basic", { authorization: "Basic azE=" }, ""],
+    ["an empty key", { "x-api-key": " " }, ""],
+    ["an enormous key", { "x-api-key": "k".repeat(600) }, ""],
+    ["a parameter that only ends in key", {}, "monkey=k1"],
+  ])("none: %s", (_name, headers, query) => {
+    expect(read(headers, query)).toEqual({ kind: "none" });
+  });
+});
+
+describe("workload tokens", () => {
+  const tokens = new WorkloadTokens(new Uint8Array(32).fill(7));
+
+  test("stable, of the documented form, one for each workload", () => {
+    expect(tokens.tokenOf("default", "a")).toMatch(/^svcw_[0-9A-Za-z]{43}$/);
+    expect(new WorkloadTokens(new Uint8Array(32).fill(7)).tokenOf("default", "a")).toBe(tokens.tokenOf("default", "a"));
+    const all = [tokens.tokenOf("default", "a"), tokens.tokenOf("default", "b"), tokens.tokenOf("b", "a"), tokens.tokenOf("a", "b")];
+    expect(new Set(all).size).toBe(4);
+    expect(new WorkloadTokens(new Uint8Array(32).fill(8)).tokenOf("default", "a")).not.toBe(tokens.tokenOf("default", "a"));
+  });
+
+  test("known by their hash", () => {
+    expect(tokens.hashOf("default", "a")).toBe(hashKey(tokens.tokenOf("default", "a")));
+  });
+
+  test("a short key is refused", () => {
+    expect(() => new WorkloadTokens(new Uint8Array(31))).toThrow(/32 bytes/);
+  });
+});

@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { GEMINI_PATHS, LLM_PATHS } from "../compile/envoy/routes.ts";
+import { dialectOfPath, parseRoute } from "./routes.ts";
+
+const plain = { model: undefined, stream: undefined, query: "" };
+
+describe("parseRoute", () => {
+  test.each([
+    ["/v1/chat/completions", { ...plain, operation: "chat", dialect: "openai" }],
+    ["/v1/embeddings", { ...plain, operation: "embeddings", dialect: "openai" }],
+    ["/v1/responses", { ...plain, operation: "responses", dialect: "openai" }],
+    ["/v1/messages", { ...plain, operation: "chat", dialect: "anthropic" }],
+    ["/v1/messages/count_tokens?beta=true", { ...plain, operation: "count_tokens", dialect: "anthropic", query: "beta=true" }],
+    [
+      "/v1beta/models/gemini-2.5-pro:generateContent?key=k",
+      { operation: "chat", dialect: "gemini", model: "gemini-2.5-pro", stream: false, query: "key=k" },
+    ],
+    [
+      "/v1/models/g/gemini%2Dpro:streamGenerateContent?alt=sse",
+      { operation: "chat", dialect: "gemini", model: "g/gemini-pro", stream: true, query: "alt=sse" },
+    ],
+    ["/v1beta/models/a:countTokens", { operation: "count_tokens", dialect: "gemini", model: "a", stream: false, query: "" }],
+  ])("%s", (path, route) => {
+    expect(parseRoute(path)).toEqual(route);
+  });
+
+  test.each([
+    "/v1/chat/completions/",
+    "/v1/chat/completions/x",
+    "/V1/messages",
+    "//v1/messages",
+    "/v1//messages",
+    "/v1/./messages",
+    "/v1/messages;x",
+    "/v1%2Fmessages",
+    "/v1/messages%00",
+    "http://other/v1/messages",
+    "/v1beta/models/:generateContent",
+    "/v1beta/models/%E0%A4%A:generateContent",
+    "/v1beta/models/a:predict",
+    "/v1beta/models/a",
+    "/__proto__",
+    "/constructor",
+    "",
+  ])("none of ours: %s", (path) => {
+    expect(parseRoute(path)).toBeUndefined();
+  });
+});
+
+test("Envoy sends the processor exactly the paths that it knows", () => {
+  for (const path of LLM_PATHS) expect(parseRoute(path), path).toBeDefined();
+  const gemini = new RegExp(`^(?:${GEMINI_PATHS})$`);
+  for (const method of ["generateContent", "streamGenerateContent", "countTokens", "embedContent"]) {
+    for (const version of ["v1", "v1beta", "v2"]) {
+      const path = `/${version}/models/a/b:${method}`;
+      expect(gemini.test(path), path).toBe(parseRoute(path) !== undefined);
+    }
+  }
+});
+
+test("errors speak the language of the path's clients", () => {
+  expect(dialectOfPath("/v1beta/anything")).toBe("gemini");
+  expect(dialectOfPath("/v1/models/x:y")).toBe("gemini");
+  expect(dialectOfPath("/v1/messages/batches")).toBe("anthropic");
+  expect(dialectOfPath("/v1/files")).toBe("openai");
+});
