@@ -2,7 +2,7 @@
 import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "./call.ts";
 import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
-import { createStreamReader, dialects, translateError, translateResponse } from "./dialects/registry.ts";
+import { createStreamReader, dialects, translateError, translateResponse, UpstreamFormatError } from "./dialects/registry.ts";
 import { publicError } from "./errors.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
@@ -31,7 +31,8 @@ export function decompress(body: Buffer, encoding: string | undefined): Buffer {
 
 export type WholeAnswer =
   | { readonly kind: "answer"; readonly body: Buffer; readonly usage: Usage | undefined }
-  | { readonly kind: "invalid"; readonly error: PublicError };
+  /** It cannot be shown; what it says it used was used all the same. */
+  | { readonly kind: "invalid"; readonly error: PublicError; readonly usage: Usage | undefined };
 
 /** A whole 2xx body. The very same Buffer comes back where caller and upstream speak one dialect. */
 export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer {
@@ -39,7 +40,8 @@ export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer 
   try {
     parsed = JSON.parse(body.toString("utf8"));
   } catch {
-    return { kind: "invalid", error: publicError("upstream_invalid", "The provider's answer is not JSON.") };
+    const error = publicError("upstream_invalid", "The provider's answer is not JSON.");
+    return { kind: "invalid", error, usage: undefined };
   }
   const upstream = call.target.provider.dialect;
   const client = call.route.dialect;
@@ -50,8 +52,9 @@ export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer 
     const translated = translateResponse({ upstream, client, body: parsed, model: call.target.model, now, id: call.id });
     return { kind: "answer", body: translated.body, usage: translated.usage };
   } catch (error) {
-    const detail = error instanceof Error ? error.message : "unreadable";
-    return { kind: "invalid", error: publicError("upstream_invalid", `The provider's answer cannot be translated: ${detail}`) };
+    if (!(error instanceof UpstreamFormatError)) throw error;
+    const message = `The provider's answer cannot be translated: ${error.message}`;
+    return { kind: "invalid", error: publicError("upstream_invalid", message), usage: dialects[upstream].readUsage(parsed) };
   }
 }
 

@@ -142,8 +142,8 @@ export class CallResponse {
       return this.#fail(publicError("upstream_invalid", "The provider's compressed answer cannot be read."));
     }
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
-    if (answer.kind === "invalid") return this.#fail(answer.error);
     call.usage = answer.usage;
+    if (answer.kind === "invalid") return this.#fail(answer.error);
     if (call.route.operation === "count_tokens") call.answered = false; // costs nothing
     const totals = totalsHeaders(this.#settle({ status: this.#status, end: "completed", code: undefined }));
     this.#expected = { kind: "done" };
