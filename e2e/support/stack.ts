@@ -86,13 +86,17 @@ export class Stack {
     );
     const stack = new Stack(port, dir, child);
     try {
-      await until(
-        () => {
-          if (child.exitCode !== null) throw new Error("svc up ended");
-          return stack.#output.includes("LLM gateway  ") && stack.#output.includes("Metrics  ");
-        },
-        { timeoutMs: readyTimeoutMs, what: "svc up to say that it serves" },
-      );
+      const serves = until(() => stack.#output.includes("LLM gateway  ") && stack.#output.includes("Metrics  "), {
+        timeoutMs: readyTimeoutMs,
+        what: "svc up to say that it serves",
+      });
+      serves.catch(() => {});
+      await Promise.race([
+        serves,
+        stack.exited.then(({ code }) => {
+          throw new Error(`svc up ended with ${code ?? "a signal"}`);
+        }),
+      ]);
     } catch (error) {
       await stack.stop();
       throw new Error(`svc up did not start:\n${stack.logs}`, { cause: error });
