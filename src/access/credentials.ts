@@ -2,7 +2,7 @@
  * Reads the caller's key from a request. Clients differ: OpenAI's send `Authorization: Bearer`, Anthropic's that or
  * `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 
 /** Headers that may carry the caller's key: all of them are taken off before anything goes upstream. */
@@ -48,5 +48,5 @@ function* candidates(headers: HeaderMap, query: string): Generator<string> {
 
 /** Keys and tokens are known by this only. */
 export function hashKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key, "hex");
 }

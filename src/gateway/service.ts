@@ -2,7 +2,7 @@
  * The gateway service: resources in, decisions out. Wires sources, policy, xDS, ext_proc and the HTTP API together; a
  * change of the resources is compiled, and swapped in whole.
  */
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { readFile, rm } from "node:fs/promises";
 import type http from "node:http";
 import path from "node:path";
@@ -101,7 +101,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         metrics,
         clock: systemClock,
         random: Math.random,
-        newCallId: () => randomBytes(16).toString("hex"),
+        newCallId: randomUUID,
       }),
   });
   const attempts = await serveExtProc({

@@ -2,6 +2,7 @@
 import {
   CALL_ID_HEADER,
   chainCluster,
+  Cluster,
   InternalHeader,
   MAX_ATTEMPTS,
   MAX_REQUEST_BODY_BYTES,
@@ -128,6 +129,7 @@ function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: Admiss
     wantsUsage: facts.wantsUsage,
     original: { raw, body },
   });
+  call.firstAttemptStarted = !firstAttemptIsInternal(call);
   const changed = request.body !== raw;
   return {
     kind: "admitted",
@@ -136,7 +138,7 @@ function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: Admiss
     headers: {
       set: [
         ...request.set,
-        ...routing(call, first),
+        ...routing(call),
         // Envoy checks it against the body that it is given.
         ...(changed ? [["content-length", String(request.body.length)] as const] : []),
       ],
@@ -145,14 +147,29 @@ function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: Admiss
   };
 }
 
-function routing(call: Call, first: Target): (readonly [string, string])[] {
-  const retries = call.plan.maxAttempts - 1;
-  const { key, firstByteTimeoutMs } = first.provider;
+/** A first-byte timeout below this must be exact: see {@link firstAttemptIsInternal}. */
+const EXACT_TIMEOUT_BELOW_MS = 120_000;
+
+/**
+ * Envoy has one time per attempt for the whole chain, and it also runs while an attempt waits its turn: so with
+ * retries it is the longest time of the chain plus the longest wait. An attempt in the internal listener has its own,
+ * exact time there. The first attempt goes straight to the provider, for speed; where a short time was set for it, it
+ * goes through the internal listener too.
+ */
+function firstAttemptIsInternal(call: Call): boolean {
+  return call.plan.maxAttempts > 1 && call.target.provider.firstByteTimeoutMs < EXACT_TIMEOUT_BELOW_MS;
+}
+
+function routing(call: Call): (readonly [string, string])[] {
+  const { plan, target } = call;
+  const { key, firstByteTimeoutMs } = target.provider;
+  const retried = plan.maxAttempts > 1;
+  const cluster = firstAttemptIsInternal(call) ? Cluster.attempts : retried ? chainCluster(key) : upstreamCluster(key);
   return [
-    [InternalHeader.cluster, retries > 0 ? chainCluster(key) : upstreamCluster(key)],
+    [InternalHeader.cluster, cluster],
     [CALL_ID_HEADER, call.id],
-    ["x-envoy-max-retries", String(retries)],
-    ["x-envoy-upstream-rq-per-try-timeout-ms", String(firstByteTimeoutMs)],
+    ["x-envoy-max-retries", String(plan.maxAttempts - 1)],
+    ["x-envoy-upstream-rq-per-try-timeout-ms", String(retried ? plan.longestAttemptMs : firstByteTimeoutMs)],
   ];
 }
 

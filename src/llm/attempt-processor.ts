@@ -46,6 +46,11 @@ export class AttemptProcessor implements Processor {
     const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
     // Without its call there is no permit: refused.
     if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
+    if (!call.firstAttemptStarted) {
+      // Envoy sent the first attempt here too: see admission.ts. It is ready as it is.
+      call.firstAttemptStarted = true;
+      return this.#sendAsItIs(call);
+    }
     this.#awaitFailure(call);
   }
 
@@ -102,10 +107,14 @@ export class AttemptProcessor implements Processor {
     }
   }
 
+  #sendAsItIs(call: Call): void {
+    this.#exchange.proceed("request_headers", { headers: { set: routing(call) }, clearRouteCache: true });
+  }
+
   #send(call: Call, request: AttemptRequest): void {
     this.#exchange.proceed("request_headers", {
       headers: {
-        set: [...request.set, [InternalHeader.upstream, upstreamCluster(call.target.provider.key)]],
+        set: [...request.set, ...routing(call)],
         remove: request.remove,
       },
       body: request.body,
@@ -124,4 +133,13 @@ export class AttemptProcessor implements Processor {
     call.plannedError = { error, retryAfterMs: wait };
     this.#exchange.respond({ status: NOT_RETRIED, body: "" });
   }
+}
+
+/** Where this attempt goes, and how long its first byte may take. */
+function routing(call: Call): (readonly [string, string])[] {
+  const { key, firstByteTimeoutMs } = call.target.provider;
+  return [
+    [InternalHeader.upstream, upstreamCluster(key)],
+    ["x-envoy-upstream-rq-per-try-timeout-ms", String(firstByteTimeoutMs)],
+  ];
 }

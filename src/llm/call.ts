@@ -53,6 +53,8 @@ export class Call {
   readonly attempts: Attempt[];
   /** Who answers, or is being asked. */
   target: Target;
+  /** The first attempt is under way: at once where it goes straight to its provider. */
+  firstAttemptStarted = true;
   /** Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of the last answer. */
   plannedError: { readonly error: PublicError; readonly retryAfterMs: number | undefined } | undefined;
   firstByteAt: number | undefined;

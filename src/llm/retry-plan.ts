@@ -23,6 +23,9 @@ export type NextAttempt =
   | { readonly kind: "attempt"; readonly target: Target; readonly waitMs: number; readonly changed: boolean }
   | { readonly kind: "exhausted" };
 
+/** Room for the report of a failed attempt to arrive. */
+const REPORT_MARGIN_MS = 1_000;
+
 export class RetryPlan {
   readonly #targets: readonly Target[];
   readonly #random: () => number;
@@ -51,6 +54,14 @@ export class RetryPlan {
   /** Most attempts there can be, the first included. */
   get maxAttempts(): number {
     return this.#limit;
+  }
+
+  /** Longest that one attempt can take until its first byte, the wait before it included, milliseconds. */
+  get longestAttemptMs(): number {
+    const longest = (pick: (provider: ProviderPolicy) => number): number =>
+      Math.max(...this.#targets.map((target) => pick(target.provider)));
+    const wait = longest(({ retries }) => retries.maxRetryAfterMs + retries.maxIntervalMs);
+    return longest((provider) => provider.firstByteTimeoutMs) + wait + REPORT_MARGIN_MS;
   }
 
   /** After the current attempt failed. */

@@ -3,9 +3,13 @@ import { pino, type Logger } from "pino";
 
 export type { Logger };
 
+const BUFFER_BYTES = 4_096;
+const FLUSH_MS = 100;
+
 export function createLog(options: { readonly level: string; readonly name: string }): Logger {
   return pino(
     { level: options.level, name: options.name, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
-    pino.destination({ dest: 2, sync: false, minLength: 0 }),
+    // One write for many lines; none waits longer than the flush interval.
+    pino.destination({ dest: 2, sync: false, minLength: BUFFER_BYTES, periodicFlush: FLUSH_MS }),
   );
 }

@@ -1,5 +1,5 @@
 /** A child process that is kept running: restarted with backoff, and never left behind when this process dies. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Logger } from "pino";
@@ -11,8 +11,8 @@ export interface SupervisedProcessOptions {
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly log: Logger;
-  /** Each line of its standard error and output. */
-  readonly onLine: (line: string) => void;
+  /** Gets each line of its output; undefined passes the output through to ours, at no cost. */
+  readonly onLine?: (line: string) => void;
   /** It ended without being asked to. */
   readonly onExit?: (exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null }) => void;
 }
@@ -49,15 +49,16 @@ export class SupervisedProcess {
   }
 
   start(): void {
-    const { command, args, env, name, log } = this.#options;
-    const guarded = existsSync(SETPRIV);
-    const child = guarded
-      ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio: ["ignore", "pipe", "pipe"] })
-      : spawn(command, args, { env, stdio: ["ignore", "pipe", "pipe"] });
+    const { command, args, env, name, log, onLine } = this.#options;
+    const output = onLine === undefined ? "inherit" : "pipe";
+    const stdio: StdioOptions = ["ignore", output, output];
+    const child = existsSync(SETPRIV)
+      ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio })
+      : spawn(command, args, { env, stdio });
     const startedAt = performance.now();
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
-      createInterface({ input: stream }).on("line", this.#options.onLine);
+      if (stream !== null && onLine !== undefined) createInterface({ input: stream }).on("line", onLine);
     }
     child.on("error", (error) => log.error({ process: name, error: error.message }, "cannot be started"));
     child.on("exit", (code, signal) => {

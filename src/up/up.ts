@@ -82,10 +82,6 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
     args: ["--enable-source-maps", path.join(root, "dist/gateway.js"), JSON.stringify(gatewayOptions)],
     env,
     log,
-    onLine: (line) => {
-      lastWords = line;
-      process.stderr.write(`${line}\n`);
-    },
   });
   const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), runDir, `svc-${os.hostname()}-${process.pid}`);
   const proxy = new SupervisedProcess({
@@ -135,7 +131,7 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
         await new Promise((resolve) => setTimeout(resolve, 25));
       }
       await close();
-      throw new StartError(`The gateway did not become ready. Its last words: ${lastWords}`);
+      throw new StartError(`The gateway did not become ready. ${lastWords === "" ? "What it logged says why." : `Envoy said: ${lastWords}`}`);
     },
     stop: async () => {
       await drain(runDir, options.drainMs, status, log);

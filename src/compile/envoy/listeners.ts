@@ -28,8 +28,8 @@ const FORWARDED_HEADERS: readonly Json[] = [
 /** A message that Node does not answer within this is a Node that hangs: the request fails closed. */
 const MESSAGE_TIMEOUT_MS = 15_000;
 
-/** Longer than any wait before an attempt (`maxRetryAfterMs`, 60 s at most). */
-const ATTEMPT_MESSAGE_TIMEOUT_MS = 90_000;
+/** Longer than any wait before an attempt can be (maxRetryAfterMs and maxIntervalMs, 300 s each at most). */
+const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 
 export function gatewayListener(name: string, at: ListenerAddress, routeName: string): Json {
   return {
