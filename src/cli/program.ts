@@ -1,5 +1,5 @@
 /** The command line. */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { StartError } from "../up/errors.ts";
@@ -10,14 +10,13 @@ import { upCommand } from "./up-command.ts";
 export function createProgram(root: string, version: string): Command {
   const program = new Command("svc")
     .description("Runs AI agents and mediates all of their traffic through Envoy.")
-    .version(version)
-    .showHelpAfterError();
+    .version(version);
   program.addCommand(upCommand(root));
   program
     .command("status")
     .description("Show each object's state in the running svc up.")
     .option("--state-dir <dir>", "folder that svc up was started with")
-    .option("-o, --output <format>", "table or json", "table")
+    .addOption(new Option("-o, --output <format>", "how to print it").choices(["table", "json"]).default("table"))
     .addHelpText("after", "\nExample:\n  svc status -o json")
     .action(async (flags: { stateDir?: string; output: string }) => {
       const status = (await ask(flags.stateDir, "/status")) as GatewayStatus;

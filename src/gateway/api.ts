@@ -6,7 +6,7 @@ import { dialects } from "../llm/dialects/registry.ts";
 import type { PublicError } from "../llm/dialects/dialect.ts";
 import { publicError } from "../llm/errors.ts";
 import { dialectOfPath, parseRoute } from "../llm/routes.ts";
-import { listModels } from "../llm/models-list.ts";
+import { listDialect, listModels } from "../llm/models-list.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 
 export interface ApiOptions {
@@ -42,11 +42,14 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
   }
   const models = get ? modelsPath(path) : undefined;
   if (models !== undefined) {
-    const identity = identify(options.policy(), headerMap(request), query);
-    if (identity.kind === "refused") return fail(identity.error);
-    const found = listModels(identity.agent, headerMap(request), path, models);
+    const headers = headerMap(request);
+    const failList = (error: PublicError): void =>
+      send(response, error.status, "application/json", dialects[listDialect(path, headers)].renderError(error));
+    const identity = identify(options.policy(), headers, query);
+    if (identity.kind === "refused") return failList(identity.error);
+    const found = listModels(identity.agent, listDialect(path, headers), models);
     return found === undefined
-      ? fail(publicError("model_not_found", "There is no such model here. GET /v1/models lists yours."))
+      ? failList(publicError("model_not_found", "There is no such model here. GET /v1/models lists yours."))
       : send(response, 200, "application/json", JSON.stringify(found));
   }
   if (parseRoute(path) !== undefined || ["/metrics", "/readyz", "/healthz", "/v1/models"].includes(path)) {
@@ -58,7 +61,7 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
 /** `""` for the list, a name for one model, undefined for other paths. */
 function modelsPath(path: string): string | undefined {
   if (path === "/v1/models" || path === "/v1beta/models") return "";
-  const match = /^\/(?:v1|v1beta)\/models\/([^:]+)$/.exec(path);
+  const match = /^\/(?:v1|v1beta)\/models\/(.+)$/.exec(path);
   if (match === null) return undefined;
   try {
     return decodeURIComponent(match[1] as string);

@@ -9,13 +9,13 @@ export interface ControlOptions {
 
 export function createControl(options: ControlOptions): http.Server {
   return http.createServer((request, response) => {
-    const url = new URL(request.url ?? "/", "http://control");
+    const path = (request.url ?? "/").split("?")[0] as string;
     const json = (status: number, body: unknown): void => {
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
     };
     if (request.method !== "GET") return json(405, { error: "method not allowed" });
-    if (url.pathname === "/status") return json(200, options.status());
-    const agent = /^\/agents\/([^/]+)\/([^/]+)\/token$/.exec(url.pathname);
+    if (path === "/status") return json(200, options.status());
+    const agent = /^\/agents\/([^/]+)\/([^/]+)\/token$/.exec(path);
     if (agent !== null) {
       const [, namespace, name] = agent as unknown as [string, string, string];
       const known = options

@@ -35,7 +35,9 @@ export class Accounting {
   /** What the call has used so far. Pure: the headers of an answer are made from it before it is settled. */
   assess(call: Call): Settlement {
     const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - call.startedAt));
-    const estimated = call.usage === undefined && call.answered;
+    // Counting tokens costs nothing, however it ends.
+    const free = call.route.operation === "count_tokens";
+    const estimated = call.usage === undefined && call.answered && !free;
     const usage = call.usage ?? (estimated ? estimate(call) : undefined);
     if (usage === undefined) return { usage, usageKind: "none", cost: undefined, durationMs };
     const price = this.#options.prices().priceOf(call.target.model);

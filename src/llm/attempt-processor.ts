@@ -67,14 +67,17 @@ export class AttemptProcessor implements Processor {
       this.#cancel?.();
       this.#schedule(call, failure);
     };
-    this.#cancel = this.#options.clock.after(REPORT_TIMEOUT_MS, () => decide(UNKNOWN_FAILURE));
-    call.onFailure(call.attempts.length, decide);
+    const failed = call.attempts.length;
+    this.#cancel = this.#options.clock.after(REPORT_TIMEOUT_MS, () => {
+      call.reportFailure(failed, UNKNOWN_FAILURE);
+      decide(UNKNOWN_FAILURE);
+    });
+    call.onFailure(failed, decide);
   }
 
   #schedule(call: Call, failure: Failure): void {
     const next = call.plan.next(failure);
     if (next.kind === "exhausted") return this.#giveUp(call, failure);
-    call.begin(next.target);
     this.#cancel = this.#options.clock.after(next.waitMs, () => this.#start(call, next, failure));
   }
 
@@ -83,10 +86,10 @@ export class AttemptProcessor implements Processor {
     let next: NextAttempt = first;
     while (next.kind === "attempt") {
       const request = this.#prepare(call, next.target);
+      call.begin(next.target);
       if (request !== undefined) return this.#send(call, request);
-      call.reportFailure({ status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" });
+      call.reportFailure(call.attempts.length, { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" });
       next = call.plan.nextTarget();
-      if (next.kind === "attempt") call.begin(next.target);
     }
     this.#giveUp(call, failure);
   }

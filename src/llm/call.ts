@@ -67,7 +67,6 @@ export class Call {
   /** Whether an upstream has begun an answer that costs. */
   answered = false;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
-  #failures = 0;
 
   constructor(init: {
     readonly id: string;
@@ -115,13 +114,18 @@ export class Call {
     this.attempts.push({ provider: target.provider.name, model: target.model });
   }
 
-  /** Envoy's router says that an attempt failed. Reports come in the attempts' order. */
-  reportFailure(failure: Failure): void {
-    const attempt = this.attempts[this.#failures];
-    if (attempt !== undefined) attempt.failure = failure;
-    const number = ++this.#failures;
+  /** Attempt `number` (1 is the first) failed. The first word counts. */
+  reportFailure(number: number, failure: Failure): void {
+    const attempt = this.attempts[number - 1];
+    if (attempt === undefined || attempt.failure !== undefined) return;
+    attempt.failure = failure;
     this.#waiting.get(number)?.(failure);
     this.#waiting.delete(number);
+  }
+
+  /** Envoy's router reports the attempt that is under way; a report that comes too late is of one that is known. */
+  reportCurrentFailure(failure: Failure): void {
+    this.reportFailure(this.attempts.length, failure);
   }
 
   /** Calls back with the failure of attempt `number` (1 is the first), at once if it is known. */

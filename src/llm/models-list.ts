@@ -1,17 +1,23 @@
 /** `GET /v1/models`: what this agent may use, in the shape of the API that asks. */
 import type { HeaderMap } from "../extproc/wire/messages.ts";
-import type { AgentPolicy } from "../policy/snapshot.ts";
+import type { AgentPolicy, DialectName } from "../policy/snapshot.ts";
 
 /** We keep no release dates: a constant, so that answers are stable. */
 const CREATED = 1_700_000_000;
+
+/** Who asks: Google's clients by their path, Anthropic's by their header. */
+export function listDialect(path: string, headers: HeaderMap): DialectName {
+  if (path.startsWith("/v1beta/")) return "gemini";
+  return headers.has("anthropic-version") ? "anthropic" : "openai";
+}
 
 /**
  * @param one a model's name, or `""` for the list
  * @returns undefined where the agent has no such model
  */
-export function listModels(agent: AgentPolicy, headers: HeaderMap, path: string, one: string): unknown {
+export function listModels(agent: AgentPolicy, dialect: DialectName, one: string): unknown {
   const refs = agent.grants.map((grant) => grant.ref);
-  const render = path.startsWith("/v1beta/") ? gemini : headers.has("anthropic-version") ? anthropic : openai;
+  const render = { openai, anthropic, gemini }[dialect];
   if (one === "") return render.list(refs);
   const resolution = agent.resolveModel(one);
   if (resolution.kind !== "granted") return undefined;

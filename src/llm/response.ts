@@ -47,6 +47,8 @@ export class CallResponse {
   #status = 0;
   #expected: Expected = { kind: "nothing" };
   #settlement: Settlement | undefined;
+  /** The end of the stream so far. */
+  #lastBytes: Buffer = Buffer.alloc(0);
 
   constructor(exchange: Exchange, call: Call, options: ResponseOptions) {
     this.#exchange = exchange;
@@ -57,7 +59,6 @@ export class CallResponse {
   headers(headers: HeaderMap, endOfStream: boolean): void {
     const call = this.#call;
     this.#status = Number(headers.get(":status") ?? 0);
-    call.firstByteAt = this.#options.clock.monotonic();
     call.original = undefined;
     const { plannedError } = call;
     if (plannedError !== undefined) return this.#fail(plannedError.error, plannedError.retryAfterMs);
@@ -65,6 +66,7 @@ export class CallResponse {
     if (local !== undefined) return this.#fail(localReplyError(this.#status, local));
     if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
     call.answered = true;
+    call.firstByteAt = this.#options.clock.monotonic();
     if (endOfStream) return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
     const streamed = (headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
     if (streamed !== call.stream) {
@@ -144,7 +146,6 @@ export class CallResponse {
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
-    if (call.route.operation === "count_tokens") call.answered = false; // costs nothing
     const totals = totalsHeaders(this.#settle({ status: this.#status, end: "completed", code: undefined }));
     this.#expected = { kind: "done" };
     if (answer.body === body) return this.#exchange.proceed("response_body", { headers: { set: totals } });
@@ -179,6 +180,7 @@ export class CallResponse {
   #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
     const out = reader.push(chunk);
     if (!endOfStream) {
+      if (out.length > 0) this.#lastBytes = out.subarray(-4);
       if (out === chunk) this.#exchange.pass("response_body");
       else this.#exchange.proceed("response_body", { body: out });
       return;
@@ -187,8 +189,15 @@ export class CallResponse {
     this.#takeUsage(reader);
     const settlement = this.#settle(streamOutcome(this.#status, reader));
     this.#expected = { kind: "done" };
-    const totals = this.#totalsAsTrailers ? "" : finalComment(settlement);
-    this.#exchange.proceed("response_body", { body: Buffer.concat([out, tail, Buffer.from(totals)]) });
+    const parts = [out, tail];
+    if (!this.#totalsAsTrailers) parts.push(Buffer.from(finalComment(settlement, this.#endsEvent(out, tail))));
+    this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
+  }
+
+  /** Whether what the client has got so far ends with a blank line. */
+  #endsEvent(out: Buffer, tail: Buffer): boolean {
+    const last = tail.length > 0 ? tail : out.length > 0 ? out : this.#lastBytes;
+    return last.length === 0 || /(\n\n|\r\n\r\n|\r\r)$/.test(last.toString("latin1", Math.max(0, last.length - 4)));
   }
 
   #takeUsage(reader: StreamReader): void {
@@ -223,9 +232,9 @@ export class CallResponse {
 }
 
 /** Skipped by SSE parsers, read by whoever wants to know. */
-function finalComment(settlement: Settlement): string {
+function finalComment(settlement: Settlement, afterEvent: boolean): string {
   const totals = totalsHeaders(settlement).map(([name, value]) => `${name}=${value}`);
-  return `: ${totals.join(" ")}\n\n`;
+  return `${afterEvent ? "" : "\n\n"}: ${totals.join(" ")}\n\n`;
 }
 
 function removals(headers: HeaderMap): string[] {

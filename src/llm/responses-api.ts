@@ -2,10 +2,8 @@
  * OpenAI's Responses API, passed through byte for byte: only its usage is read.
  * Source: `Response.usage` and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
  */
-import type { StreamOutcome, StreamReader, Usage } from "./dialects/dialect.ts";
-import { SseParser } from "./dialects/sse.ts";
-
-const EMPTY = Buffer.alloc(0);
+import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
+import { PASS, PassStreamReader, type StreamProbe, type Verdict } from "./dialects/pass-stream.ts";
 
 export function readResponsesUsage(response: unknown): Usage | undefined {
   const usage = member(response, "usage");
@@ -30,47 +28,45 @@ function member(value: unknown, name: string): unknown {
 const FINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
 export function createResponsesReader(): StreamReader {
-  return new ResponsesReader();
+  return new PassStreamReader({ renderStreamError }, new ResponsesProbe());
 }
 
-class ResponsesReader implements StreamReader {
-  readonly #parser = new SseParser();
-  outcome: StreamOutcome = { kind: "cut" };
+/** `ResponseErrorEvent`. */
+function renderStreamError({ code, message }: PublicError): string {
+  const error = { type: "error", code, message, param: null, sequence_number: 0 };
+  return `event: error\ndata: ${JSON.stringify(error)}\n\n`;
+}
+
+class ResponsesProbe implements StreamProbe {
+  complete = false;
   usage: Usage | undefined;
   usageIsFinal = false;
   outputCharacters = 0;
   sawContent = false;
 
-  push(chunk: Buffer): Buffer {
-    for (const event of this.#parser.push(chunk)) this.#read(event.data);
-    return chunk;
+  /** No block is: each event is small, and its type decides. */
+  isPlain(block: Buffer): boolean {
+    return block.length === 0;
   }
 
-  end(): Buffer {
-    for (const event of this.#parser.end()) this.#read(event.data);
-    if (this.outcome.kind !== "cut") return EMPTY;
-    const message = "The provider's stream ended in the middle.";
-    const error = { type: "error", code: "stream_interrupted", message, param: null, sequence_number: 0 };
-    return Buffer.from(`event: error\ndata: ${JSON.stringify(error)}\n\n`);
-  }
-
-  #read(data: string): void {
+  event(_name: string | undefined, data: string): Verdict {
     let event: unknown;
     try {
       event = JSON.parse(data);
     } catch {
-      return;
+      return PASS;
     }
     const type = member(event, "type");
-    if (type === "error") this.outcome = { kind: "error", message: String(member(event, "message")) };
+    if (type === "error") return { kind: "error", message: String(member(event, "message")) };
     const delta = member(event, "delta");
     if (typeof delta === "string") {
       this.outputCharacters += delta.length;
       this.sawContent = true;
     }
-    if (typeof type !== "string" || !FINAL.has(type)) return;
+    if (typeof type !== "string" || !FINAL.has(type)) return PASS;
     this.usage = readResponsesUsage(member(event, "response"));
     this.usageIsFinal = this.usage !== undefined;
-    this.outcome = type === "response.failed" ? { kind: "error", message: "response.failed" } : { kind: "complete" };
+    this.complete = true;
+    return PASS;
   }
 }

@@ -143,11 +143,21 @@ function stream(response: http.ServerResponse, request: Record<string, unknown>,
 function embeddings(request: Record<string, unknown>): object {
   const input = request["input"];
   const texts = Array.isArray(input) ? input.map(String) : [typeof input === "string" ? input : ""];
+  // What the official SDK asks for by default.
+  const packed = request["encoding_format"] === "base64";
   const data = texts.map((text, index) => {
     const vector = Array.from({ length: 8 }, () => 0);
     for (let i = 0; i < text.length; i++) vector[i % 8] = ((vector[i % 8] as number) * 31 + text.charCodeAt(i)) % 1000;
-    return { object: "embedding", index, embedding: vector.map((value) => value / 1000) };
+    const embedding = vector.map((value) => value / 1000);
+    return { object: "embedding", index, embedding: packed ? base64Floats(embedding) : embedding };
   });
   const tokens = texts.join(" ").split(/\s+/).length;
   return { object: "list", data, model: request["model"], usage: { prompt_tokens: tokens, total_tokens: tokens } };
+}
+
+/** Little-endian 32-bit floats, as OpenAI packs them. */
+function base64Floats(values: readonly number[]): string {
+  const bytes = Buffer.alloc(values.length * 4);
+  values.forEach((value, i) => bytes.writeFloatLE(value, i * 4));
+  return bytes.toString("base64");
 }

@@ -60,8 +60,13 @@ export class SupervisedProcess {
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null && onLine !== undefined) createInterface({ input: stream }).on("line", onLine);
     }
-    child.on("error", (error) => log.error({ process: name, error: error.message }, "cannot be started"));
-    child.on("exit", (code, signal) => {
+    // A command that cannot be spawned says `error`, and never `exit`.
+    child.on("error", (error) => {
+      log.error({ process: name, error: error.message }, "cannot be started");
+      if (child.pid === undefined) ended(null, null);
+    });
+    child.on("exit", (code, signal) => ended(code, signal));
+    const ended = (code: number | null, signal: NodeJS.Signals | null): void => {
       this.#child = undefined;
       if (this.#stopping) return;
       this.#options.onExit?.({ code, signal });
@@ -73,7 +78,7 @@ export class SupervisedProcess {
         this.start();
       }, this.#backoffMs);
       this.#backoffMs = Math.min(MAX_BACKOFF_MS, this.#backoffMs * 2);
-    });
+    };
   }
 
   /** SIGTERM, and SIGKILL after `graceMs`. */
@@ -81,7 +86,7 @@ export class SupervisedProcess {
     this.#stopping = true;
     clearTimeout(this.#restart);
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null) return;
+    if (child?.pid === undefined || child.exitCode !== null) return;
     const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));
     child.kill("SIGTERM");
     const kill = setTimeout(() => child.kill("SIGKILL"), graceMs);

@@ -40,7 +40,7 @@ const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["Provider", "AccessKey",
 
 interface KindEntry {
   readonly apiVersion: string;
-  readonly schema: z.ZodType<unknown>;
+  readonly schema: z.ZodType;
   readonly unsupported: readonly UnsupportedField[];
   build(parsed: never, base: { namespace: string; name: string; version: string; whenEnv: string | undefined }): Resource;
 }

@@ -1,5 +1,5 @@
 /** Finds the Envoy binary: `ENVOY_PATH`, then the PATH, then the checkout's virtual environment. */
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import { StartError } from "./errors.ts";
 
@@ -23,7 +23,7 @@ export function findEnvoy(env: NodeJS.ProcessEnv, root: string): string {
 function executable(file: string): boolean {
   try {
     accessSync(file, constants.X_OK);
-    return true;
+    return statSync(file).isFile();
   } catch {
     return false;
   }

@@ -8,6 +8,9 @@ import { StartError } from "./errors.ts";
 /** Longest path of a Unix socket on Linux (sun_path is 108 bytes with its end). */
 const MAX_SOCKET_PATH = 107;
 
+/** Leaves room for the longest of the sockets' names. */
+const MAX_TMP_PATH = MAX_SOCKET_PATH - "/svc-XXXXXX/envoy-admin.sock".length;
+
 export interface StatePaths {
   readonly dir: string;
   readonly controlSocket: string;
@@ -16,10 +19,12 @@ export interface StatePaths {
 
 /** `--state-dir`, then `SVC_STATE_DIR`, then the user's state folder (XDG Base Directory). */
 export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): StatePaths {
-  const home = env["XDG_STATE_HOME"] ?? path.join(os.homedir(), ".local/state");
-  const dir = path.resolve(option ?? env["SVC_STATE_DIR"] ?? path.join(home, "svc"));
+  // The specification: a variable that is empty counts as unset, one that is relative is ignored.
+  const named = env["XDG_STATE_HOME"] ?? "";
+  const home = path.isAbsolute(named) ? named : path.join(os.homedir(), ".local/state");
+  const dir = path.resolve(option ?? (env["SVC_STATE_DIR"] || path.join(home, "svc")));
   const controlSocket = path.join(dir, "svc.sock");
-  if (controlSocket.length > MAX_SOCKET_PATH) {
+  if (Buffer.byteLength(controlSocket) > MAX_SOCKET_PATH) {
     throw new StartError(`The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`);
   }
   return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key") };
@@ -40,5 +45,6 @@ export function prepareState(paths: StatePaths): void {
 }
 
 export function makeRunDir(): string {
-  return mkdtempSync(path.join(os.tmpdir(), "svc-"));
+  const parent = Buffer.byteLength(os.tmpdir()) > MAX_TMP_PATH ? "/tmp" : os.tmpdir();
+  return mkdtempSync(path.join(parent, "svc-"));
 }

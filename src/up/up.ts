@@ -61,6 +61,24 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
   prepareState(state);
   await assertNotRunning(state);
   const runDir = makeRunDir();
+  try {
+    return await start(options, { root, env, log }, { resources, envoy, state, runDir });
+  } catch (error) {
+    rmSync(runDir, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+interface Found {
+  readonly resources: string;
+  readonly envoy: string;
+  readonly state: StatePaths;
+  readonly runDir: string;
+}
+
+async function start(options: UpOptions, { root, env, log }: UpEnvironment, found: Found): Promise<Up> {
+  const { resources, envoy, state, runDir } = found;
+  const caFile = findCaBundle(env, runDir);
   const mock = await startMock();
 
   const gatewayOptions: GatewayOptionsInput = {
@@ -69,7 +87,7 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
     workloadKeyFile: state.workloadKeyFile,
     controlSocket: state.controlSocket,
     listen: { address: options.address, port: options.port },
-    caFile: findCaBundle(env, runDir),
+    caFile,
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     mock: { host: mock.host, port: mock.port },
     logLevel: options.logLevel,
@@ -118,7 +136,7 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
   };
 
   return {
-    baseUrl: `http://${options.address === "0.0.0.0" ? "127.0.0.1" : options.address}:${options.port}`,
+    baseUrl: `http://${reachable(options.address)}:${options.port}`,
     state,
     status,
     token: async (namespace, name) => ((await control(`/agents/${namespace}/${name}/token`)) as { token: string }).token,
@@ -138,6 +156,13 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
       await close();
     },
   };
+}
+
+/** An address to call for one to listen on. */
+function reachable(address: string): string {
+  if (address === "0.0.0.0") return "127.0.0.1";
+  if (address === "::") return "[::1]";
+  return address.includes(":") ? `[${address}]` : address;
 }
 
 function assertFolder(dir: string): string {

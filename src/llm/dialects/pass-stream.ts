@@ -35,11 +35,11 @@ const BLANK_LINE = Buffer.from("\n\n");
 
 export class PassStreamReader implements StreamReader {
   readonly #probe: StreamProbe;
-  readonly #dialect: Dialect;
+  readonly #dialect: Pick<Dialect, "renderStreamError">;
   readonly #events = new EventBuffer();
   #outcome: StreamOutcome = { kind: "cut" };
 
-  constructor(dialect: Dialect, probe: StreamProbe) {
+  constructor(dialect: Pick<Dialect, "renderStreamError">, probe: StreamProbe) {
     this.#dialect = dialect;
     this.#probe = probe;
   }
