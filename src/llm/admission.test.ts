@@ -192,7 +192,7 @@ describe("a call on its way", () => {
     expect(set.get("x-api-key")).toBe("sk-secret-anthropic");
     expect(set.get("content-length")).toBe(String(body?.length));
     expect(set.get("x-envoy-max-retries")).toBe("0");
-    expect(set.get("x-envoy-upstream-rq-per-try-timeout-ms")).toBe("30000");
+    expect(set.get("x-envoy-upstream-rq-per-try-timeout-ms")).toBe("300000");
     expect(headers?.remove).toEqual(expect.arrayContaining(["authorization", "cookie", "accept-encoding", "x-svc-upstream", "x-svc-anything"]));
     expect(headers?.remove).not.toContain("x-svc-cluster");
     expect(clearRouteCache).toBe(true);
@@ -217,12 +217,17 @@ describe("a call on its way", () => {
     expect(new Map(same.headers?.set).has("content-length")).toBe(false);
   });
 
-  test("with attempts left the request takes the chain's cluster", () => {
-    const retries = { attempts: 3, baseIntervalMs: 1, maxIntervalMs: 1, maxRetryAfterMs: 1 };
-    const trip = new Gateway(provider("openai", { retries })).trip().request();
+  test.each([
+    ["alone, in its own time", 1, 30_000, "upstream/default/openai", "30000"],
+    ["with attempts left and a long time, straight", 3, 120_000, "chain/default/openai", "131020"],
+    ["with attempts left and a short time, through the internal listener, which keeps it", 3, 119_999, "svc_attempts", "131019"],
+  ])("the first attempt goes %s", (_name, attempts, firstByteTimeoutMs, cluster, perTry) => {
+    const retries = { attempts, baseIntervalMs: 5, maxIntervalMs: 20, maxRetryAfterMs: 10_000 };
+    const trip = new Gateway(provider("openai", { retries, firstByteTimeoutMs })).trip().request();
     const set = new Map(trip.exchange.proceeded.headers?.set);
-    expect(set.get("x-svc-cluster")).toBe("chain/default/openai");
-    expect(set.get("x-envoy-max-retries")).toBe("2");
+    expect(set.get("x-svc-cluster")).toBe(cluster);
+    expect(set.get("x-envoy-max-retries")).toBe(String(attempts - 1));
+    expect(set.get("x-envoy-upstream-rq-per-try-timeout-ms")).toBe(perTry);
   });
 
   test("fallbacks that are missing, deny the model, or lack the endpoint are no attempts", () => {

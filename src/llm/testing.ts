@@ -1,0 +1,372 @@
+/** For tests of the pipeline: a clock that tests move, an exchange that records, policies and whole calls. */
+import { Writable } from "node:stream";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import { hashKey } from "../access/credentials.ts";
+import type { Exchange } from "../extproc/server.ts";
+import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
+import type { Clock } from "../platform/clock.ts";
+import { Secret } from "../platform/secret.ts";
+import type { AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import { createPriceBook } from "../pricing/price-book.ts";
+import { Accounting } from "./accounting.ts";
+import { AttemptProcessor } from "./attempt-processor.ts";
+import type { Call } from "./call.ts";
+import { CallRegistry } from "./call-registry.ts";
+import { LlmMetrics } from "./metrics.ts";
+import { LlmProcessor } from "./processor.ts";
+
+export const TOKEN = "svcw_the-agents-own-token";
+
+/** Stands still until it is told to go on. */
+export class FakeClock implements Clock {
+  #now = 1_800_000_000_000;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#now - 1_799_999_000_000;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#now + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  advance(ms: number): void {
+    const until = this.#now + ms;
+    for (;;) {
+      const next = this.#timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#now = next.at;
+      next.callback();
+    }
+    this.#now = until;
+  }
+}
+
+export type Answer =
+  | { readonly kind: "pass"; readonly phase: PhaseKind }
+  | { readonly kind: "proceed"; readonly phase: PhaseKind; readonly reply: ContinueReply }
+  | { readonly kind: "trailers"; readonly phase: PhaseKind; readonly changes: HeaderChanges }
+  | { readonly kind: "respond"; readonly reply: ImmediateReply }
+  | { readonly kind: "fail" };
+
+export class RecordingExchange implements Exchange {
+  readonly answers: Answer[] = [];
+
+  pass(phase: PhaseKind): void {
+    this.answers.push({ kind: "pass", phase });
+  }
+
+  proceed(phase: PhaseKind, reply: ContinueReply): void {
+    this.answers.push({ kind: "proceed", phase, reply });
+  }
+
+  trailers(phase: "request_trailers" | "response_trailers", changes: HeaderChanges): void {
+    this.answers.push({ kind: "trailers", phase, changes });
+  }
+
+  respond(reply: ImmediateReply): void {
+    this.answers.push({ kind: "respond", reply });
+  }
+
+  fail(): void {
+    this.answers.push({ kind: "fail" });
+  }
+
+  /** The only, or last, answer as it must be. */
+  get last(): Answer {
+    const last = this.answers.at(-1);
+    if (last === undefined) throw new Error("nothing was answered");
+    return last;
+  }
+
+  get proceeded(): ContinueReply {
+    if (this.last.kind !== "proceed") throw new Error(`not proceeded: ${JSON.stringify(this.last)}`);
+    return this.last.reply;
+  }
+
+  get responded(): { readonly status: number; readonly headers: Map<string, string>; readonly body: string } {
+    if (this.last.kind !== "respond") throw new Error(`not responded: ${JSON.stringify(this.last)}`);
+    const { status, headers, body } = this.last.reply;
+    return { status, headers: new Map(headers?.set), body: body.toString() };
+  }
+}
+
+const DIALECTS = {
+  openai: "openai",
+  "openai-compatible": "openai",
+  "azure-openai": "openai",
+  mock: "openai",
+  anthropic: "anthropic",
+  gemini: "gemini",
+} as const;
+
+const BASE_PATHS: Partial<Record<ProviderKind, string>> = { gemini: "/v1beta", "azure-openai": "/openai" };
+
+/** A provider `name`, by default of the kind of that name; its key is `sk-secret-<name>`. */
+export function provider(name: string, overrides: Partial<ProviderPolicy> = {}): ProviderPolicy {
+  const kind = overrides.kind ?? (Object.hasOwn(DIALECTS, name) ? (name as ProviderKind) : "openai");
+  return {
+    key: `default/${name}`,
+    namespace: "default",
+    name,
+    kind,
+    dialect: DIALECTS[kind],
+    endpoint: { tls: true, host: `${name}.test`, port: 443, basePath: BASE_PATHS[kind] ?? "/v1" },
+    apiKey: kind === "mock" ? undefined : new Secret(`sk-secret-${name}`),
+    apiVersion: undefined,
+    retries: { attempts: 1, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 },
+    firstByteTimeoutMs: 300_000,
+    fallbacks: [],
+    allowsModel: () => true,
+    ...overrides,
+  };
+}
+
+/** An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all of them. */
+export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
+  const grants: ModelGrant[] = providers.map((each) => ({ ref: `${each.name}/m`, provider: each, model: "m" }));
+  return {
+    kind: "agent",
+    namespace: "default",
+    name: "tester",
+    workload: "default/tester",
+    grants,
+    resolveModel: (name) => {
+      if (name === "both") return { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
+      if (name === "secret-model") return { kind: "denied", reason: "Agent tester may not use it" };
+      const [first, ...rest] = name.split("/");
+      const found = providers.find((each) => each.name === first);
+      if (found === undefined || rest.length === 0) return { kind: "unknown" };
+      return { kind: "granted", grant: { ref: name, provider: found, model: rest.join("/") } };
+    },
+  };
+}
+
+export function snapshot(...providers: readonly ProviderPolicy[]): PolicySnapshot {
+  return {
+    version: "test",
+    agentsByTokenHash: new Map([[hashKey(TOKEN), agent(...providers)]]),
+    providers: new Map(providers.map((each) => [each.key, each])),
+  };
+}
+
+export interface LogLine {
+  readonly [field: string]: unknown;
+}
+
+/** Everything that calls share, as `gateway/service.ts` wires it. */
+export class Gateway {
+  readonly clock = new FakeClock();
+  readonly calls = new CallRegistry();
+  readonly registry = new Registry();
+  readonly metrics = new LlmMetrics(this.registry);
+  readonly logText: string[] = [];
+  readonly accounting: Accounting;
+  policy: PolicySnapshot;
+  #ids = 0;
+
+  constructor(...providers: readonly ProviderPolicy[]) {
+    this.policy = snapshot(...providers);
+    const destination = new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        this.logText.push(chunk.toString());
+        done();
+      },
+    });
+    // A dollar a million tokens in, ten out; `free-*` has no price.
+    const prices = createPriceBook({ m: { input: "1", cachedInput: "0.5", output: "10" } });
+    this.accounting = new Accounting({
+      clock: this.clock,
+      prices: () => prices,
+      metrics: this.metrics,
+      log: pino({ level: "trace" }, destination),
+    });
+  }
+
+  get log(): LogLine[] {
+    return this.logText.map((line) => JSON.parse(line) as LogLine);
+  }
+
+  trip(): Trip {
+    return new Trip(this);
+  }
+
+  processor(exchange: Exchange): LlmProcessor {
+    return new LlmProcessor(exchange, {
+      policy: () => this.policy,
+      calls: this.calls,
+      accounting: this.accounting,
+      metrics: this.metrics,
+      clock: this.clock,
+      random: () => 0.5,
+      newCallId: () => `call-${++this.#ids}`,
+    });
+  }
+
+  /** Envoy comes back with an attempt after the first. */
+  attempt(callId: string): { readonly exchange: RecordingExchange; readonly processor: AttemptProcessor } {
+    const exchange = new RecordingExchange();
+    const processor = new AttemptProcessor(exchange, { calls: this.calls, clock: this.clock });
+    processor.phase({ kind: "request_headers", headers: headers({ "x-request-id": callId }), endOfStream: false });
+    return { exchange, processor };
+  }
+
+  async metric(name: string): Promise<{ readonly value: number; readonly labels: Partial<Record<string, string | number>> }[]> {
+    const found = await this.registry.getSingleMetric(name)?.get();
+    return (found?.values ?? []).map(({ value, labels }) => ({ value, labels }));
+  }
+}
+
+export function headers(values: Readonly<Record<string, string>>): HeaderMap {
+  return new Map(Object.entries(values));
+}
+
+export interface Request {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** One HTTP request through the router-level processor. */
+export class Trip {
+  readonly exchange = new RecordingExchange();
+  readonly #gateway: Gateway;
+  readonly processor: LlmProcessor;
+
+  constructor(gateway: Gateway) {
+    this.#gateway = gateway;
+    this.processor = gateway.processor(this.exchange);
+  }
+
+  /** The call; it leaves the registry when it is settled. */
+  call(id = "call-1"): Call {
+    const call = this.#gateway.calls.get(id);
+    if (call === undefined) throw new Error(`no call ${id}`);
+    return call;
+  }
+
+  requestHeaders(request: Request = {}, endOfStream = false): this {
+    this.processor.phase({
+      kind: "request_headers",
+      headers: headers({
+        ":method": "POST",
+        ":path": request.path ?? "/v1/chat/completions",
+        authorization: `Bearer ${TOKEN}`,
+        ...request.headers,
+      }),
+      endOfStream,
+    });
+    return this;
+  }
+
+  requestBody(body: unknown): this {
+    const bytes = typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+    this.processor.phase({ kind: "request_body", body: bytes, endOfStream: true });
+    return this;
+  }
+
+  request(request: Request = {}): this {
+    return this.requestHeaders(request).requestBody(request.body ?? chat("openai/m"));
+  }
+
+  responseHeaders(status: number, values: Readonly<Record<string, string>> = { "content-type": "application/json" }, end = false): this {
+    this.processor.phase({
+      kind: "response_headers",
+      headers: headers({ ":status": String(status), ...values }),
+      endOfStream: end,
+    });
+    return this;
+  }
+
+  responseBody(body: unknown, endOfStream = true): this {
+    const bytes = typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+    this.processor.phase({ kind: "response_body", body: bytes, endOfStream });
+    return this;
+  }
+
+  closed(): this {
+    this.processor.closed();
+    return this;
+  }
+}
+
+/** A chat completion request in OpenAI's shape. */
+export function chat(model: string, more: object = {}): object {
+  return { model, messages: [{ role: "user", content: "the-prompt" }], ...more };
+}
+
+/** Whole answers, one for each dialect of an upstream: 100 tokens in (20 cached), 7 out, the text `the-answer`. */
+export const ANSWERS = {
+  openai: {
+    id: "chatcmpl-1",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "the-answer" }, finish_reason: "stop" }],
+    usage: { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107, prompt_tokens_details: { cached_tokens: 20 } },
+  },
+  anthropic: {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [{ type: "text", text: "the-answer" }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: 80, cache_read_input_tokens: 20, cache_creation_input_tokens: 0, output_tokens: 7 },
+  },
+  gemini: {
+    responseId: "r1",
+    modelVersion: "m",
+    candidates: [{ content: { role: "model", parts: [{ text: "the-answer" }] }, finishReason: "STOP", index: 0 }],
+    usageMetadata: { promptTokenCount: 100, cachedContentTokenCount: 20, candidatesTokenCount: 7, totalTokenCount: 107 },
+  },
+} as const;
+
+const sse = (data: object, event?: string): string => `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
+
+const openaiChunk = (delta: object, finish: string | null = null): string =>
+  sse({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: finish }] });
+
+/** Streams of the same, as the events that come. */
+export const STREAMS: Readonly<Record<keyof typeof ANSWERS, readonly string[]>> = {
+  openai: [
+    openaiChunk({ role: "assistant", content: "" }),
+    openaiChunk({ content: "the-" }),
+    openaiChunk({ content: "answer" }),
+    openaiChunk({}, "stop"),
+    sse({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: ANSWERS.openai.usage }),
+    "data: [DONE]\n\n",
+  ],
+  anthropic: [
+    sse(
+      { type: "message_start", message: { ...ANSWERS.anthropic, content: [], stop_reason: null, usage: { ...ANSWERS.anthropic.usage, output_tokens: 1 } } },
+      "message_start",
+    ),
+    sse({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }, "content_block_start"),
+    sse({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "the-answer" } }, "content_block_delta"),
+    sse({ type: "content_block_stop", index: 0 }, "content_block_stop"),
+    sse({ type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 7 } }, "message_delta"),
+    sse({ type: "message_stop" }, "message_stop"),
+  ],
+  gemini: [
+    sse({ candidates: [{ content: { role: "model", parts: [{ text: "the-" }] }, index: 0 }], modelVersion: "m", responseId: "r" }),
+    sse({ ...ANSWERS.gemini, candidates: [{ content: { role: "model", parts: [{ text: "answer" }] }, finishReason: "STOP", index: 0 }] }),
+  ],
+};
+
+export const EVENT_STREAM = { "content-type": "text/event-stream" } as const;
