@@ -11,7 +11,7 @@ export default defineConfig({
           globalSetup: ["e2e/support/build.ts"],
           // Each file runs whole stacks; their figures would disturb one another.
           fileParallelism: false,
-          testTimeout: 30_000,
+          testTimeout: 15_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 1 },
         },

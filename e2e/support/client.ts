@@ -53,7 +53,7 @@ export interface Exchange {
   readonly request: http.ClientRequest;
   /** Resolves with the headers. */
   readonly response: Promise<http.IncomingMessage>;
-  /** Resolves with the whole answer; rejects when the connection breaks. */
+  /** Reads the rest: resolves with the whole answer; rejects when the connection breaks. */
   readonly answer: Promise<Answer>;
   /** Goes away, rudely. */
   leave(): void;
@@ -83,12 +83,22 @@ export function begin(target: Target, ask: Ask, options: { readonly agent?: http
     request.on("response", resolve);
     request.on("error", reject);
   });
-  const answer = response.then(collect);
   // A test that leaves does not look at them.
   response.catch(() => {});
-  answer.catch(() => {});
+  let answer: Promise<Answer> | undefined;
   request.end(payload);
-  return { request, response, answer, leave: () => request.destroy() };
+  return {
+    request,
+    response,
+    get answer() {
+      if (answer === undefined) {
+        answer = response.then(collect);
+        answer.catch(() => {});
+      }
+      return answer;
+    },
+    leave: () => request.destroy(),
+  };
 }
 
 export async function collect(response: http.IncomingMessage): Promise<Answer> {
