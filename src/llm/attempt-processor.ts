@@ -7,7 +7,7 @@ import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../compile/envo
 import type { Exchange, Processor } from "../extproc/server.ts";
 import type { Phase } from "../extproc/wire/messages.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { Call } from "./call.ts";
+import { type Call, SKIPPED } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 import { publicError } from "./errors.ts";
@@ -88,7 +88,7 @@ export class AttemptProcessor implements Processor {
       const request = this.#prepare(call, next.target);
       call.begin(next.target);
       if (request !== undefined) return this.#send(call, request);
-      call.reportFailure(call.attempts.length, { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" });
+      call.reportFailure(call.attempts.length, SKIPPED);
       next = call.plan.nextTarget();
     }
     this.#giveUp(call, failure);

@@ -37,6 +37,9 @@ export interface CallOutcome {
   readonly code: string | undefined;
 }
 
+/** The failure of an attempt that was never sent: its provider cannot express the request. */
+export const SKIPPED: Failure = { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" };
+
 export class Call {
   readonly id: string;
   readonly route: LlmRoute;
@@ -123,9 +126,16 @@ export class Call {
     this.#waiting.delete(number);
   }
 
-  /** Envoy's router reports the attempt that is under way; a report that comes too late is of one that is known. */
-  reportCurrentFailure(failure: Failure): void {
-    this.reportFailure(this.attempts.length, failure);
+  /**
+   * Envoy's router reports an attempt that it sent. It does not count those that were skipped before they were sent,
+   * because their provider cannot express the request.
+   */
+  reportSentFailure(sent: number, failure: Failure): void {
+    let number = 0;
+    for (let left = sent; left > 0 && number < this.attempts.length; number++) {
+      if (this.attempts[number]?.failure !== SKIPPED) left--;
+    }
+    this.reportFailure(number, failure);
   }
 
   /** Calls back with the failure of attempt `number` (1 is the first), at once if it is known. */

@@ -66,6 +66,7 @@ class ResponsesProbe implements StreamProbe {
     if (typeof type !== "string" || !FINAL.has(type)) return PASS;
     this.usage = readResponsesUsage(member(event, "response"));
     this.usageIsFinal = this.usage !== undefined;
+    if (type === "response.failed") return { kind: "error", message: type };
     this.complete = true;
     return PASS;
   }
