@@ -40,7 +40,7 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
     const reason = options.notReady();
     return send(response, reason === undefined ? 200 : 503, "text/plain", `${reason ?? "ok"}\n`);
   }
-  const models = get ? modelsPath(path) : undefined;
+  const models = get && parseRoute(path) === undefined ? modelsPath(path) : undefined;
   if (models !== undefined) {
     const headers = headerMap(request);
     const failList = (error: PublicError): void =>

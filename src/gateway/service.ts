@@ -114,7 +114,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
   ads.register(control);
   registerAccessLog(control, protos, (report) => {
-    calls.get(report.requestId)?.reportSentFailure(report.attempt, {
+    calls.get(report.requestId)?.reportSentFailure({
       status: report.status,
       flags: report.flags.join(","),
       retryAfterMs: retryAfterMs(report, systemClock.now()),

@@ -21,7 +21,7 @@ describe("an attempt after the first", () => {
     const call = shared.trip().request().call();
     const { exchange } = shared.attempt("call-1");
     expect(exchange.answers).toEqual([]);
-    call.reportSentFailure(1, failure(503));
+    call.reportSentFailure(failure(503));
     shared.clock.advance(FIRST_WAIT_MS - 1);
     expect(exchange.answers).toEqual([]);
     shared.clock.advance(1);
@@ -33,7 +33,7 @@ describe("an attempt after the first", () => {
   test("takes a report that came before it", () => {
     const shared = gateway();
     const call = shared.trip().request().call();
-    call.reportSentFailure(1, failure(429, 2_000));
+    call.reportSentFailure(failure(429, 2_000));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(2_000 + FIRST_WAIT_MS - 1);
     expect(exchange.answers).toEqual([]);
@@ -49,7 +49,7 @@ describe("an attempt after the first", () => {
     expect(exchange.answers).toEqual([]);
     shared.clock.advance(1 + FIRST_WAIT_MS);
     expect(exchange.answers).toHaveLength(1);
-    call.reportSentFailure(1, failure(500));
+    call.reportSentFailure(failure(500));
     shared.clock.advance(60_000);
     expect(exchange.answers).toHaveLength(1);
     expect(exchange.last.kind).toBe("proceed");
@@ -59,13 +59,13 @@ describe("an attempt after the first", () => {
   test("each further attempt takes the report of the one before", () => {
     const shared = gateway();
     const call = shared.trip().request().call();
-    call.reportSentFailure(1, failure(500));
+    call.reportSentFailure(failure(500));
     shared.attempt("call-1");
     shared.clock.advance(FIRST_WAIT_MS);
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(200);
     expect(exchange.answers).toEqual([]);
-    call.reportSentFailure(2, failure(503, 1_000));
+    call.reportSentFailure(failure(503, 1_000));
     shared.clock.advance(1_000 + 2 * FIRST_WAIT_MS);
     expect(exchange.last.kind).toBe("proceed");
     expect(call.attempts.map((attempt) => attempt.failure?.status)).toEqual([500, 503, undefined]);
@@ -76,9 +76,9 @@ describe("an attempt after the first", () => {
       const shared = gateway();
       const call = shared.trip().request().call();
       const { exchange, processor } = shared.attempt("call-1");
-      if (reported) call.reportSentFailure(1, failure(503));
+      if (reported) call.reportSentFailure(failure(503));
       processor.closed();
-      call.reportSentFailure(1, failure(503));
+      call.reportSentFailure(failure(503));
       shared.clock.advance(60_000);
       expect(exchange.answers).toEqual([]);
       expect(shared.clock.pending).toBe(0);
@@ -89,7 +89,7 @@ describe("an attempt after the first", () => {
     const shared = gateway();
     const trip = shared.trip().request();
     const { processor } = shared.attempt("call-1");
-    trip.call().reportSentFailure(1, failure(503));
+    trip.call().reportSentFailure(failure(503));
     shared.clock.advance(FIRST_WAIT_MS - 1);
     processor.closed();
     trip.closed();
@@ -99,7 +99,7 @@ describe("an attempt after the first", () => {
   test("an answer that began while it waited: nothing is sent", () => {
     const shared = gateway();
     const trip = shared.trip().request();
-    trip.call().reportSentFailure(1, failure(503));
+    trip.call().reportSentFailure(failure(503));
     const { exchange } = shared.attempt("call-1");
     trip.responseHeaders(200).responseBody(ANSWERS.openai);
     shared.clock.advance(60_000);
@@ -141,7 +141,7 @@ describe("an attempt after the first", () => {
     expect(call.retries).toBe(0);
     const second = shared.attempt("call-1").exchange;
     expect(second.answers).toEqual([]);
-    call.reportSentFailure(1, failure(0, undefined, "UT"));
+    call.reportSentFailure(failure(0, undefined, "UT"));
     shared.clock.advance(FIRST_WAIT_MS);
     expect(setOf(second).get("x-envoy-upstream-rq-per-try-timeout-ms")).toBe("5000");
     expect(call.retries).toBe(1);
@@ -152,7 +152,7 @@ describe("the end of the plan", () => {
   test("a wait above the cap, with nothing to fall back to, is shown with its retry-after", () => {
     const shared = new Gateway(provider("openai", { retries: retries(3) }));
     const trip = shared.trip().request();
-    trip.call().reportSentFailure(1, failure(429, 10_001));
+    trip.call().reportSentFailure(failure(429, 10_001));
     const { exchange } = shared.attempt("call-1");
     expect(exchange.responded).toMatchObject({ status: 421, body: "" });
     trip.responseHeaders(421);
@@ -166,7 +166,7 @@ describe("the end of the plan", () => {
   test("a wait above the cap falls back at once", () => {
     const shared = new Gateway(provider("openai", { retries: retries(3), fallbacks: [fallback("anthropic", "claude")] }), provider("anthropic"));
     const call = shared.trip().request().call();
-    call.reportSentFailure(1, failure(429, 10_001));
+    call.reportSentFailure(failure(429, 10_001));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
     expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/anthropic");
@@ -178,7 +178,7 @@ describe("the end of the plan", () => {
     const fallbacks = [fallback("anthropic"), fallback("other")];
     const shared = new Gateway(provider("openai", { fallbacks }), provider("anthropic"), provider("other"));
     const call = shared.trip().request({ body: chat("openai/m", { n: 2 }) }).call();
-    call.reportSentFailure(1, failure(500));
+    call.reportSentFailure(failure(500));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
     expect(exchange.answers).toHaveLength(1);
@@ -207,17 +207,17 @@ describe("the end of the plan", () => {
     const fallbacks = [fallback("anthropic"), fallback("other")];
     const shared = new Gateway(provider("openai", { fallbacks }), provider("anthropic"), provider("other"));
     const call = shared.trip().request({ body: chat("openai/m", { n: 2 }) }).call();
-    call.reportSentFailure(1, failure(500));
+    call.reportSentFailure(failure(500));
     shared.attempt("call-1");
     shared.clock.advance(0);
-    call.reportSentFailure(2, failure(502));
+    call.reportSentFailure(failure(502));
     expect(call.attempts.map((attempt) => attempt.failure?.status)).toEqual([500, 0, 502]);
   });
 
   test("no fallback can express the request: the failure of the one that could is told", () => {
     const shared = new Gateway(provider("openai", { fallbacks: [fallback("anthropic")] }), provider("anthropic"));
     const trip = shared.trip().request({ body: chat("openai/m", { n: 2 }) });
-    trip.call().reportSentFailure(1, failure(500));
+    trip.call().reportSentFailure(failure(500));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
     expect(exchange.responded.status).toBe(421);
@@ -255,7 +255,7 @@ describe("nothing of an attempt stays on the next", () => {
       headers: { "anthropic-version": "2023-01-01", "anthropic-beta": "some-beta", cookie: "a=b", "openai-project": "p" },
       body: { ...chat("first/m"), max_tokens: 10 },
     });
-    trip.call().reportSentFailure(1, failure(500));
+    trip.call().reportSentFailure(failure(500));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
 

@@ -69,6 +69,7 @@ export class Call {
   outputCharacters = 0;
   /** Whether an upstream has begun an answer that costs. */
   answered = false;
+  #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
   constructor(init: {
@@ -127,12 +128,12 @@ export class Call {
   }
 
   /**
-   * Envoy's router reports an attempt that it sent. It does not count those that were skipped before they were sent,
-   * because their provider cannot express the request.
+   * Envoy's router reports that an attempt failed: once for each that it sent, in their order. It does not count those
+   * that were skipped before they were sent, because their provider cannot express the request.
    */
-  reportSentFailure(sent: number, failure: Failure): void {
+  reportSentFailure(failure: Failure): void {
     let number = 0;
-    for (let left = sent; left > 0 && number < this.attempts.length; number++) {
+    for (let left = ++this.#reports; left > 0 && number < this.attempts.length; number++) {
       if (this.attempts[number]?.failure !== SKIPPED) left--;
     }
     this.reportFailure(number, failure);

@@ -21,6 +21,7 @@ export const ERRORS = {
   unsupported_encoding: { status: 415, meaning: "The request body is compressed; send it plain." },
   not_implemented: { status: 501, meaning: "The model's provider has no such endpoint." },
   upstream_invalid: { status: 502, meaning: "The provider answered with something that is not its API." },
+  upstream_error: { status: 502, meaning: "The provider said no, with a body that is not its API's; the status is its own." },
   upstream_unavailable: { status: 503, meaning: "No attempt reached the provider or its fallbacks." },
   upstream_rate_limited: { status: 429, meaning: "The provider asks to wait longer than the gateway may wait." },
   upstream_timeout: { status: 504, meaning: "The provider did not begin its answer in time." },

@@ -331,7 +331,7 @@ describe("a client that leaves", () => {
   test("after every attempt was refused: nothing was used", () => {
     const shared = gateway();
     const trip = ask(shared, "openai", "openai");
-    trip.call().reportSentFailure(1, { status: 503, retryAfterMs: undefined, flags: "" });
+    trip.call().reportSentFailure({ status: 503, retryAfterMs: undefined, flags: "" });
     trip.closed();
     expect(shared.log).toMatchObject([{ status: 499, end: "disconnected", usage: "none" }]);
   });

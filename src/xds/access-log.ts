@@ -8,8 +8,6 @@ const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
 export interface FailedAttemptReport {
   /** `x-request-id` of the request. */
   readonly requestId: string;
-  /** Which attempt of the request, from 1. */
-  readonly attempt: number;
   /** 0 when no response began. */
   readonly status: number;
   /** Response flags that are set, by their names in envoy/data/accesslog/v3 (e.g. `upstreamConnectionFailure`). */
@@ -27,10 +25,7 @@ interface LogMessage {
 }
 
 interface LogEntry {
-  readonly commonProperties?: {
-    readonly responseFlags?: Readonly<Record<string, unknown>>;
-    readonly upstreamRequestAttemptCount: number;
-  };
+  readonly commonProperties?: { readonly responseFlags?: Readonly<Record<string, unknown>> };
   readonly request?: { readonly requestId: string };
   readonly response?: {
     readonly responseCode?: number;
@@ -76,7 +71,6 @@ function decodeReports(registry: ProtoRegistry, bytes: Buffer): FailedAttemptRep
     const headers = entry.response?.responseHeaders ?? {};
     return {
       requestId: entry.request?.requestId ?? "",
-      attempt: entry.commonProperties?.upstreamRequestAttemptCount ?? 0,
       status: entry.response?.responseCode ?? 0,
       flags: Object.keys(flags).filter((name) => flags[name] === true),
       retryAfter: headers["retry-after"],

@@ -48,8 +48,7 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
               skipXffAppend: true,
               // Ours, set by the processor: see CALL_ID_HEADER.
               generateRequestId: false,
-              // No peer may use Envoy's x-envoy-* control headers.
-              internalAddressConfig: { unixSockets: false, cidrRanges: [] },
+              earlyHeaderMutationExtensions: [withoutInternalHeaders()],
               normalizePath: true,
               mergeSlashes: true,
               commonHttpProtocolOptions: { idleTimeout: "3600s", headersWithUnderscoresAction: "ALLOW" },
@@ -95,6 +94,23 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
   };
 }
 
+/**
+ * Takes off, before anything reads them, the headers by which a client could steer Envoy's router (`x-envoy-*`) or pose
+ * as one of us (`x-svc-*`). Whether Envoy holds the client's address for internal makes no difference.
+ * As a TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
+ */
+function withoutInternalHeaders(): Json {
+  return {
+    name: "envoy.http.early_header_mutation.header_mutation",
+    typedConfig: typed("xds.type.v3.TypedStruct", {
+      typeUrl: "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+      value: {
+        mutations: ["x-envoy-", "x-svc-"].map((prefix) => ({ remove_on_match: { key_matcher: { prefix } } })),
+      },
+    }),
+  };
+}
+
 export function attemptListener(routeName: string): Json {
   return {
     name: ATTEMPT_LISTENER,
@@ -112,7 +128,6 @@ export function attemptListener(routeName: string): Json {
               httpProtocolOptions: { enableTrailers: true },
               // The outer request's limits apply.
               streamIdleTimeout: "0s",
-              internalAddressConfig: { unixSockets: false, cidrRanges: [{ addressPrefix: "0.0.0.0", prefixLen: 0 }] },
               localReplyConfig: localReplies(),
               httpFilters: [
                 {

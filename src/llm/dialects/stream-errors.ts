@@ -4,14 +4,14 @@ import type { PublicError } from "./dialect.ts";
 /** The upstream went away without its dialect's closing event. */
 export const STREAM_CUT: PublicError = {
   status: 502,
-  code: "upstream_stream_cut",
+  code: "stream_interrupted",
   message: "the upstream ended the stream before the answer was complete",
 };
 
 /** The upstream sent what its dialect does not define. */
 export const STREAM_MALFORMED: PublicError = {
   status: 502,
-  code: "upstream_stream_malformed",
+  code: "upstream_invalid",
   message: "the upstream sent an event that could not be read",
 };
 

@@ -117,7 +117,7 @@ export class TranslateStreamReader implements StreamReader {
     } catch (error) {
       if (!(error instanceof UpstreamFormatError)) throw error;
       const { message } = error;
-      return this.#fail({ status: 502, code: "upstream_stream_malformed", message }, { kind: "error", message });
+      return this.#fail({ status: 502, code: "upstream_invalid", message }, { kind: "error", message });
     }
   }
 

@@ -1,0 +1,24 @@
+import { spawnSync } from "node:child_process";
+import path from "node:path";
+import { expect, test } from "vitest";
+
+/** Runs `body` in a process of its own: the log goes to standard error. */
+function run(body: string): { readonly stdout: string; readonly stderr: string } {
+  const module = path.join(import.meta.dirname, "log.ts");
+  const node = path.resolve(import.meta.dirname, "../../node_modules/.bin/node");
+  const source = `const { createLog } = await import(${JSON.stringify(module)}); ${body}`;
+  const { stdout, stderr } = spawnSync(node, ["--no-warnings", "--input-type=module", "--eval", source], { encoding: "utf8" });
+  return { stdout, stderr };
+}
+
+test("one JSON object a line, on standard error; nothing is lost at an exit", () => {
+  const { stdout, stderr } = run(`
+    const log = createLog({ level: "info", name: "svc" });
+    for (let i = 0; i < 200; i++) log.info({ i }, "line");
+    log.debug("below the level");
+    process.exit(0);`);
+  const lines = stderr.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(stdout).toBe("");
+  expect(lines.map((line) => line["i"])).toEqual(Array.from({ length: 200 }, (_, i) => i));
+  expect(lines[0]).toMatchObject({ level: 30, name: "svc", msg: "line", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown });
+});
