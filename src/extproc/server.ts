@@ -5,16 +5,14 @@ import net from "node:net";
 import { rm, chmod } from "node:fs/promises";
 import { Connection, type GrpcStream, type StreamListener } from "./h2/connection.ts";
 import { decodePhase } from "./wire/decode.ts";
-import { encodeContinue, encodeImmediate, encodeTrailers, encodeUnchanged } from "./wire/encode.ts";
-import type { ContinueReply, HeaderChanges, ImmediateReply, Phase, PhaseKind } from "./wire/messages.ts";
+import { encodeContinue, encodeImmediate, encodeUnchanged } from "./wire/encode.ts";
+import type { ContinueReply, ImmediateReply, Phase, PhaseKind } from "./wire/messages.ts";
 
 /** The other end of one HTTP request. Every phase wants exactly one answer, in order. */
 export interface Exchange {
   /** Nothing changes. */
   pass(phase: PhaseKind): void;
   proceed(phase: PhaseKind, reply: ContinueReply): void;
-  /** Answers a trailers' phase. */
-  trailers(phase: "request_trailers" | "response_trailers", changes: HeaderChanges): void;
   /** Ends the request here; no phase follows. */
   respond(reply: ImmediateReply): void;
   /** Gives up: Envoy answers 500 (the filter fails closed). */
@@ -45,10 +43,6 @@ class StreamExchange implements Exchange {
 
   proceed(phase: PhaseKind, reply: ContinueReply): void {
     this.#stream.send(encodeContinue(phase, reply));
-  }
-
-  trailers(phase: "request_trailers" | "response_trailers", changes: HeaderChanges): void {
-    this.#stream.send(encodeTrailers(phase, changes));
   }
 
   respond(reply: ImmediateReply): void {

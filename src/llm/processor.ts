@@ -48,17 +48,15 @@ export class LlmProcessor implements Processor {
         return this.#requestHeaders(phase.headers, phase.endOfStream);
       case "request_body":
         return this.#requestBody(phase.body);
-      case "request_trailers":
-        return this.#exchange.pass(phase.kind);
       case "response_headers":
         if (this.#response === undefined) return this.#replyBeforeTheCall(phase.headers);
         return this.#response.headers(phase.headers, phase.endOfStream);
       case "response_body":
         if (this.#response === undefined) return this.#exchange.pass(phase.kind);
         return this.#response.body(phase.body, phase.endOfStream);
+      case "request_trailers":
       case "response_trailers":
-        if (this.#response === undefined) return this.#exchange.trailers(phase.kind, {});
-        return this.#response.trailers();
+        return this.#exchange.pass(phase.kind);
     }
   }
 

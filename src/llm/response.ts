@@ -82,7 +82,6 @@ export class CallResponse {
     this.#exchange.proceed("response_headers", {
       headers: { set: identityHeaders(call), remove: [...removals(headers), "content-length"] },
       responseBodyMode: "streamed",
-      ...(this.#totalsAsTrailers ? { responseTrailers: true } : {}),
     });
   }
 
@@ -101,11 +100,6 @@ export class CallResponse {
     }
   }
 
-  trailers(): void {
-    const set = this.#totalsAsTrailers && this.#settlement !== undefined ? totalsHeaders(this.#settlement) : [];
-    this.#exchange.trailers("response_trailers", { set });
-  }
-
   /** The exchange is over. What was not settled by an answer was left by the client, or broke: billed for what passed. */
   closed(): void {
     if (this.#settlement !== undefined) return;
@@ -116,9 +110,9 @@ export class CallResponse {
     this.#settle({ status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined });
   }
 
-  /** Google's SDK fails on an SSE comment: there the totals are HTTP trailers. */
-  get #totalsAsTrailers(): boolean {
-    return this.#call.route.dialect === "gemini";
+  /** Google's SDK fails on an SSE comment: there the last chunk's own `usageMetadata` has to do. */
+  get #takesComment(): boolean {
+    return this.#call.route.dialect !== "gemini";
   }
 
   #errorHeaders(headers: HeaderMap, endOfStream: boolean): void {
@@ -190,7 +184,7 @@ export class CallResponse {
     const settlement = this.#settle(streamOutcome(this.#status, reader));
     this.#expected = { kind: "done" };
     const parts = [out, tail];
-    if (!this.#totalsAsTrailers) parts.push(Buffer.from(finalComment(settlement, this.#endsEvent(out, tail))));
+    if (this.#takesComment) parts.push(Buffer.from(finalComment(settlement, this.#endsEvent(out, tail))));
     this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
   }
 

@@ -42,16 +42,30 @@ async function serve(request: http.IncomingMessage, response: http.ServerRespons
   if (request.method !== "POST" || (path !== "/v1/chat/completions" && path !== "/v1/embeddings")) {
     return json(response, 404, { error: { message: "the mock has no such path", type: "invalid_request_error", code: null, param: null } });
   }
-  let parsed: Record<string, unknown>;
-  try {
-    parsed = JSON.parse(body) as Record<string, unknown>;
-  } catch {
-    return json(response, 400, { error: { message: "not JSON", type: "invalid_request_error", code: null, param: null } });
+  const parsed = parseRequest(body, path === "/v1/embeddings" ? "input" : "messages");
+  if (parsed === undefined) {
+    const message = "the mock wants a JSON object with messages (a list of objects), or with input";
+    return json(response, 400, { error: { message, type: "invalid_request_error", code: null, param: null } });
   }
   if (path === "/v1/embeddings") return json(response, 200, embeddings(parsed));
   const answer = mockAnswer(parsed);
   if (parsed["stream"] === true) return stream(response, parsed, answer);
   return json(response, 200, completion(parsed, answer));
+}
+
+/** @returns undefined where the body is no request */
+function parseRequest(text: string, needed: "messages" | "input"): Record<string, unknown> | undefined {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof body !== "object" || body === null) return undefined;
+  const value = (body as Record<string, unknown>)[needed];
+  if (needed === "input") return value === undefined ? undefined : (body as Record<string, unknown>);
+  const isMessage = (entry: unknown): boolean => typeof entry === "object" && entry !== null;
+  return Array.isArray(value) && value.every(isMessage) ? (body as Record<string, unknown>) : undefined;
 }
 
 async function read(request: http.IncomingMessage): Promise<string> {

@@ -34,6 +34,7 @@ const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 export function gatewayListener(name: string, at: ListenerAddress, routeName: string): Json {
   return {
     name,
+    trafficDirection: "INBOUND",
     address: { socketAddress: { address: at.address, portValue: at.port } },
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
     filterChains: [

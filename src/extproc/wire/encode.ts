@@ -21,19 +21,17 @@ const MODE_OVERRIDE = 9;
 /** HeaderValueOption.append_action = OVERWRITE_IF_EXISTS_OR_ADD, keep_empty_value unset. */
 const OVERWRITE = Buffer.from([(3 << 3) | 0, 2]);
 
-/** ProcessingMode: request_header_mode = 1, response_header_mode = 2, response_body_mode = 4, response_trailer_mode = 6. */
-function modeOverride(body: ResponseBodyMode, trailers: boolean): Buffer {
+/** ProcessingMode: request_header_mode = 1, response_header_mode = 2, response_body_mode = 4. */
+function modeOverride(bodySendMode: number): Buffer {
   const SEND = 1;
-  const bodySendMode = { none: 0, streamed: 1, buffered: 2 }[body];
-  const mode = [(1 << 3) | 0, SEND, (2 << 3) | 0, SEND, (4 << 3) | 0, bodySendMode];
-  if (trailers) mode.push((6 << 3) | 0, SEND);
-  return lengthDelimited(MODE_OVERRIDE, Buffer.from(mode));
+  return lengthDelimited(MODE_OVERRIDE, Buffer.from([(1 << 3) | 0, SEND, (2 << 3) | 0, SEND, (4 << 3) | 0, bodySendMode]));
 }
 
-const MODES: Record<ResponseBodyMode, { readonly plain: Buffer; readonly withTrailers: Buffer }> = {
-  none: { plain: modeOverride("none", false), withTrailers: modeOverride("none", true) },
-  streamed: { plain: modeOverride("streamed", false), withTrailers: modeOverride("streamed", true) },
-  buffered: { plain: modeOverride("buffered", false), withTrailers: modeOverride("buffered", true) },
+/** By BodySendMode's numbers. */
+const MODES: Record<ResponseBodyMode, Buffer> = {
+  none: modeOverride(0),
+  streamed: modeOverride(1),
+  buffered: modeOverride(2),
 };
 
 function varintBytes(value: number): number {
@@ -129,15 +127,6 @@ function finish(parts: Parts): Buffer {
   return out;
 }
 
-/** TrailersResponse: header_mutation = 1. */
-export function encodeTrailers(phase: "request_trailers" | "response_trailers", changes: HeaderChanges): Buffer {
-  const parts: Parts = { list: [], length: 0 };
-  const encoded = encodeHeaderChanges(changes);
-  add(parts, head(1, encoded.length));
-  add(parts, encoded);
-  return finish(wrap(ANSWER_FIELD[phase], parts));
-}
-
 /** CommonResponse: status = 1 (CONTINUE_AND_REPLACE 1), header_mutation = 2, body_mutation = 3 { body = 1 }, clear_route_cache = 5. */
 export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Buffer {
   const parts: Parts = { list: [], length: 0 };
@@ -160,10 +149,7 @@ export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Buffer {
   if (reply.clearRouteCache === true) add(parts, CLEAR_ROUTE_CACHE);
   wrap(1, parts);
   wrap(ANSWER_FIELD[phase], parts);
-  if (reply.responseBodyMode !== undefined) {
-    const mode = MODES[reply.responseBodyMode];
-    add(parts, reply.responseTrailers === true ? mode.withTrailers : mode.plain);
-  }
+  if (reply.responseBodyMode !== undefined) add(parts, MODES[reply.responseBodyMode]);
   return finish(parts);
 }
 

@@ -33,8 +33,6 @@ export interface ContinueReply {
   /** With `body`, in the answer to headers: the body becomes this, and what still comes is not read. */
   readonly replaceAll?: boolean;
   readonly responseBodyMode?: ResponseBodyMode;
-  /** With `responseBodyMode`: asks for the trailers' phase too, so that trailers can be added. */
-  readonly responseTrailers?: boolean;
   /** Envoy chooses the route again, by the changed headers. */
   readonly clearRouteCache?: boolean;
 }

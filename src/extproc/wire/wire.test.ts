@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { ProtoRegistry } from "../../xds/proto.ts";
 import { MESSAGE_OFFSET } from "../h2/connection.ts";
 import { decodePhase, WireError } from "./decode.ts";
-import { encodeContinue, encodeImmediate, encodeTrailers, encodeUnchanged } from "./encode.ts";
+import { encodeContinue, encodeImmediate, encodeUnchanged } from "./encode.ts";
 import type { PhaseKind } from "./messages.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../../gen/envoy.binpb"));
@@ -77,7 +77,6 @@ describe("encode", () => {
       headers: { set: [["x-a", "ä"], ["x-long", long], ["x-empty", ""]], remove: ["cookie", "x-b"] },
       body: Buffer.from("body"),
       responseBodyMode: "buffered",
-      responseTrailers: true,
       clearRouteCache: true,
     });
     const appendAction = "OVERWRITE_IF_EXISTS_OR_ADD";
@@ -100,7 +99,6 @@ describe("encode", () => {
         requestHeaderMode: "SEND",
         responseHeaderMode: "SEND",
         responseBodyMode: "BUFFERED",
-        responseTrailerMode: "SEND",
       },
     });
   });
@@ -141,12 +139,6 @@ describe("encode", () => {
         body: base64("no"),
         details: "svc",
       },
-    });
-  });
-
-  test("trailers", () => {
-    expect(response(encodeTrailers("response_trailers", { set: [["x-t", "1"]] }))).toMatchObject({
-      responseTrailers: { headerMutation: { setHeaders: [{ header: { key: "x-t" } }] } },
     });
   });
 });

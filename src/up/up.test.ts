@@ -1,0 +1,294 @@
+import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import tls from "node:tls";
+import { pino } from "pino";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { writeBootstrap } from "./bootstrap.ts";
+import { findCaBundle } from "./ca-bundle.ts";
+import { envoyLineLogger } from "./envoy-log.ts";
+import { StartError } from "./errors.ts";
+import { findEnvoy } from "./find-envoy.ts";
+import { assertPortFree } from "./ports.ts";
+import { makeRunDir, prepareState, statePaths } from "./state.ts";
+import { startUp, type Up, type UpOptions } from "./up.ts";
+
+let dir: string;
+
+beforeEach(() => {
+  dir = realpathSync(mkdtempSync(path.join(os.tmpdir(), "svc-test-")));
+});
+
+afterEach(() => {
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function file(name: string, text = "", mode = 0o644): string {
+  const whole = path.join(dir, name);
+  mkdirSync(path.dirname(whole), { recursive: true });
+  writeFileSync(whole, text);
+  chmodSync(whole, mode);
+  return whole;
+}
+
+describe("findEnvoy", () => {
+  test("takes ENVOY_PATH, then the PATH in its order, then the checkout's own", () => {
+    const named = file("named", "", 0o755);
+    const first = file("a/envoy", "", 0o755);
+    const second = file("b/envoy", "", 0o755);
+    const own = file(".venv/bin/envoy", "", 0o755);
+    const PATH = [path.dirname(first), path.dirname(second)].join(path.delimiter);
+    expect(findEnvoy({ ENVOY_PATH: named, PATH }, dir)).toBe(named);
+    expect(findEnvoy({ ENVOY_PATH: "", PATH }, dir)).toBe(first);
+    rmSync(first);
+    expect(findEnvoy({ PATH }, dir)).toBe(second);
+    expect(findEnvoy({ PATH: "" }, dir)).toBe(own);
+    expect(findEnvoy({}, dir)).toBe(own);
+  });
+
+  test("passes over what is no program", () => {
+    mkdirSync(path.join(dir, "a/envoy"), { recursive: true });
+    const plain = file("b/envoy");
+    const program = file("c/envoy", "", 0o755);
+    const PATH = ["a", "b", "c"].map((name) => path.join(dir, name)).join(path.delimiter);
+    if (process.getuid?.() !== 0) expect(statSync(plain).mode & 0o111).toBe(0);
+    expect(findEnvoy({ PATH }, dir)).toBe(program);
+  });
+
+  test.each([["missing"], ["folder"], ["plain"]])("an ENVOY_PATH that is %s is an error, not passed over", (name) => {
+    mkdirSync(path.join(dir, "folder"));
+    file("plain");
+    file("a/envoy", "", 0o755);
+    const env = { ENVOY_PATH: path.join(dir, name), PATH: path.join(dir, "a") };
+    expect(() => findEnvoy(env, dir)).toThrow(StartError);
+    expect(() => findEnvoy(env, dir)).toThrow(/^ENVOY_PATH is .*unset it\.$/);
+  });
+
+  test("says how to get one", () => {
+    expect(() => findEnvoy({ PATH: dir }, dir)).toThrow(/not found.*make install.*ENVOY_PATH/);
+  });
+});
+
+describe("statePaths", () => {
+  const home = path.join(os.homedir(), ".local/state/svc");
+
+  test.each<[string, string | undefined, NodeJS.ProcessEnv, string]>([
+    ["the option", "/o", { SVC_STATE_DIR: "/e", XDG_STATE_HOME: "/x" }, "/o"],
+    ["the variable", undefined, { SVC_STATE_DIR: "/e", XDG_STATE_HOME: "/x" }, "/e"],
+    ["the user's state folder", undefined, { XDG_STATE_HOME: "/x" }, "/x/svc"],
+    ["its default", undefined, {}, home],
+    ["empty variables are none", undefined, { SVC_STATE_DIR: "", XDG_STATE_HOME: "" }, home],
+    ["a relative XDG_STATE_HOME is ignored", undefined, { XDG_STATE_HOME: "x" }, home],
+    ["a relative option is of the current folder", "o", {}, path.resolve("o")],
+  ])("%s", (_name, option, env, expected) => {
+    expect(statePaths(option, env)).toEqual({
+      dir: expected,
+      controlSocket: path.join(expected, "svc.sock"),
+      workloadKeyFile: path.join(expected, "workload.key"),
+    });
+  });
+
+  test("a path too long for a socket is refused, counted in bytes", () => {
+    const longest = `/${"x".repeat(107 - 1 - "/svc.sock".length)}`;
+    expect(statePaths(longest, {}).controlSocket).toHaveLength(107);
+    expect(() => statePaths(`${longest}x`, {})).toThrow(StartError);
+    expect(() => statePaths(`/${"ü".repeat(60)}`, {})).toThrow(/too long.*--state-dir/);
+  });
+});
+
+describe("prepareState", () => {
+  test("makes a folder and a key that are this user's alone, and keeps the key", () => {
+    const paths = statePaths(path.join(dir, "deep/state"), {});
+    prepareState(paths);
+    const key = readFileSync(paths.workloadKeyFile);
+    expect(key).toHaveLength(32);
+    expect(statSync(paths.dir).mode & 0o777).toBe(0o700);
+    expect(statSync(paths.workloadKeyFile).mode & 0o777).toBe(0o600);
+    prepareState(paths);
+    expect(readFileSync(paths.workloadKeyFile).equals(key)).toBe(true);
+  });
+
+  test("a folder that cannot be made is told", () => {
+    file("taken");
+    expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(/cannot be made.*--state-dir/);
+  });
+});
+
+test("a run's folder is new and this user's alone", () => {
+  const [a, b] = [makeRunDir(), makeRunDir()];
+  try {
+    expect(a).not.toBe(b);
+    expect(statSync(a).mode & 0o777).toBe(0o700);
+  } finally {
+    for (const each of [a, b]) rmSync(each, { recursive: true });
+  }
+});
+
+describe("assertPortFree", () => {
+  test("a taken port is told; a free one is free afterwards", async () => {
+    const server = net.createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as net.AddressInfo;
+    await expect(assertPortFree("127.0.0.1", port)).rejects.toThrow(new StartError(`Port ${port} on 127.0.0.1 is taken. Stop what uses it, or choose another with --port.`));
+    await new Promise((resolve) => server.close(resolve));
+    await assertPortFree("127.0.0.1", port);
+    await assertPortFree("127.0.0.1", port);
+  });
+
+  test("an address that is not this machine's is told", async () => {
+    await expect(assertPortFree("192.0.2.1", 8000)).rejects.toThrow(/192\.0\.2\.1:8000 cannot be listened on.*--address/);
+  });
+});
+
+describe("writeBootstrap", () => {
+  test("fills in what it knows and leaves the rest", () => {
+    const template = file("template.yaml", "id: ${NODE_ID}\na: ${RUN_DIR}/x\nb: ${RUN_DIR}\nc: ${OTHER} $RUN_DIR");
+    const written = writeBootstrap(template, dir, "node-$&-1");
+    expect(readFileSync(written, "utf8")).toBe(`id: node-$&-1\na: ${dir}/x\nb: ${dir}\nc: \${OTHER} $RUN_DIR`);
+    expect(path.dirname(written)).toBe(dir);
+  });
+
+  test("nothing is left to fill in the shipped one", () => {
+    const template = path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml");
+    const text = readFileSync(writeBootstrap(template, dir, "node-1"), "utf8");
+    expect(text.split("\n").filter((line) => !line.trimStart().startsWith("#") && line.includes("${"))).toEqual([]);
+    expect(text).toContain(`${dir}/envoy-admin.sock`);
+  });
+});
+
+describe("findCaBundle", () => {
+  test("takes the one that is named, as a whole path", () => {
+    const named = file("ca.crt");
+    expect(findCaBundle({ SVC_CA_FILE: named }, dir)).toBe(named);
+    expect(findCaBundle({ SVC_CA_FILE: path.relative(process.cwd(), named) }, dir)).toBe(named);
+  });
+
+  test("one that is named and missing is an error", () => {
+    expect(() => findCaBundle({ SVC_CA_FILE: "/missing.crt" }, dir)).toThrow(/SVC_CA_FILE is \/missing\.crt.*unset it/);
+  });
+
+  test("else the system's, or Node's own", () => {
+    for (const env of [{}, { SVC_CA_FILE: "" }]) {
+      const found = findCaBundle(env, dir);
+      expect(readFileSync(found, "utf8")).toContain("-----BEGIN CERTIFICATE-----");
+      if (found.startsWith(dir)) expect(readFileSync(found, "utf8").match(/BEGIN/g)).toHaveLength(tls.rootCertificates.length);
+    }
+  });
+});
+
+describe("Envoy's log", () => {
+  function lines(...said: string[]): { readonly logged: object[]; readonly errors: string[] } {
+    const logged: object[] = [];
+    const errors: string[] = [];
+    const log = pino({ level: "trace" }, { write: (line: string) => void logged.push(JSON.parse(line) as object) });
+    const line = envoyLineLogger(log, (text) => errors.push(text));
+    for (const each of said) line(each);
+    return { logged, errors };
+  }
+
+  test.each([
+    ["trace", 20],
+    ["debug", 20],
+    ["info", 30],
+    ["warning", 40],
+    ["error", 50],
+    ["critical", 50],
+  ])("%s", (level, number) => {
+    const { logged, errors } = lines(`${level}|main|a|b`);
+    expect(logged).toMatchObject([{ level: number, process: "envoy", logger: "main", msg: "a|b" }]);
+    expect(errors).toEqual(number === 50 ? ["a|b"] : []);
+  });
+
+  test("a line of another form is kept", () => {
+    expect(lines("Segmentation fault").logged).toMatchObject([{ line: "Segmentation fault" }]);
+    expect(lines("").logged).toHaveLength(1);
+  });
+
+  test("what is said at every start is not", () => {
+    expect(lines("warning|main|There is no configured limit to the number of allowed active downstream connections. Configure", "warning|main|caught ENVOY_SIGTERM").logged).toEqual([]);
+  });
+});
+
+describe("startUp, of stand-ins", () => {
+  /** Serves the control API as `gateway/control.ts` does. */
+  const GATEWAY = `
+    const http = require("node:http");
+    const options = JSON.parse(process.argv[2]);
+    require("node:fs").writeFileSync(options.controlSocket + ".options", process.argv[2]);
+    require("node:fs").rmSync(options.controlSocket, { force: true });
+    http.createServer((request, response) => {
+      const status = { ready: true, policyVersion: "1", activeCalls: 0, objects: [], problems: [], envoys: [] };
+      const body = request.url === "/status" ? status : request.url.endsWith("/token") && !request.url.includes("gone") ? { token: "svcw_x" } : { error: "no Agent gone" };
+      response.writeHead(body.error === undefined ? 200 : 404).end(JSON.stringify(body));
+    }).listen(options.controlSocket);
+    process.on("SIGTERM", () => process.exit(0));`;
+
+  let up: Up | undefined;
+
+  afterEach(async () => {
+    await up?.stop();
+    up = undefined;
+  });
+
+  async function freePort(): Promise<number> {
+    const server = net.createServer();
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as net.AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
+  async function start(gateway: string, more: Partial<UpOptions> = {}): Promise<Up> {
+    file("dist/gateway.js", gateway);
+    mkdirSync(path.join(dir, "envoy"), { recursive: true });
+    mkdirSync(path.join(dir, "resources"), { recursive: true });
+    copyFileSync(path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml"), path.join(dir, "envoy/bootstrap.yaml"));
+    const envoy = file("bin/envoy", '#!/bin/sh\necho "error|main|$*" >&2\nexec tail -f /dev/null\n', 0o755);
+    const options: UpOptions = {
+      resources: path.join(dir, "resources"),
+      address: "127.0.0.1",
+      port: await freePort(),
+      stateDir: path.join(dir, "state"),
+      pricesFile: undefined,
+      concurrency: 1,
+      logLevel: "info",
+      drainMs: 1_000,
+      ...more,
+    };
+    const env = { PATH: process.env["PATH"], ENVOY_PATH: envoy };
+    return startUp(options, { root: dir, env, log: pino({ level: "silent" }) });
+  }
+
+  test("gets ready, answers, and leaves nothing behind", async () => {
+    up = await start(GATEWAY);
+    await up.ready();
+    expect(await up.status()).toMatchObject({ ready: true });
+    expect(await up.token("default", "hello")).toBe("svcw_x");
+    await expect(up.token("default", "gone")).rejects.toThrow("no Agent gone");
+    const options = JSON.parse(readFileSync(`${up.state.controlSocket}.options`, "utf8")) as { runDir: string; resources: string };
+    expect(options.resources).toBe(path.join(dir, "resources"));
+    expect(readdirSync(options.runDir)).toContain("bootstrap.yaml");
+    expect(up.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+
+    const second = start(GATEWAY, { port: await freePort() });
+    await expect(second).rejects.toThrow(/Another svc up runs.*--state-dir/);
+
+    await up.stop();
+    up = undefined;
+    expect(existsSync(options.runDir)).toBe(false);
+  });
+
+  test("a gateway that ends again and again is told, and all is stopped", async () => {
+    const failing = await start("process.exit(1)");
+    await expect(failing.ready()).rejects.toThrow(StartError);
+  });
+
+  test.each<[string, Partial<UpOptions>, RegExp]>([
+    ["a folder that does not exist", { resources: "/does/not/exist" }, /\/does\/not\/exist is not a folder.*--resources/],
+    ["an address of another machine", { address: "192.0.2.1" }, /--address/],
+  ])("%s is told before anything starts", async (_name, more, words) => {
+    await expect(start(GATEWAY, more)).rejects.toThrow(words);
+    expect(existsSync(path.join(dir, "state"))).toBe(false);
+  });
+});
