@@ -1,0 +1,62 @@
+/** What the mock upstream answers and what clients ask: fixed, so that a whole answer is known from a cut one. */
+
+/** The provider's key: the upstream refuses every request without it, so each 200 proves that the key was swapped. */
+export const UPSTREAM_KEY = "sk-bench-upstream";
+/** What clients of bare Envoy send. Clients of the gateway send a workload token. */
+export const CLIENT_KEY = "sk-bench-client";
+export const PATH = "/v1/chat/completions";
+export const MODEL = "gpt-4o-mini";
+export const CHUNKS = 40;
+
+const ID = { id: "chatcmpl-bench0000000000000000000001", created: 1_760_000_000, model: `${MODEL}-2024-07-18` };
+const USAGE = { prompt_tokens: 180, completion_tokens: CHUNKS, total_tokens: 180 + CHUNKS };
+
+const words = Array.from({ length: CHUNKS }, (_, index) => `token${String(index).padStart(2, "0")} `);
+
+/** The text of every answer, whole or streamed. */
+export const TEXT = words.join("");
+
+export const JSON_BODY = JSON.stringify({
+  ...ID,
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", content: TEXT, refusal: null }, logprobs: null, finish_reason: "stop" }],
+  usage: USAGE,
+  system_fingerprint: "fp_bench",
+});
+
+function event(choices: readonly object[], rest: object = {}): string {
+  return `data: ${JSON.stringify({ ...ID, object: "chat.completion.chunk", choices, ...rest })}\n\n`;
+}
+
+/** One event for each word; the last part also ends the stream, with usage. */
+export const SSE_PARTS: readonly string[] = words.map((content, index) => {
+  const delta = index === 0 ? { role: "assistant", content } : { content };
+  const part = event([{ index: 0, delta, logprobs: null, finish_reason: null }], { usage: null });
+  if (index < CHUNKS - 1) return part;
+  const finish = event([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }], { usage: null });
+  return `${part}${finish}${event([], { usage: USAGE })}data: [DONE]\n\n`;
+});
+
+export const SSE_BYTES = SSE_PARTS.join("").length;
+
+const PROMPT = "Summarise this release note for an operator in two sentences, and say whether it needs a restart. ";
+const SMALL_PROMPT_BYTES = 900;
+
+/** The body of a request. */
+export function requestBody(options: { readonly model: string; readonly stream: boolean; readonly promptBytes?: number }): string {
+  const length = options.promptBytes ?? SMALL_PROMPT_BYTES;
+  const content = PROMPT.repeat(Math.ceil(length / PROMPT.length)).slice(0, length);
+  return JSON.stringify({
+    model: options.model,
+    ...(options.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    messages: [{ role: "user", content }],
+    max_tokens: 256,
+  });
+}
+
+/** Whether a client may count this answer as good. Bytes may be added to it, none may be missing. */
+export function isWhole(body: Buffer, stream: boolean): boolean {
+  return stream
+    ? body.length >= SSE_BYTES && body.includes("data: [DONE]")
+    : body.length >= JSON_BODY.length && body.includes('"finish_reason":"stop"');
+}

@@ -1,0 +1,87 @@
+/** A client's keep-alive connection: one request at a time, the same bytes each time. */
+import net from "node:net";
+import { performance } from "node:perf_hooks";
+import { isWhole } from "./answers.ts";
+import { MessageReader } from "./http1.ts";
+
+export interface Answered {
+  /** Undefined for a good answer; else what was wrong, in few words. */
+  readonly error: string | undefined;
+  /** From the request to the first byte of the body, milliseconds. */
+  readonly firstByteMs: number;
+  /** From the request to the end of the body, milliseconds. */
+  readonly latencyMs: number;
+}
+
+/** An upstream that stays silent for this long has failed. */
+const TIMEOUT_MS = 15_000;
+
+export class Connection {
+  readonly #port: number;
+  readonly #request: Buffer;
+  readonly #stream: boolean;
+  readonly #reader: () => MessageReader;
+  #socket: net.Socket | undefined;
+  #done: ((answered: Answered) => void) | undefined;
+  #sentAt = 0;
+  #firstByteAt = 0;
+  #status = "";
+  #body: Buffer[] = [];
+
+  constructor(options: { readonly port: number; readonly request: Buffer; readonly stream: boolean }) {
+    this.#port = options.port;
+    this.#request = options.request;
+    this.#stream = options.stream;
+    this.#reader = () =>
+      new MessageReader({
+        head: (head) => {
+          this.#status = head.slice(9, 12);
+        },
+        body: (part) => {
+          if (this.#body.length === 0) this.#firstByteAt = performance.now();
+          this.#body.push(part);
+        },
+        end: () => this.#answered(),
+      });
+  }
+
+  /** `since`: when the request was due, if it had to wait for this connection. */
+  ask(done: (answered: Answered) => void, since = performance.now()): void {
+    this.#done = done;
+    this.#sentAt = since;
+    this.#body = [];
+    (this.#socket ??= this.#connect()).write(this.#request);
+  }
+
+  close(): void {
+    this.#socket?.destroy();
+  }
+
+  #connect(): net.Socket {
+    const socket = net.connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    const reader = this.#reader();
+    socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error("timeout")));
+    socket.on("data", (data: Buffer) => reader.push(data));
+    let reason = "connection closed";
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      reason = error.code ?? error.message;
+    });
+    // The next request opens another.
+    socket.on("close", () => {
+      this.#socket = undefined;
+      this.#finish(reason);
+    });
+    return socket;
+  }
+
+  #answered(): void {
+    if (this.#status !== "200") return this.#finish(`status ${this.#status}`);
+    this.#finish(isWhole(Buffer.concat(this.#body), this.#stream) ? undefined : "answer not whole");
+  }
+
+  #finish(error: string | undefined): void {
+    const done = this.#done;
+    this.#done = undefined;
+    done?.({ error, firstByteMs: this.#firstByteAt - this.#sentAt, latencyMs: performance.now() - this.#sentAt });
+  }
+}

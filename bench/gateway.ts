@@ -1,0 +1,82 @@
+/** The gateway as its users run it: `svc up` with a folder of resources, and everything on. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { MODEL, UPSTREAM_KEY } from "./answers.ts";
+import { freePort, type Processes, until } from "./processes.ts";
+import { findDescendant } from "./stats.ts";
+import { answers200, type Target } from "./target.ts";
+
+const PROVIDER = "bench";
+
+/** JSON is YAML. */
+function resources(upstreamPort: number): string {
+  const metadata = { name: PROVIDER };
+  const objects = [
+    { apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": UPSTREAM_KEY } },
+    {
+      apiVersion: "svc.io/v1",
+      kind: "ModelProvider",
+      metadata,
+      spec: {
+        provider: "openai",
+        baseURL: `http://127.0.0.1:${upstreamPort}/v1`,
+        apiKeySecretRef: { name: PROVIDER, key: "api-key" },
+      },
+    },
+    { apiVersion: "svc.io/v1", kind: "Agent", metadata, spec: { models: [`${PROVIDER}/*`] } },
+  ];
+  return objects.map((object) => JSON.stringify(object)).join("\n---\n");
+}
+
+export async function startGateway(options: {
+  readonly root: string;
+  readonly upstreamPort: number;
+  readonly dir: string;
+  readonly processes: Processes;
+}): Promise<Target> {
+  const { root, upstreamPort, dir, processes } = options;
+  const port = await freePort();
+  const folder = path.join(dir, "resources");
+  const state = path.join(dir, "state");
+  const log = path.join(dir, "gateway.log");
+  const svc = path.join(root, "dist/svc.js");
+  mkdirSync(folder);
+  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort));
+  const child = processes.start({
+    place: "measured",
+    command: process.execPath,
+    args: [
+      [svc, "up", "--resources", folder, "--state-dir", state, "--port", String(port)],
+      ["--concurrency", "1", "--drain", "1", "--log-level", "info"],
+    ].flat(),
+    log,
+  });
+  const target = await until(
+    async () => {
+      // What `svc up` prints last, once it serves.
+      if (!readFileSync(log, "utf8").includes("LLM gateway  ")) return undefined;
+      const printed = await processes.output({
+        place: "measuring",
+        command: process.execPath,
+        args: [svc, "token", PROVIDER, "--state-dir", state],
+      });
+      const candidate = { port, key: printed.trim(), model: `${PROVIDER}/${MODEL}` };
+      return (await answers200(candidate)) === undefined ? undefined : candidate;
+    },
+    child,
+    "the gateway",
+  ).catch((error: unknown) => {
+    throw new Error(`The gateway did not start. It said:\n${readFileSync(log, "utf8")}`, { cause: error });
+  });
+  const pid = child.pid ?? 0;
+  const part = (name: string, commandLine: string): { pid: number; name: string } => {
+    const found = findDescendant(pid, commandLine);
+    if (found === undefined) throw new Error(`no process of the gateway has ${commandLine} in its command line`);
+    return { pid: found, name };
+  };
+  return {
+    name: "gateway",
+    ...target,
+    tree: { pid, name: "supervisor", named: [part("Envoy", "--config-path"), part("Node", "dist/gateway.js")] },
+  };
+}

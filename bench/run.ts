@@ -1,0 +1,133 @@
+/**
+ * `make bench`: bare Envoy and the gateway side by side on one machine, each driven in turn, in random order, round by
+ * round. Prints a Markdown table to standard output, and what it is doing to standard error.
+ */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { MODEL, UPSTREAM_KEY } from "./answers.ts";
+import { findEnvoy, startEnvoy } from "./envoy.ts";
+import { startGateway } from "./gateway.ts";
+import { measureRound, type Round } from "./phases.ts";
+import { Processes, until } from "./processes.ts";
+import { type Memory, renderReport } from "./report.ts";
+import { type ProcessTree, residentMiB } from "./stats.ts";
+import { check, checkRefusal, type Target } from "./target.ts";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick]"
+
+  --rounds N    rounds, each with every kind of load (default 5)
+  --seconds N   how long each kind of load lasts for each target (default 5)
+  --quick       one round of 2 seconds: to see it work, not for figures
+`;
+/** Until memory and garbage collection of what was started are at rest. */
+const SETTLE_MS = 2_000;
+
+interface Options {
+  readonly rounds: number;
+  readonly seconds: number;
+}
+
+/** Undefined when only help is wanted. */
+function readOptions(): Options | undefined {
+  const { values } = parseArgs({
+    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+  });
+  if (values.help) return undefined;
+  const positive = (text: string | undefined, otherwise: number): number => {
+    const value = Number(text ?? otherwise);
+    if (!(value > 0)) throw new Error(`${text} is not a number above 0. See ARGS=--help.`);
+    return value;
+  };
+  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5) };
+}
+
+function progress(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+async function startUpstream(processes: Processes): Promise<{ readonly target: Target; readonly tree: ProcessTree }> {
+  const child = processes.start({ place: "measuring", command: process.execPath, args: [path.join(import.meta.dirname, "upstream.ts")] });
+  let printed = "";
+  child.stdout?.on("data", (part: Buffer) => (printed += part.toString()));
+  const { port } = await until(async () => (printed === "" ? undefined : (JSON.parse(printed) as { port: number })), child, "the upstream");
+  return {
+    target: { name: "upstream", port, key: UPSTREAM_KEY, model: MODEL, tree: undefined },
+    tree: { pid: child.pid ?? 0, name: "upstream", named: [] },
+  };
+}
+
+function machine(envoy: string, processes: Processes): string {
+  const version = /\d+\.\d+\.\d+(?=\/)/.exec(execFileSync(envoy, ["--version"], { encoding: "utf8" }))?.[0] ?? "of unknown version";
+  const { cpus } = processes;
+  const pinned = cpus === undefined ? "nothing pinned" : `proxies on CPU ${cpus.measured}, load and upstream on CPU ${cpus.measuring}`;
+  const load = os.loadavg().map((value) => value.toFixed(1)).join(" ");
+  const model = os.cpus()[0]?.model.trim() ?? "unknown CPU";
+  return `Machine: ${os.availableParallelism()} cores (${model}), Linux ${os.release()}, Node ${process.version.slice(1)}, Envoy ${version}; ${pinned}; load average at the end ${load}.`;
+}
+
+async function bench(options: Options | undefined, processes: Processes, dir: string): Promise<string> {
+  if (options === undefined) return HELP;
+  if (!existsSync(path.join(ROOT, "dist/svc.js"))) throw new Error("dist/svc.js is missing: run `make build`.");
+  const binary = findEnvoy(ROOT);
+  const upstream = await startUpstream(processes);
+  const upstreamPort = upstream.target.port;
+  const proxies = [
+    await startEnvoy({ binary, upstreamPort, dir, processes }),
+    await startGateway({ root: ROOT, upstreamPort, dir, processes }),
+  ] as const;
+  const targets = [upstream.target, ...proxies];
+  await checkRefusal(upstream.target);
+  for (const target of targets) await check(target);
+  progress("Answers and streams are whole, and the upstream sees its own key.");
+
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const resident = (field: "VmRSS" | "VmHWM"): number[] => proxies.map(({ tree }) => (tree === undefined ? 0 : residentMiB(tree, field)));
+  const idle = resident("VmRSS");
+  const rounds: Round[] = [];
+  for (let number = 1; number <= options.rounds; number++) {
+    progress(`Round ${number} of ${options.rounds}`);
+    rounds.push(await measureRound({ processes, targets, upstream: upstream.tree, seconds: options.seconds, progress }));
+  }
+  const peak = resident("VmHWM");
+  const memory: Record<string, Memory> = {};
+  for (const [index, { name }] of proxies.entries()) memory[name] = { idleMiB: idle[index] ?? 0, peakMiB: peak[index] ?? 0 };
+  return renderReport({
+    rounds,
+    memory,
+    names: { direct: upstream.target.name, bare: proxies[0].name, gateway: proxies[1].name },
+    machine: machine(binary, processes),
+  });
+}
+
+async function main(): Promise<void> {
+  const processes = new Processes();
+  const dir = mkdtempSync(path.join(os.tmpdir(), "svc-bench-"));
+  process.on("exit", () => rmSync(dir, { recursive: true, force: true }));
+  let interrupted = false;
+  const interrupt = (): void => {
+    if (interrupted) process.exit(130);
+    interrupted = true;
+    processes.stop().then(
+      () => process.exit(130),
+      () => process.exit(130),
+    );
+  };
+  process.on("SIGINT", interrupt);
+  process.on("SIGTERM", interrupt);
+  try {
+    process.stdout.write(await bench(readOptions(), processes, dir));
+  } catch (error) {
+    // What an interrupted load generator says is no news.
+    if (interrupted) return;
+    process.exitCode = 1;
+    process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
+  } finally {
+    await processes.stop();
+  }
+}
+
+await main();

@@ -1,0 +1,79 @@
+/**
+ * The mock provider, a process of its own: OpenAI's shape, answers made beforehand. Prints `{"port": …}` when it listens.
+ *
+ *   node bench/upstream.ts [--delay MS] [--first MS] [--every MS] [--port N]
+ */
+import net, { type AddressInfo } from "node:net";
+import { parseArgs } from "node:util";
+import { JSON_BODY, SSE_PARTS, UPSTREAM_KEY } from "./answers.ts";
+import { MessageReader } from "./http1.ts";
+
+const { values } = parseArgs({
+  options: {
+    /** Before a whole answer, milliseconds. */
+    delay: { type: "string", default: "0" },
+    /** Before the first event of a stream, milliseconds. */
+    first: { type: "string", default: "20" },
+    /** Between events of a stream, milliseconds. */
+    every: { type: "string", default: "5" },
+    port: { type: "string", default: "0" },
+  },
+});
+const delayMs = Number(values.delay);
+const firstMs = Number(values.first);
+const everyMs = Number(values.every);
+
+const WHOLE = answer("200 OK", JSON_BODY);
+const REFUSED = answer("401 Unauthorized", JSON.stringify({ error: { message: "wrong key", type: "invalid_request_error", code: "invalid_api_key" } }));
+const STREAM_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
+const STREAM_PARTS = SSE_PARTS.map((part, index) => {
+  const chunk = `${part.length.toString(16)}\r\n${part}\r\n`;
+  return Buffer.from(index < SSE_PARTS.length - 1 ? chunk : `${chunk}0\r\n\r\n`);
+});
+const AUTHORIZATION = `authorization: bearer ${UPSTREAM_KEY}`;
+
+function answer(status: string, body: string): Buffer {
+  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: req_bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  return Buffer.from(head + body);
+}
+
+function stream(socket: net.Socket): void {
+  let next = 0;
+  const send = (): void => {
+    if (socket.destroyed) return clearInterval(timer);
+    // As vendors do, headers come with the first event.
+    if (next === 0) socket.write(STREAM_HEAD);
+    socket.write(STREAM_PARTS[next++] ?? "");
+    if (next === STREAM_PARTS.length) clearInterval(timer);
+    else if (next === 1) timer = setInterval(send, everyMs);
+  };
+  let timer = setTimeout(send, firstMs);
+}
+
+const server = net.createServer({ noDelay: true }, (socket) => {
+  let authorized = false;
+  let body: Buffer[] = [];
+  const reader = new MessageReader({
+    head(head) {
+      authorized = head.toLowerCase().includes(AUTHORIZATION);
+    },
+    body(part) {
+      body.push(part);
+    },
+    end() {
+      const streamed = Buffer.concat(body).includes('"stream":true');
+      body = [];
+      if (!authorized) socket.write(REFUSED);
+      else if (streamed) stream(socket);
+      else if (delayMs === 0) socket.write(WHOLE);
+      else setTimeout(() => socket.write(WHOLE), delayMs);
+    },
+  });
+  socket.on("data", (data: Buffer) => reader.push(data));
+  // A proxy that goes away is no event here.
+  socket.on("error", () => socket.destroy());
+});
+
+server.listen(Number(values.port), "127.0.0.1", () => {
+  process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port })}\n`);
+});
