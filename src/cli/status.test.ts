@@ -1,0 +1,81 @@
+import { describe, expect, test } from "vitest";
+import type { GatewayStatus } from "../gateway/status.ts";
+import type { ObjectStatus } from "../policy/status.ts";
+import { renderStatus } from "./status.ts";
+import { table } from "./table.ts";
+
+const status = (more: Partial<GatewayStatus>): GatewayStatus => ({
+  ready: true,
+  reason: undefined,
+  policyVersion: "1",
+  activeCalls: 0,
+  objects: [],
+  problems: [],
+  envoys: [],
+  ...more,
+});
+
+const object = (name: string, more: Partial<ObjectStatus> = {}): ObjectStatus => ({
+  kind: "Agent",
+  namespace: "default",
+  name,
+  ready: true,
+  reason: "Ready",
+  message: "",
+  ...more,
+});
+
+describe("table", () => {
+  test("is as wide as its widest cells, without space at a line's end", () => {
+    expect(table(["A", "NAME"], [["long", "x"], ["b", ""]])).toBe("A     NAME\nlong  x\nb");
+    expect(table(["A", "B"], [])).toBe("A  B");
+  });
+});
+
+describe("renderStatus", () => {
+  test("lists every object of a few", () => {
+    const broken = object("b", { kind: "ModelProvider", ready: false, reason: "SecretDoesNotExist", message: "no Secret keys" });
+    expect(renderStatus(status({ objects: [object("a"), broken] }))).toBe(
+      [
+        "KIND           NAME       READY  REASON              MESSAGE",
+        "Agent          default/a  yes    Ready",
+        "ModelProvider  default/b  no     SecretDoesNotExist  no Secret keys",
+      ].join("\n"),
+    );
+  });
+
+  test("of many only those that want attention, and how many there are", () => {
+    const many = Array.from({ length: 20 }, (_, i) => object(`a${i}`));
+    expect(renderStatus(status({ objects: many })).split("\n")).toHaveLength(21);
+    const more = [...many, object("odd", { ready: true, reason: "DegradedModels", message: "one" }), object("bad", { ready: false, reason: "InvalidSpec" })];
+    const lines = renderStatus(status({ objects: more })).split("\n");
+    expect(lines).toHaveLength(4);
+    expect(lines[1]).toContain("default/odd");
+    expect(lines[2]).toContain("default/bad");
+    expect(lines[3]).toBe("22 objects, 21 ready.");
+  });
+
+  test("many that are all well are one line", () => {
+    const many = Array.from({ length: 21 }, (_, i) => object(`a${i}`));
+    expect(renderStatus(status({ objects: many }))).toBe("21 objects, 21 ready.");
+  });
+
+  test("problems, refusals of Envoy, and why it is not ready", () => {
+    const nacks = [{ type: "listener", message: "bad port" }];
+    const text = renderStatus(
+      status({
+        ready: false,
+        reason: "Envoy has not taken the configuration yet",
+        problems: ["a.yaml: bad"],
+        envoys: [{ node: "svc-1", inSync: false, nacks } as unknown as GatewayStatus["envoys"][number]],
+      }),
+    );
+    expect(text).toContain("Not in use as written:\n  a.yaml: bad");
+    expect(text).toContain("Envoy svc-1 refused a listener: bad port");
+    expect(text.endsWith("Not ready: Envoy has not taken the configuration yet.")).toBe(true);
+  });
+
+  test("nothing to say is nothing", () => {
+    expect(renderStatus(status({}))).toBe("");
+  });
+});
