@@ -14,23 +14,28 @@ const PAIRS = DIALECTS.flatMap((client) => DIALECTS.map((upstream) => ({ client,
 /** How many requests leave at random points; the issue watches 2,000. */
 const MANY = Number(process.env["SVC_E2E_DISCONNECTS"] ?? 300);
 
-/** Frames that come after the content, by dialect, before which a usage would be known. */
-const LAST = { openai: "usage", anthropic: "usage", gemini: "usage" } as const;
+interface Bill {
+  readonly requests: number;
+  readonly output: number;
+  readonly cost: number;
+  readonly lines: number;
+}
 
-async function billed(): Promise<{ requests: number; output: number; cost: number; lines: number }> {
+/** What all calls so far were billed, once they are over and their lines have come through the log's pipe. */
+async function billed(): Promise<Bill> {
+  await fixture.stack.idle();
   const metrics = await fixture.stack.metrics();
+  const requests = metrics.sum("svc_llm_requests_total");
+  await until(() => fixture.stack.calls.length >= requests, { what: "the account of every call" });
   return {
-    requests: metrics.sum("svc_llm_requests_total"),
+    requests,
     output: metrics.sum("svc_llm_tokens_total", { kind: "output" }),
     cost: metrics.sum("svc_cost_usd_total"),
     lines: fixture.stack.calls.length,
   };
 }
 
-/** Accounts are written once the call is over, and the log comes through a pipe. */
-async function billedSince(before: Awaited<ReturnType<typeof billed>>): Promise<Awaited<ReturnType<typeof billed>>> {
-  await fixture.stack.idle();
-  await until(() => fixture.stack.calls.length > before.lines, { what: "the account of the call" });
+async function billedSince(before: Bill): Promise<Bill> {
   const after = await billed();
   return {
     requests: after.requests - before.requests,
@@ -80,7 +85,7 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
   test("between the last word and the usage", async () => {
     const gate = new Gate();
     const words = Array.from({ length: 40 }, (_, i) => `word${i} `);
-    vendor().always(vendor().says({ text: words, hold: { gate, before: LAST[upstream] } }));
+    vendor().always(vendor().says({ text: words, hold: { gate, before: "usage" } }));
     const before = await billed();
     const exchange = begin(target(), ask);
     const response = await exchange.response;
@@ -178,11 +183,7 @@ test(`${MANY} clients that leave anywhere leave nothing behind`, { timeout: 120_
       for (let i = next.shift(); i !== undefined; i = next.shift()) await one(i);
     }),
   );
-  await fixture.stack.idle();
-  await until(() => fixture.stack.calls.length >= before.lines + MANY, { what: "every account" });
-  const after = await billed();
-  expect(after.requests - before.requests).toBe(MANY);
-  expect(after.lines - before.lines).toBe(MANY);
+  expect(await billedSince(before)).toMatchObject({ requests: MANY, lines: MANY });
   const ids = fixture.stack.calls.map((call) => call["call"]);
   expect(new Set(ids).size).toBe(ids.length);
   expect((await fixture.stack.metrics()).sum("svc_llm_active_calls")).toBe(0);

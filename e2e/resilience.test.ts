@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { begin, call, textOf } from "./support/client.ts";
 import { useFixture } from "./support/fixture.ts";
 import { load, tally } from "./support/load.ts";
@@ -211,6 +211,7 @@ describe("the end of svc up", () => {
     });
     token = await stack.token("agent");
   });
+  afterEach(async () => stack.stop());
   afterAll(async () => vendor.close());
 
   test("killed, it leaves no orphan behind", { timeout: 60_000 }, async () => {
@@ -218,7 +219,6 @@ describe("the end of svc up", () => {
     expect(alive(gateway) && alive(envoy)).toBe(true);
     process.kill(up, "SIGKILL");
     await until(() => !alive(gateway) && !alive(envoy), { what: "the children to end", timeoutMs: 40_000 });
-    await stack.stop();
   });
 
   test("killed with a stream under way, it leaves no orphan behind", { timeout: 60_000 }, async () => {
@@ -231,7 +231,6 @@ describe("the end of svc up", () => {
     await until(() => !alive(gateway) && !alive(envoy), { what: "the children to end", timeoutMs: 40_000 });
     gate.open();
     await exchange.answer.catch(() => "broken");
-    await stack.stop();
   });
 
   test("told to stop, it lets a stream under way come to its end", { timeout: 60_000 }, async () => {
@@ -261,7 +260,6 @@ describe("the end of svc up", () => {
     expect(answer.text).toContain("[DONE]");
     expect(await stack.exited).toEqual({ code: 0, signal: null });
     expect(alive(gateway) || alive(envoy)).toBe(false);
-    await stack.stop();
   });
 
   test("a second one with the same state folder is refused", async () => {
@@ -270,7 +268,6 @@ describe("the end of svc up", () => {
     expect(ran.stderr.trim().split("\n")).toHaveLength(1);
     expect(ran.stderr).toContain("--state-dir");
     expect((await fetch(`${stack.baseUrl}/readyz`)).status).toBe(200);
-    await stack.stop();
   });
 });
 

@@ -35,8 +35,16 @@ const fixture = useFixture({
     }),
     "many.yaml": providerYaml("many", openai, { spec: { retries: { ...QUICK, attempts: 10 }, fallbacks: fallbacks("anthropic", "gemini") } }),
     "agent.yaml": agentYaml("agent", [
-      ...["openai/*", "anthropic/*", "gemini/*", "alone/*", "alone-anthropic/*", "patient/*", "hasty/*", "hasty-first/*"],
-      ...["refused/*", "many/*"],
+      "openai/*",
+      "anthropic/*",
+      "gemini/*",
+      "alone/*",
+      "alone-anthropic/*",
+      "patient/*",
+      "hasty/*",
+      "hasty-first/*",
+      "refused/*",
+      "many/*",
     ]),
   }),
 });

@@ -38,7 +38,7 @@ test(`${PROVIDERS} ModelProviders and ${AGENTS} Agents`, { timeout: 180_000 }, a
     // An edit of one among them, under load.
     const running = load({ target: { port: stack.port, token }, asks: [ask], concurrency: 4 });
     const editedAt = performance.now();
-    stack.write("providers-9.yaml", `${chunks(PROVIDERS, (i) => providerYaml(`p${i}`, i === 999 ? second : vendor)).at(-1) ?? ""}`);
+    stack.write("providers-9.yaml", chunks(PROVIDERS, (i) => providerYaml(`p${i}`, i === 999 ? second : vendor)).at(-1) ?? "");
     const live = (await second.request()).at - editedAt;
     const edited = await running.stop();
     expect(tally(edited)).toEqual({ 200: edited.length });

@@ -1,5 +1,5 @@
 /** The official `@anthropic-ai/sdk` client, unmodified but for base URL and key, to each upstream dialect. */
-import Anthropic from "@anthropic-ai/sdk";
+import Anthropic, { type APIError, AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
 import { useFixture } from "./support/fixture.ts";
 import { expectChat, expectMediated } from "./support/mediated.ts";
@@ -15,8 +15,6 @@ function client(apiKey = fixture.token): Anthropic {
 const TOOLS: Anthropic.Tool[] = [
   { name: "weather", description: "The weather of a city.", input_schema: { ...WEATHER_SCHEMA, required: ["city"] } },
 ];
-
-type ApiError = InstanceType<typeof Anthropic.APIError>;
 
 describe.each(DIALECTS)("to %s", (upstream) => {
   const model = `${upstream}/${MODELS[upstream]}`;
@@ -122,8 +120,8 @@ describe.each(DIALECTS)("to %s", (upstream) => {
 
   test("an error of the upstream keeps its status and message", async () => {
     vendor().next(vendor().fails({ status: 400, message: "temperature is too hot" }));
-    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as ApiError;
-    expect(error).toBeInstanceOf(Anthropic.BadRequestError);
+    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as APIError;
+    expect(error).toBeInstanceOf(BadRequestError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
     expect(error.message).toContain("temperature is too hot");
     expect(error.headers?.get("x-svc-model-id")).toBe(model);
@@ -132,8 +130,8 @@ describe.each(DIALECTS)("to %s", (upstream) => {
 
   test("429 is retried, then handed on", async () => {
     vendor().always(vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }));
-    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as ApiError;
-    expect(error).toBeInstanceOf(Anthropic.RateLimitError);
+    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as APIError;
+    expect(error).toBeInstanceOf(RateLimitError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "rate_limit_error" } });
     expect(error.message).toContain("slow down");
     expect(vendor().requests).toHaveLength(3);
@@ -146,8 +144,8 @@ describe("refusals of the gateway", () => {
     for (const key of [{ apiKey: "svcw_wrong", authToken: null }, { apiKey: null, authToken: "svcw_wrong" }]) {
       const error = (await new Anthropic({ ...key, baseURL: baseUrl, maxRetries: 0 })
         .messages.create({ model: "anthropic/x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] })
-        .catch((caught: unknown) => caught)) as ApiError;
-      expect(error).toBeInstanceOf(Anthropic.AuthenticationError);
+        .catch((caught: unknown) => caught)) as APIError;
+      expect(error).toBeInstanceOf(AuthenticationError);
       expect(error.error).toMatchObject({ type: "error", error: { type: "authentication_error" } });
     }
   });
@@ -163,8 +161,8 @@ describe("refusals of the gateway", () => {
   test("an unknown model is 404", async () => {
     const error = (await client()
       .messages.create({ model: "nobody/nothing", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] })
-      .catch((caught: unknown) => caught)) as ApiError;
-    expect(error).toBeInstanceOf(Anthropic.NotFoundError);
+      .catch((caught: unknown) => caught)) as APIError;
+    expect(error).toBeInstanceOf(NotFoundError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "not_found_error" } });
   });
 });
@@ -188,7 +186,7 @@ describe("other endpoints", () => {
   test.each(["openai", "gemini"] as const)("counting tokens at %s is 501", async (upstream) => {
     const error = (await client()
       .messages.countTokens({ ...ask, model: `${upstream}/${MODELS[upstream]}` })
-      .catch((caught: unknown) => caught)) as ApiError;
+      .catch((caught: unknown) => caught)) as APIError;
     expect(error).toMatchObject({ status: 501, error: { type: "error" } });
     expect(fixture.vendors[upstream].requests).toHaveLength(0);
   });

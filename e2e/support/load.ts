@@ -49,7 +49,7 @@ export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINI
   });
   const outcomes: Outcome[] = [];
   let started = 0;
-  let stopped = false;
+  let most = limit;
   const one = async (i: number): Promise<Outcome> => {
     const { options, body } = ready[i % ready.length] as (typeof ready)[number];
     return new Promise((resolve) => {
@@ -64,7 +64,7 @@ export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINI
     });
   };
   const worker = async (): Promise<void> => {
-    while (!stopped && started < limit) outcomes.push(await one(started++));
+    while (started < most) outcomes.push(await one(started++));
   };
   const finished = Promise.all(Array.from({ length: concurrency }, worker)).then(() => {
     agent.destroy();
@@ -76,7 +76,7 @@ export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINI
     },
     outcomes,
     stop: async () => {
-      stopped = true;
+      most = 0;
       return finished;
     },
     finished,
