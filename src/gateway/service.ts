@@ -10,7 +10,6 @@ import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
 import { BUFFER_LIMIT_BYTES } from "../compile/envoy/names.ts";
-import { compileEnvoy } from "../compile/envoy/resources.ts";
 import { compilePolicy } from "../compile/policy.ts";
 import { serveExtProc } from "../extproc/server.ts";
 import { Accounting } from "../llm/accounting.ts";
@@ -33,6 +32,7 @@ import { ProtoRegistry } from "../xds/proto.ts";
 import { SnapshotEncoder } from "../xds/snapshot.ts";
 import { createApi } from "./api.ts";
 import { createControl } from "./control.ts";
+import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { GatewayStatus } from "./status.ts";
 
@@ -50,11 +50,18 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const calls = new CallRegistry();
   const metrics = new LlmMetrics(registry);
   const accounting = new Accounting({ clock: systemClock, prices: () => prices.current(), metrics, log });
-  const encoder = new SnapshotEncoder(protos);
   const ads = new AdsServer({
     registry: protos,
     onConnect: (node) => log.info({ node }, "Envoy connected"),
     onNack: (node, type, nack) => log.error({ node, type, ...nack }, "Envoy refused configuration"),
+  });
+  const rollout = new Rollout({
+    ads,
+    encoder: new SnapshotEncoder(protos),
+    policy,
+    envoy: { gateway: options.listen, caFile: options.caFile },
+    clock: systemClock,
+    log,
   });
   registerResourceMetrics(registry, calls);
 
@@ -69,11 +76,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     objects = withProblems(compiled.statuses, load.problems);
     problems = load.problems.map(formatProblem);
     for (const problem of problems) log.warn({ problem }, "resource not in use as written");
-    ads.setSnapshot(
-      encoder.encode(compileEnvoy(compiled.snapshot, { gateway: options.listen, caFile: options.caFile })),
-    );
-    policy.swap(compiled.snapshot);
-    log.info({ version: compiled.snapshot.version, objects: objects.length, problems: problems.length }, "policy in force");
+    rollout.apply(compiled.snapshot);
   };
   const guarded = (load: LoadResult): void => {
     try {

@@ -185,7 +185,7 @@ describe("a call on its way", () => {
     const trip = gateway().trip().request({ headers: { ...strangers, cookie: "a=b" }, body: chat("anthropic/m") });
     const { headers, body, clearRouteCache } = trip.exchange.proceeded;
     const set = new Map(headers?.set);
-    expect(set.get("x-svc-cluster")).toBe("upstream/default/anthropic");
+    expect(set.get("x-svc-cluster")).toBe("upstream/default/anthropic@https://anthropic.test:443");
     expect(set.get("x-request-id")).toBe("call-1");
     expect(set.get(":path")).toBe("/v1/messages");
     expect(set.get(":authority")).toBe("anthropic.test");
@@ -218,8 +218,8 @@ describe("a call on its way", () => {
   });
 
   test.each([
-    ["alone, in its own time", 1, 30_000, "upstream/default/openai", "30000"],
-    ["with attempts left and a long time, straight", 3, 120_000, "chain/default/openai", "131020"],
+    ["alone, in its own time", 1, 30_000, "upstream/default/openai@https://openai.test:443", "30000"],
+    ["with attempts left and a long time, straight", 3, 120_000, "chain/default/openai@https://openai.test:443", "131020"],
     ["with attempts left and a short time, through the internal listener, which keeps it", 3, 119_999, "svc_attempts", "131019"],
   ])("the first attempt goes %s", (_name, attempts, firstByteTimeoutMs, cluster, perTry) => {
     const retries = { attempts, baseIntervalMs: 5, maxIntervalMs: 20, maxRetryAfterMs: 10_000 };

@@ -162,14 +162,14 @@ function firstAttemptIsInternal(call: Call): boolean {
 
 function routing(call: Call): (readonly [string, string])[] {
   const { plan, target } = call;
-  const { key, firstByteTimeoutMs } = target.provider;
+  const { provider } = target;
   const retried = plan.maxAttempts > 1;
-  const cluster = firstAttemptIsInternal(call) ? Cluster.attempts : retried ? chainCluster(key) : upstreamCluster(key);
+  const cluster = firstAttemptIsInternal(call) ? Cluster.attempts : retried ? chainCluster(provider) : upstreamCluster(provider);
   return [
     [InternalHeader.cluster, cluster],
     [CALL_ID_HEADER, call.id],
     ["x-envoy-max-retries", String(plan.maxAttempts - 1)],
-    ["x-envoy-upstream-rq-per-try-timeout-ms", String(retried ? plan.longestAttemptMs : firstByteTimeoutMs)],
+    ["x-envoy-upstream-rq-per-try-timeout-ms", String(retried ? plan.longestAttemptMs : provider.firstByteTimeoutMs)],
   ];
 }
 

@@ -135,7 +135,7 @@ describe("an attempt after the first", () => {
     const call = shared.trip().request().call();
     const first = shared.attempt("call-1").exchange;
     expect(first.proceeded).toEqual({
-      headers: { set: [["x-svc-upstream", "upstream/default/openai"], ["x-envoy-upstream-rq-per-try-timeout-ms", "5000"]] },
+      headers: { set: [["x-svc-upstream", "upstream/default/openai@https://openai.test:443"], ["x-envoy-upstream-rq-per-try-timeout-ms", "5000"]] },
       clearRouteCache: true,
     });
     expect(call.retries).toBe(0);
@@ -169,7 +169,7 @@ describe("the end of the plan", () => {
     call.reportSentFailure(failure(429, 10_001));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
-    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/anthropic");
+    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/anthropic@https://anthropic.test:443");
     expect(call.fellBackFrom).toBe("openai/m");
     expect(call.modelId).toBe("anthropic/claude");
   });
@@ -182,7 +182,7 @@ describe("the end of the plan", () => {
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
     expect(exchange.answers).toHaveLength(1);
-    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/other");
+    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/other@https://other.test:443");
     expect(call.attempts.map(({ provider: name, failure: why }) => [name, why?.flags])).toEqual([
       ["openai", ""],
       ["anthropic", "unsupported_by_upstream"],
@@ -269,7 +269,7 @@ describe("nothing of an attempt stays on the next", () => {
     expect(OWN.filter((name) => carried.has(name)).sort()).toEqual([...own].sort());
     expect([...carried.values(), String(body)].join("\n")).not.toContain("sk-secret-first");
     expect(carried.get(":authority")).toBe("second.test");
-    expect(carried.get("x-svc-upstream")).toBe("upstream/default/second");
+    expect(carried.get("x-svc-upstream")).toBe("upstream/default/second@https://second.test:443");
     expect(headers?.remove).toEqual(expect.arrayContaining(["cookie", "openai-project", "openai-organization", "accept-encoding"]));
     const parsed = JSON.parse(String(body)) as Record<string, unknown>;
     expect("contents" in parsed).toBe(to === "gemini");
@@ -281,7 +281,7 @@ describe("nothing of an attempt stays on the next", () => {
     const shared = new Gateway(openai, provider("anthropic"), provider("other"));
     const call = shared.trip().request().call();
     const models = [1, 2].map((number) => {
-      call.reportSentFailure(number, failure(500));
+      call.reportSentFailure(failure(500));
       const { exchange } = shared.attempt("call-1");
       shared.clock.advance(0);
       return JSON.parse(String(exchange.proceeded.body)) as object;

@@ -140,9 +140,9 @@ export class AttemptProcessor implements Processor {
 
 /** Where this attempt goes, and how long its first byte may take. */
 function routing(call: Call): (readonly [string, string])[] {
-  const { key, firstByteTimeoutMs } = call.target.provider;
+  const { provider } = call.target;
   return [
-    [InternalHeader.upstream, upstreamCluster(key)],
-    ["x-envoy-upstream-rq-per-try-timeout-ms", String(firstByteTimeoutMs)],
+    [InternalHeader.upstream, upstreamCluster(provider)],
+    ["x-envoy-upstream-rq-per-try-timeout-ms", String(provider.firstByteTimeoutMs)],
   ];
 }

@@ -158,25 +158,20 @@ describe("a stream", () => {
   test.each(PAIRS)("of $upstream to $client: totals at its end", ({ client, upstream }) => {
     const shared = gateway();
     const trip = ask(shared, client, upstream, true).responseHeaders(200, { ...EVENT_STREAM, "content-length": "9" });
-    const { responseBodyMode, responseTrailers, headers } = trip.exchange.proceeded;
+    const { responseBodyMode, headers } = trip.exchange.proceeded;
     expect(responseBodyMode).toBe("streamed");
     expect(headers?.remove).toContain("content-length");
-    expect(responseTrailers).toBe(client === "gemini" ? true : undefined);
     const text = feed(trip, STREAMS[upstream]);
     expect(text).toMatch(/the-.*answer/s);
     expect(shared.log).toMatchObject([{ status: 200, end: "completed", usage: "exact", inputTokens: 100, outputTokens: 7, stream: true }]);
     const comments = text.split("\n").filter((line) => line.startsWith(":"));
-    trip.processor.phase({ kind: "response_trailers" });
-    const trailers = trip.exchange.last.kind === "trailers" ? new Map(trip.exchange.last.changes.set) : undefined;
     if (client === "gemini") {
       expect(comments).toEqual([]);
-      expect(Object.fromEntries(trailers ?? [])).toMatchObject(USED);
     } else {
       expect(comments).toEqual([
         ": x-svc-input-tokens=100 x-svc-output-tokens=7 x-svc-duration-ms=0 x-svc-cached-input-tokens=20 x-svc-cost-usd=0.00016",
       ]);
       expect(text.endsWith(`${comments[0]}\n\n`)).toBe(true);
-      expect(trailers?.size).toBe(0);
     }
     trip.closed();
     expect(shared.log).toHaveLength(1);

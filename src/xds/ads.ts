@@ -5,6 +5,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
+import type { Clock } from "../platform/clock.ts";
 import type { ProtoRegistry } from "./proto.ts";
 import { EMPTY_XDS_SNAPSHOT, PUSH_ORDER, type ResourceType, TypeUrl, type XdsSnapshot } from "./snapshot.ts";
 import { type Delta, type Nack, Subscription } from "./subscription.ts";
@@ -34,8 +35,6 @@ export interface AdsOptions {
   readonly registry: ProtoRegistry;
   readonly onConnect?: (node: string) => void;
   readonly onNack: (node: string, type: ResourceType, nack: Nack) => void;
-  /** A node's {@link NodeStatus} may have changed. */
-  readonly onProgress?: () => void;
 }
 
 type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
@@ -43,6 +42,8 @@ type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
 export class AdsServer {
   readonly #options: AdsOptions;
   readonly #streams = new Set<NodeStream>();
+  /** Look again whenever a node has said something, or is gone. */
+  readonly #waiting = new Set<() => void>();
   #snapshot: XdsSnapshot = EMPTY_XDS_SNAPSHOT;
 
   constructor(options: AdsOptions) {
@@ -52,6 +53,26 @@ export class AdsServer {
   setSnapshot(snapshot: XdsSnapshot): void {
     this.#snapshot = snapshot;
     for (const stream of this.#streams) stream.push(snapshot);
+  }
+
+  /**
+   * Waits until every Envoy that is connected has answered for the whole of the current snapshot.
+   * @returns false when `timeoutMs` passed first
+   */
+  settled(timeoutMs: number, clock: Clock): Promise<boolean> {
+    return new Promise((resolve) => {
+      const finish = (settled: boolean): void => {
+        this.#waiting.delete(check);
+        cancel();
+        resolve(settled);
+      };
+      const check = (): void => {
+        if (this.status().every((node) => node.inSync)) finish(true);
+      };
+      const cancel = clock.after(timeoutMs, () => finish(false));
+      this.#waiting.add(check);
+      check();
+    });
   }
 
   status(): readonly NodeStatus[] {
@@ -78,11 +99,14 @@ export class AdsServer {
   }
 
   #accept(call: DeltaCall): void {
-    const stream = new NodeStream(call, this.#options, () => this.#snapshot);
+    const progress = (): void => {
+      for (const check of this.#waiting) check();
+    };
+    const stream = new NodeStream(call, this.#options, () => this.#snapshot, progress);
     this.#streams.add(stream);
     const gone = (): void => {
       this.#streams.delete(stream);
-      this.#options.onProgress?.();
+      progress();
     };
     call.on("cancelled", gone);
     call.on("error", gone);
@@ -100,13 +124,13 @@ class NodeStream {
   #node = "";
   #nonce = 0;
 
-  constructor(call: DeltaCall, options: AdsOptions, current: () => XdsSnapshot) {
+  constructor(call: DeltaCall, options: AdsOptions, current: () => XdsSnapshot, progress: () => void) {
     this.#call = call;
     this.#options = options;
     call.on("data", (bytes: Buffer) => {
       this.#onRequest(options.registry.decode(REQUEST, bytes) as unknown as DeltaRequest);
       this.push(current());
-      options.onProgress?.();
+      progress();
     });
   }
 

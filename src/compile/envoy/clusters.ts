@@ -21,7 +21,7 @@ export function clusters(providers: Iterable<ProviderPolicy>, options: { readonl
 
 function providerCluster(provider: ProviderPolicy, caFile: string): Json {
   const { host, port, tls } = provider.endpoint;
-  const name = upstreamCluster(provider.key);
+  const name = upstreamCluster(provider);
   return {
     name,
     // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old ones stay good.
@@ -63,12 +63,12 @@ function tlsSocket(host: string, caFile: string): Json {
 /** Priority 0 is the provider itself; each retry goes one priority on, and so into the internal listener. */
 function chain(provider: ProviderPolicy): Json {
   return {
-    name: chainCluster(provider.key),
+    name: chainCluster(provider),
     connectTimeout: duration(CONNECT_TIMEOUT_MS),
     lbPolicy: "CLUSTER_PROVIDED",
     clusterType: {
       name: "envoy.clusters.aggregate",
-      typedConfig: typed(Message.aggregate, { clusters: [upstreamCluster(provider.key), Cluster.attempts] }),
+      typedConfig: typed(Message.aggregate, { clusters: [upstreamCluster(provider), Cluster.attempts] }),
     },
     circuitBreakers: UNLIMITED,
   };

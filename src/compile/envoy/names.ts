@@ -1,4 +1,5 @@
 /** Names that Envoy's configuration and the processors share. */
+import type { ProviderPolicy } from "../../policy/snapshot.ts";
 
 /** Clusters of `envoy/bootstrap.yaml`. */
 export const Cluster = {
@@ -28,14 +29,22 @@ export const InternalHeader = {
 /** The call id travels as this header: upstreams know it, and Envoy's access log carries it. */
 export const CALL_ID_HEADER = "x-request-id";
 
+/**
+ * Where a provider is, in its clusters' names: after an edit of the address it is another cluster. A request that was
+ * made ready for the old address can only go there, and a key never reaches a host that it was not meant for.
+ */
+function place({ key, endpoint }: ProviderPolicy): string {
+  return `${key}@${endpoint.tls ? "https" : "http"}://${endpoint.host}:${endpoint.port}`;
+}
+
 /** Direct cluster of a ModelProvider. */
-export function upstreamCluster(providerKey: string): string {
-  return `upstream/${providerKey}`;
+export function upstreamCluster(provider: ProviderPolicy): string {
+  return `upstream/${place(provider)}`;
 }
 
 /** Cluster of a ModelProvider whose later priorities are the attempts after the first. */
-export function chainCluster(providerKey: string): string {
-  return `chain/${providerKey}`;
+export function chainCluster(provider: ProviderPolicy): string {
+  return `chain/${place(provider)}`;
 }
 
 /** Largest request body, bytes; above it the answer is 413. */

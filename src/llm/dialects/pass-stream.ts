@@ -4,7 +4,7 @@
  */
 import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { EventBuffer } from "./event-buffer.ts";
-import { readEvent, splitEvents } from "./sse.ts";
+import { readEvent, splitEvents, SseParser } from "./sse.ts";
 import { STREAM_CUT } from "./stream-errors.ts";
 
 /** What a probe found in one event. */
@@ -59,7 +59,8 @@ export class PassStreamReader implements StreamReader {
       return last;
     }
     const error = Buffer.from(this.#dialect.renderStreamError(STREAM_CUT), "utf8");
-    return last.length === 0 ? error : Buffer.concat([last, BLANK_LINE, error]);
+    // Half an event is no event: a client would fail on it, and never see the error.
+    return isWhole(rest) && last.length > 0 ? Buffer.concat([last, BLANK_LINE, error]) : error;
   }
 
   get outcome(): StreamOutcome {
@@ -99,4 +100,18 @@ export class PassStreamReader implements StreamReader {
     const event = readEvent(bytes);
     return event === undefined ? PASS : this.#probe.event(event.name, event.data);
   }
+}
+
+/** Whether the bytes of an event that lacks its blank line lack nothing else. */
+function isWhole(rest: Buffer): boolean {
+  const parser = new SseParser();
+  const events = [...parser.push(rest), ...parser.end()];
+  return events.every(({ data }) => {
+    try {
+      JSON.parse(data);
+      return true;
+    } catch {
+      return data === "[DONE]";
+    }
+  });
 }

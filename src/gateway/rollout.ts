@@ -1,0 +1,95 @@
+/**
+ * Brings a policy into force without a gap: first every Envoy has the clusters that it names, then requests see it, and
+ * the clusters that only its predecessor names go last. One at a time; of several that wait, only the newest matters.
+ */
+import { compileEnvoy, type EnvoyConfiguration, type EnvoyOptions } from "../compile/envoy/resources.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import type { PolicySnapshot } from "../policy/snapshot.ts";
+import type { PolicyStore } from "../policy/store.ts";
+import type { AdsServer } from "../xds/ads.ts";
+import type { SnapshotEncoder } from "../xds/snapshot.ts";
+
+export interface RolloutOptions {
+  readonly ads: AdsServer;
+  readonly encoder: SnapshotEncoder;
+  readonly policy: PolicyStore;
+  readonly envoy: EnvoyOptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** An Envoy that does not answer must not hold back a change for the others. */
+const ACK_TIMEOUT_MS = 2_000;
+
+/** Calls that began before a change may still retry at their old provider. */
+const RETIRE_AFTER_MS = 600_000;
+
+type Cluster = EnvoyConfiguration["cluster"][number];
+
+export class Rollout {
+  readonly #options: RolloutOptions;
+  #current: EnvoyConfiguration = { cluster: [], listener: [], route: [] };
+  /** Clusters that no policy in force names, by name, until they are removed. */
+  readonly #retiring = new Map<string, Cluster>();
+  #next: PolicySnapshot | undefined;
+  #running = false;
+
+  constructor(options: RolloutOptions) {
+    this.#options = options;
+  }
+
+  apply(snapshot: PolicySnapshot): void {
+    this.#next = snapshot;
+    if (this.#running) return;
+    this.#running = true;
+    void this.#run().finally(() => {
+      this.#running = false;
+    });
+  }
+
+  async #run(): Promise<void> {
+    const { ads, policy, clock, log } = this.#options;
+    for (let snapshot = this.#next; snapshot !== undefined; snapshot = this.#next) {
+      this.#next = undefined;
+      try {
+        this.#stage(snapshot);
+        const settled = await ads.settled(ACK_TIMEOUT_MS, clock);
+        if (!settled) log.warn({ version: snapshot.version }, "not every Envoy has answered; going on");
+        policy.swap(snapshot);
+        log.info({ version: snapshot.version }, "policy in force");
+      } catch (error) {
+        log.error({ error: error instanceof Error ? error.stack : String(error) }, "not applied; the last good state stays");
+      }
+    }
+  }
+
+  /** The new configuration, with the clusters of the old one. */
+  #stage(snapshot: PolicySnapshot): void {
+    const config = compileEnvoy(snapshot, this.#options.envoy);
+    const named = new Set(config.cluster.map(nameOf));
+    for (const name of named) this.#retiring.delete(name);
+    const left = this.#current.cluster.filter((cluster) => !named.has(nameOf(cluster)));
+    this.#push(config, [...this.#retiring.values(), ...left]);
+    this.#current = config;
+    if (left.length === 0) return;
+    for (const cluster of left) this.#retiring.set(nameOf(cluster), cluster);
+    this.#options.clock.after(RETIRE_AFTER_MS, () => this.#retire(left));
+  }
+
+  #retire(clusters: readonly Cluster[]): void {
+    for (const cluster of clusters) {
+      if (this.#retiring.get(nameOf(cluster)) === cluster) this.#retiring.delete(nameOf(cluster));
+    }
+    this.#push(this.#current, [...this.#retiring.values()]);
+  }
+
+  #push(config: EnvoyConfiguration, retiring: readonly Cluster[]): void {
+    const { ads, encoder } = this.#options;
+    ads.setSnapshot(encoder.encode({ ...config, cluster: [...config.cluster, ...retiring] }));
+  }
+}
+
+function nameOf(cluster: Cluster): string {
+  return String(cluster["name"]);
+}
