@@ -7,10 +7,10 @@ import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 const USAGE = { input_tokens: 30, input_tokens_details: { cached_tokens: 10 }, output_tokens: 5, total_tokens: 35 };
 const COUNTED = { inputTokens: 30, cachedInputTokens: 10, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0, outputTokens: 5 };
 
-const event = (data: { readonly type: string }): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
-const CREATED = event({ type: "response.created", ...{ response: { id: "r", usage: null } } });
-const DELTA = event({ type: "response.output_text.delta", ...{ delta: "héllo" } });
-const final = (type: string, usage: object | null = USAGE): string => event({ type, ...{ response: { id: "r", usage } } });
+const event = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+const CREATED = event("response.created", { response: { id: "r", usage: null } });
+const DELTA = event("response.output_text.delta", { delta: "héllo" });
+const final = (type: string, usage: object | null = USAGE): string => event(type, { response: { id: "r", usage } });
 const STREAM = Buffer.from(CREATED + DELTA + DELTA + final("response.completed"));
 
 function read(parts: readonly Buffer[]): { readonly text: string; readonly reader: StreamReader } {
@@ -76,7 +76,7 @@ describe("the reader", () => {
   });
 
   test("an error event is the end, and no second one is added", () => {
-    const error = event({ type: "error", ...{ code: "server_error", message: "broken", param: null } });
+    const error = event("error", { code: "server_error", message: "broken", param: null });
     const { text, reader } = read([Buffer.from(CREATED + error)]);
     expect(text).toBe(CREATED + error);
     expect(reader.outcome).toEqual({ kind: "error", message: "broken" });
