@@ -7,11 +7,16 @@ import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 import type { PolicyStore } from "../policy/store.ts";
-import type { AdsServer } from "../xds/ads.ts";
-import type { SnapshotEncoder } from "../xds/snapshot.ts";
+import type { SnapshotEncoder, XdsSnapshot } from "../xds/snapshot.ts";
+
+/** The side of the discovery service that a rollout needs. */
+export interface Discovery {
+  setSnapshot(snapshot: XdsSnapshot): void;
+  settled(timeoutMs: number, clock: Clock): Promise<boolean>;
+}
 
 export interface RolloutOptions {
-  readonly ads: AdsServer;
+  readonly ads: Discovery;
   readonly encoder: SnapshotEncoder;
   readonly policy: PolicyStore;
   readonly envoy: EnvoyOptions;
@@ -91,5 +96,7 @@ export class Rollout {
 }
 
 function nameOf(cluster: Cluster): string {
-  return String(cluster["name"]);
+  const name = cluster["name"];
+  if (typeof name !== "string") throw new Error("a cluster without a name");
+  return name;
 }

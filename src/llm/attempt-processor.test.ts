@@ -280,7 +280,7 @@ describe("nothing of an attempt stays on the next", () => {
     const openai = provider("openai", { fallbacks: [fallback("anthropic", "claude"), fallback("other", "gpt")] });
     const shared = new Gateway(openai, provider("anthropic"), provider("other"));
     const call = shared.trip().request().call();
-    const models = [1, 2].map((number) => {
+    const models = [1, 2].map(() => {
       call.reportSentFailure(failure(500));
       const { exchange } = shared.attempt("call-1");
       shared.clock.advance(0);

@@ -205,3 +205,25 @@ test("a resource that does not fit its message names the field", () => {
   expect(() => set([{ name: "a", conectTimeout: "1s" }])).toThrow(/conectTimeout/);
   expect(() => set([cluster("a"), cluster("a", "2s")])).toThrow(/two cluster resources named a/);
 });
+
+test("settled: when every node has answered for everything, or too late", async () => {
+  const timers: (() => void)[] = [];
+  const clock = { now: () => 0, monotonic: () => 0, after: (_ms: number, callback: () => void) => (timers.push(callback), () => undefined) };
+  expect(await ads.settled(1, clock)).toBe(true); // nobody is connected
+  ads.setSnapshot(encoder.encode({ cluster: [cluster("a")], listener: [cluster("l")].map(({ name }) => ({ name: name as string })), route: [route("r")] }));
+  const envoy = new FakeEnvoy(client);
+  envoy.send("cluster");
+  const clusters = await envoy.next();
+  const settled = ads.settled(1, clock);
+  envoy.ack("cluster", clusters);
+  envoy.send("listener");
+  envoy.ack("listener", await envoy.next());
+  envoy.send("route", { resourceNamesSubscribe: ["r"] });
+  envoy.ack("route", await envoy.next());
+  expect(await settled).toBe(true);
+  set([cluster("a", "2s")], [route("r")]);
+  await envoy.next();
+  const late = ads.settled(1, clock);
+  timers.at(-1)?.();
+  expect(await late).toBe(false);
+});

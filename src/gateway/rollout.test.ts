@@ -1,0 +1,124 @@
+import path from "node:path";
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import type { Clock } from "../platform/clock.ts";
+import type { PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import { PolicyStore } from "../policy/store.ts";
+import { ProtoRegistry } from "../xds/proto.ts";
+import { SnapshotEncoder, type XdsSnapshot } from "../xds/snapshot.ts";
+import { Rollout } from "./rollout.ts";
+
+const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
+
+/** A policy of one provider at a host. */
+function policyAt(version: string, host: string): PolicySnapshot {
+  const provider = { key: "default/p", endpoint: { tls: false, host, port: 80, basePath: "" } } as ProviderPolicy;
+  return { version, agentsByTokenHash: new Map(), providers: new Map([["default/p", provider]]) };
+}
+
+class World {
+  readonly policy = new PolicyStore();
+  readonly pushed: XdsSnapshot[] = [];
+  /** Answers of Envoy to what was pushed, in order. */
+  readonly answer: ((settled: boolean) => void)[] = [];
+  readonly timers: { readonly ms: number; readonly callback: () => void }[] = [];
+  readonly rollout: Rollout;
+
+  constructor() {
+    const clock: Clock = {
+      now: () => 0,
+      monotonic: () => 0,
+      after: (ms, callback) => {
+        this.timers.push({ ms, callback });
+        return () => undefined;
+      },
+    };
+    this.rollout = new Rollout({
+      ads: {
+        setSnapshot: (snapshot) => void this.pushed.push(snapshot),
+        settled: () => new Promise((resolve) => this.answer.push(resolve)),
+      },
+      encoder: new SnapshotEncoder(protos),
+      policy: this.policy,
+      envoy: { gateway: { address: "127.0.0.1", port: 8000 }, caFile: "/ca.pem" },
+      clock,
+      log: pino({ level: "silent" }),
+    });
+  }
+
+  async answered(settled = true): Promise<void> {
+    this.answer.shift()?.(settled);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  /** Hosts of the direct clusters that Envoy was last given. */
+  hosts(): string[] {
+    return [...(this.pushed.at(-1)?.cluster.keys() ?? [])]
+      .filter((name) => name.startsWith("upstream/"))
+      .map((name) => new URL(name.slice(name.indexOf("@") + 1)).hostname)
+      .toSorted();
+  }
+}
+
+test("requests see a policy when Envoy has its clusters, and not before", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  expect(world.hosts()).toEqual(["a.test"]);
+  expect(world.policy.current.version).toBe("empty");
+  await world.answered();
+  expect(world.policy.current.version).toBe("1");
+});
+
+test("the old address stays until calls that began before cannot use it any more", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  await world.answered();
+  world.rollout.apply(policyAt("2", "b.test"));
+  expect(world.hosts()).toEqual(["a.test", "b.test"]);
+  await world.answered();
+  expect(world.hosts()).toEqual(["a.test", "b.test"]);
+  world.timers[0]?.callback();
+  expect(world.hosts()).toEqual(["b.test"]);
+});
+
+test("an address that comes back is not removed by its own retirement", async () => {
+  const world = new World();
+  for (const [version, host] of [["1", "a.test"], ["2", "b.test"], ["3", "a.test"]] as const) {
+    world.rollout.apply(policyAt(version, host));
+    await world.answered();
+  }
+  for (const timer of world.timers) timer.callback();
+  expect(world.hosts()).toEqual(["a.test"]);
+});
+
+test("of several that wait only the newest comes into force", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(policyAt("2", "b.test"));
+  world.rollout.apply(policyAt("3", "c.test"));
+  await world.answered();
+  expect(world.policy.current.version).toBe("1");
+  await world.answered();
+  expect(world.policy.current.version).toBe("3");
+  expect(world.pushed).toHaveLength(2);
+});
+
+test("an Envoy that does not answer holds nothing back for ever", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  await world.answered(false);
+  expect(world.policy.current.version).toBe("1");
+});
+
+test("a configuration that cannot be made leaves the last one in force", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  await world.answered();
+  const broken = { ...policyAt("2", "b.test"), providers: undefined as unknown as PolicySnapshot["providers"] };
+  world.rollout.apply(broken);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(world.policy.current.version).toBe("1");
+  world.rollout.apply(policyAt("3", "c.test"));
+  await world.answered();
+  expect(world.policy.current.version).toBe("3");
+});
