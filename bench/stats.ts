@@ -7,8 +7,9 @@ export function percentile(samples: readonly number[], share: number): number {
   return sorted[index] ?? Number.NaN;
 }
 
+/** Of those that are numbers: a round in which nothing was answered has none. */
 export function median(samples: readonly number[]): number {
-  const sorted = samples.toSorted((a, b) => a - b);
+  const sorted = samples.filter(Number.isFinite).toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
   const upper = sorted[middle] ?? Number.NaN;
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
