@@ -279,6 +279,17 @@ describe("startUp, of stand-ins", () => {
     expect(existsSync(options.runDir)).toBe(false);
   });
 
+  const ipv6 = Object.values(os.networkInterfaces()).flat().some((each) => each?.address === "::1");
+
+  test.each([
+    ["0.0.0.0", "127.0.0.1"],
+    ...(ipv6 ? [["::1", "[::1]"], ["::", "[::1]"]] : []),
+  ] as [string, string][])("listening on %s it is called at %s", async (address, host) => {
+    up = await start(GATEWAY, { address });
+    await up.ready();
+    expect(new URL(up.baseUrl).hostname).toBe(host);
+  });
+
   test("a gateway that ends again and again is told, and all is stopped", async () => {
     const failing = await start("process.exit(1)");
     await expect(failing.ready()).rejects.toThrow(StartError);
