@@ -1,0 +1,126 @@
+/** Kinds of providers that speak a vendor's dialect at another address, and how models are named. */
+import { expect, test } from "vitest";
+import { call, textOf } from "./support/client.ts";
+import { useFixture } from "./support/fixture.ts";
+import { wire } from "./support/mediated.ts";
+import { agentYaml, providerYaml } from "./support/resources.ts";
+import { Stack } from "./support/stack.ts";
+
+const keyless = (name: string, baseURL: string, spec: object = {}): string =>
+  JSON.stringify({
+    apiVersion: "svc.io/v1",
+    kind: "ModelProvider",
+    metadata: { name },
+    spec: { provider: "openai-compatible", baseURL, ...spec },
+  });
+
+const fixture = useFixture({
+  models: ["openai/*", "azure/*", "azure-dated/*", "local/*", "narrow/*", "anthropic/claude-sonnet-4-5"],
+  files: ({ openai }) => ({
+    "azure.yaml": providerYaml("azure", openai, { kind: "azure-openai", baseURL: `http://${openai.host}/openai/v1` }),
+    "azure-dated.yaml": providerYaml("azure-dated", openai, {
+      kind: "azure-openai",
+      baseURL: `http://${openai.host}/openai`,
+      spec: { apiVersion: "2024-10-21" },
+    }),
+    "local.yaml": keyless("local", `http://${openai.host}`),
+    "narrow.yaml": keyless("narrow", openai.baseURL, { allowedModels: ["small-*"], deniedModels: ["small-secret*"] }),
+  }),
+});
+
+test.each([
+  ["azure", "/openai/v1/chat/completions"],
+  ["azure-dated", "/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21"],
+])("%s has the key in Azure's header, and Azure's path", async (name, path) => {
+  const { openai } = fixture.vendors;
+  openai.next(openai.says({ text: ["Hello"] }));
+  const answer = await call(fixture, { dialect: "anthropic", model: `${name}/gpt-4o` });
+  expect(answer.status).toBe(200);
+  expect(textOf("anthropic", answer.text)).toBe("Hello");
+  expect(openai.only.path).toBe(path);
+  expect(openai.only.headers["api-key"]).toBe(openai.key);
+  expect(openai.only.headers.authorization).toBeUndefined();
+  expect(openai.only.headers["x-api-key"]).toBeUndefined();
+  expect(wire(openai.only)).not.toContain(fixture.token);
+});
+
+test("a provider without a key gets none, and a base URL without a path is one", async () => {
+  const { openai } = fixture.vendors;
+  openai.next(openai.says({ text: ["Hello"] }));
+  const model = "local/org/model:7b";
+  const answer = await call(fixture, { dialect: "openai", model, headers: { "x-api-key": fixture.token } });
+  expect(answer.status).toBe(200);
+  expect(openai.only.path).toBe("/chat/completions");
+  expect(openai.only.json["model"]).toBe("org/model:7b");
+  for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key"]) expect(openai.only.headers[name]).toBeUndefined();
+  expect(wire(openai.only)).not.toContain(fixture.token);
+  // Nobody knows its price: no figure, and no failure.
+  expect(answer.headers["x-svc-cost-usd"]).toBeUndefined();
+  expect(answer.headers["x-svc-model-id"]).toBe(model);
+});
+
+test.each([
+  ["narrow/small-1", 200],
+  ["narrow/small-secret-1", 403],
+  ["narrow/large-1", 403],
+  ["anthropic/claude-opus-4-1", 403],
+  ["gemini/gemini-2.5-flash", 403],
+])("%s is %i for this agent", async (model, status) => {
+  const { openai } = fixture.vendors;
+  openai.always(openai.says({ text: ["Hello"] }));
+  const answer = await call(fixture, { dialect: "openai", model });
+  // A provider that the agent has nothing of may as well not exist.
+  expect(status === 403 ? [403, 404] : [status]).toContain(answer.status);
+  expect(openai.requests).toHaveLength(status === 200 ? 1 : 0);
+});
+
+test("a bare name finds the one provider that has it", async () => {
+  const { anthropic } = fixture.vendors;
+  anthropic.next(anthropic.says({ text: ["Hello"] }));
+  const stack = await Stack.start({
+    files: {
+      "a.yaml": providerYaml("a", anthropic),
+      "b.yaml": providerYaml("b", anthropic),
+      "agent.yaml": agentYaml("agent", ["a/claude-sonnet-4-5", "a/claude-both", "b/claude-both"]),
+    },
+  });
+  try {
+    const own = { stack, token: await stack.token("agent") };
+    expect((await call(own, { dialect: "anthropic", model: "claude-sonnet-4-5" })).headers["x-svc-model-id"]).toBe("a/claude-sonnet-4-5");
+    const both = await call(own, { dialect: "anthropic", model: "claude-both" });
+    expect(both.status).toBe(400);
+    expect(both.message).toContain("a/claude-both");
+    expect(both.message).toContain("b/claude-both");
+    expect(anthropic.requests).toHaveLength(1);
+  } finally {
+    await stack.stop();
+  }
+});
+
+test("the kind mock answers on a machine with nothing, in every dialect", async () => {
+  const stack = await Stack.start({
+    files: {
+      "all.yaml": `${JSON.stringify({ apiVersion: "svc.io/v1", kind: "ModelProvider", metadata: { name: "mock" }, spec: { provider: "mock" } })}\n---\n${agentYaml("agent", ["mock/*"])}`,
+    },
+  });
+  try {
+    const own = { stack, token: await stack.token("agent") };
+    for (const dialect of ["openai", "anthropic", "gemini"] as const) {
+      for (const stream of [false, true]) {
+        const answer = await call(own, { dialect, model: "mock/echo", text: "Well met", stream });
+        expect(answer.status).toBe(200);
+        expect(textOf(dialect, answer.text)).toContain("Well met");
+      }
+    }
+    // The line that it prints works as it stands.
+    const curl = /curl (\S+) -H 'Authorization: (Bearer \S+)' .*-d '(.*)'$/m.exec(stack.logs);
+    const response = await fetch(curl?.[1] ?? "", {
+      method: "POST",
+      headers: { authorization: curl?.[2] ?? "", "content-type": "application/json" },
+      body: curl?.[3] ?? "",
+    });
+    expect(response.status).toBe(200);
+  } finally {
+    await stack.stop();
+  }
+});
