@@ -165,7 +165,6 @@ export class CallResponse {
 
   /** The last upstream's own error, in the caller's dialect. Costs nothing. */
   #upstreamError(body: Buffer): { readonly body: Buffer; readonly totals: readonly HeaderPair[] } {
-    this.#call.answered = false;
     const translated = upstreamError(this.#call, this.#status, body);
     const settlement = this.#settle({ status: this.#status, end: "failed", code: "upstream_error" });
     return { body: translated.body, totals: totalsHeaders(settlement) };

@@ -3,7 +3,7 @@ import { pino, type Logger } from "pino";
 
 export type { Logger };
 
-const BUFFER_BYTES = 4_096;
+const BUFFER_BYTES = 16_384;
 const FLUSH_MS = 100;
 
 export function createLog(options: { readonly level: string; readonly name: string }): Logger {
