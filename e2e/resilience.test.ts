@@ -1,5 +1,5 @@
 /** Load, killed processes, edits under load, and ends: what survives and what is said. */
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -9,7 +9,7 @@ import { useFixture } from "./support/fixture.ts";
 import { load, tally } from "./support/load.ts";
 import { agentYaml, providerYaml } from "./support/resources.ts";
 import { MODELS } from "./support/samples.ts";
-import { alive, rssMiB, Stack, svc } from "./support/stack.ts";
+import { alive, freePort, rssMiB, Stack, svc } from "./support/stack.ts";
 import { Vendor } from "./support/vendors.ts";
 import { Gate, until } from "./support/wait.ts";
 
@@ -263,7 +263,7 @@ describe("the end of svc up", () => {
   });
 
   test("a second one with the same state folder is refused", async () => {
-    const ran = await svc(["up", "--resources", stack.resourcesDir, "--port", "18999", "--state-dir", stack.stateDir]);
+    const ran = await svc(["up", "--resources", stack.resourcesDir, "--port", String(await freePort()), "--state-dir", stack.stateDir]);
     expect(ran.code).toBe(1);
     expect(ran.stderr.trim().split("\n")).toHaveLength(1);
     expect(ran.stderr).toContain("--state-dir");
@@ -274,6 +274,7 @@ describe("the end of svc up", () => {
 describe("a start that cannot be", () => {
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-start-"));
   const state = ["--state-dir", path.join(dir, "state")];
+  afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
   async function expectOneLine(args: readonly string[], says: RegExp, env: Record<string, string> = {}): Promise<void> {
     const ran = await svc(args, env);
@@ -301,7 +302,7 @@ describe("a start that cannot be", () => {
   });
 
   test("an Envoy that does not run", { timeout: 90_000 }, async () => {
-    const ran = await svc(["up", "--resources", dir, "--port", "18998", ...state], { ENVOY_PATH: "/bin/false" });
+    const ran = await svc(["up", "--resources", dir, "--port", String(await freePort()), ...state], { ENVOY_PATH: "/bin/false" });
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/^svc: /m);
     expect(ran.stderr).not.toMatch(/^\s+at /m);
