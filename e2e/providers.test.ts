@@ -124,3 +124,20 @@ test("the kind mock answers on a machine with nothing, in every dialect", async 
     await stack.stop();
   }
 });
+
+test("a caller's account at a vendor stays here, and so does the vendor's word on ours", async () => {
+  const { openai } = fixture.vendors;
+  const vendorsOwn = { "set-cookie": "session=1", "openai-organization": "our-org", "alt-svc": 'h3=":443"' };
+  openai.next(
+    openai.fails({ status: 503, message: "busy", headers: { "retry-after-ms": "1" } }),
+    openai.fails({ status: 400, message: "no", headers: vendorsOwn }),
+  );
+  const callersOwn = { "openai-organization": "their-org", "openai-project": "p", "x-goog-user-project": "p", cookie: "a=b" };
+  const answer = await call(fixture, { dialect: "openai", model: "openai/gpt-4o", headers: callersOwn });
+  expect(answer.status).toBe(400);
+  for (const name of Object.keys(vendorsOwn)) expect(answer.headers[name], name).toBeUndefined();
+  expect(openai.requests).toHaveLength(2);
+  for (const request of openai.requests) {
+    for (const name of Object.keys(callersOwn)) expect(request.headers[name], name).toBeUndefined();
+  }
+});

@@ -7,17 +7,14 @@ import type { Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
 
-/** Headers that belong to one attempt: each attempt sets its own, and takes off the others'. */
+/**
+ * Headers that belong to one attempt: each attempt sets its own, and takes off the others'. What no upstream may see,
+ * whoever set it, is taken off by the routes.
+ */
 const ATTEMPT_HEADERS: readonly string[] = [
   ...CREDENTIAL_HEADERS,
   "anthropic-version",
   "anthropic-beta",
-  "openai-organization",
-  "openai-project",
-  "x-goog-user-project",
-  "accept-encoding",
-  "content-encoding",
-  "cookie",
 ];
 
 export interface AttemptRequest {

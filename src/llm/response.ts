@@ -19,17 +19,6 @@ export interface ResponseOptions {
 
 type HeaderPair = readonly [name: string, value: string];
 
-/** Headers of an upstream's answer that are not the caller's business. */
-const NOT_FOR_CLIENTS: readonly string[] = [
-  "set-cookie",
-  "alt-svc",
-  "openai-organization",
-  "openai-project",
-  "anthropic-organization-id",
-  "x-envoy-upstream-service-time",
-  InternalHeader.local,
-];
-
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 
 /** What the response body will be. */
@@ -123,8 +112,9 @@ export class CallResponse {
 
   #buffer(expected: Expected, headers: HeaderMap): void {
     this.#expected = expected;
+    const remove = removals(headers);
     this.#exchange.proceed("response_headers", {
-      headers: { set: identityHeaders(this.#call), remove: removals(headers) },
+      ...(remove.length === 0 ? {} : { headers: { remove } }),
       responseBodyMode: "buffered",
     });
   }
@@ -140,10 +130,11 @@ export class CallResponse {
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
-    const totals = totalsHeaders(this.#settle({ status: this.#status, end: "completed", code: undefined }));
+    const settlement = this.#settle({ status: this.#status, end: "completed", code: undefined });
+    const set = [...identityHeaders(call), ...totalsHeaders(settlement)];
     this.#expected = { kind: "done" };
-    if (answer.body === body) return this.#exchange.proceed("response_body", { headers: { set: totals } });
-    this.#replaceBody(totals, answer.body);
+    if (answer.body === body) return this.#exchange.proceed("response_body", { headers: { set } });
+    this.#replaceBody(set, answer.body);
   }
 
   #errorBody(body: Buffer, encoding: string | undefined): void {
@@ -155,7 +146,7 @@ export class CallResponse {
     }
     const error = this.#upstreamError(plain);
     this.#expected = { kind: "done" };
-    this.#replaceBody(error.totals, error.body);
+    this.#replaceBody([...identityHeaders(this.#call), ...error.totals], error.body);
   }
 
   #replaceBody(totals: readonly HeaderPair[], body: Buffer): void {
@@ -230,8 +221,9 @@ function finalComment(settlement: Settlement, afterEvent: boolean): string {
   return `${afterEvent ? "" : "\n\n"}: ${totals.join(" ")}\n\n`;
 }
 
+/** Our own headers are ours to set; the rest that is not for clients is taken off by the routes. */
 function removals(headers: HeaderMap): string[] {
-  return [...NOT_FOR_CLIENTS, ...[...headers.keys()].filter((name) => name.startsWith("x-svc-"))];
+  return [...headers.keys()].filter((name) => name.startsWith("x-svc-"));
 }
 
 function streamOutcome(status: number, reader: StreamReader): CallOutcome {

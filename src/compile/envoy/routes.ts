@@ -16,8 +16,25 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   "x-envoy-internal",
   "x-envoy-expected-rq-timeout-ms",
   "cookie",
+  // The caller's own account at a vendor has no meaning beside our key.
+  "openai-organization",
+  "openai-project",
+  "x-goog-user-project",
+  // Answers are read: they must come uncompressed.
+  "accept-encoding",
+  "content-encoding",
   InternalHeader.cluster,
   InternalHeader.upstream,
+];
+
+/** What of an upstream's answer is not the caller's business. */
+const NOT_FOR_CLIENTS: readonly string[] = [
+  "set-cookie",
+  "alt-svc",
+  "openai-organization",
+  "openai-project",
+  "anthropic-organization-id",
+  "x-envoy-upstream-service-time",
 ];
 
 /** Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test. */
@@ -69,6 +86,7 @@ export function gatewayRoutes(name: string): Json {
   return {
     name,
     requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
     virtualHosts: [
       {
         name,
