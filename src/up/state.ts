@@ -1,6 +1,6 @@
 /** Where an instance keeps what outlives it, and the short-lived folder of its sockets. */
 import { randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { StartError } from "./errors.ts";
@@ -8,13 +8,15 @@ import { StartError } from "./errors.ts";
 /** Longest path of a Unix socket on Linux (sun_path is 108 bytes with its end). */
 const MAX_SOCKET_PATH = 107;
 
-/** Leaves room for the longest of the sockets' names. */
-const MAX_TMP_PATH = MAX_SOCKET_PATH - "/svc-XXXXXX/envoy-admin.sock".length;
+/** The longest name of the sockets of a run. */
+const LONGEST_SOCKET = "envoy-admin.sock";
 
 export interface StatePaths {
   readonly dir: string;
   readonly controlSocket: string;
   readonly workloadKeyFile: string;
+  /** Sockets and files of one run; made anew by the next, so that a run that was killed leaves nothing for ever. */
+  readonly runDir: string;
 }
 
 /** `--state-dir`, then `SVC_STATE_DIR`, then the user's state folder (XDG Base Directory). */
@@ -24,10 +26,11 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
   const home = path.isAbsolute(named) ? named : path.join(os.homedir(), ".local/state");
   const dir = path.resolve(option ?? (env["SVC_STATE_DIR"] || path.join(home, "svc")));
   const controlSocket = path.join(dir, "svc.sock");
-  if (Buffer.byteLength(controlSocket) > MAX_SOCKET_PATH) {
+  const runDir = path.join(dir, "run");
+  if (Buffer.byteLength(path.join(runDir, LONGEST_SOCKET)) > MAX_SOCKET_PATH) {
     throw new StartError(`The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`);
   }
-  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key") };
+  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key"), runDir };
 }
 
 /** Makes the folder and, the first time, the key that workload tokens come from. Both are this user's alone. */
@@ -44,7 +47,8 @@ export function prepareState(paths: StatePaths): void {
   }
 }
 
-export function makeRunDir(): string {
-  const parent = Buffer.byteLength(os.tmpdir()) > MAX_TMP_PATH ? "/tmp" : os.tmpdir();
-  return mkdtempSync(path.join(parent, "svc-"));
+/** Only once it is known that no other instance runs with this state. */
+export function makeRunDir({ runDir }: StatePaths): void {
+  rmSync(runDir, { recursive: true, force: true });
+  mkdirSync(runDir, { mode: 0o700 });
 }

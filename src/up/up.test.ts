@@ -86,12 +86,13 @@ describe("statePaths", () => {
       dir: expected,
       controlSocket: path.join(expected, "svc.sock"),
       workloadKeyFile: path.join(expected, "workload.key"),
+      runDir: path.join(expected, "run"),
     });
   });
 
   test("a path too long for a socket is refused, counted in bytes", () => {
-    const longest = `/${"x".repeat(107 - 1 - "/svc.sock".length)}`;
-    expect(statePaths(longest, {}).controlSocket).toHaveLength(107);
+    const longest = `/${"x".repeat(107 - 1 - "/run/envoy-admin.sock".length)}`;
+    expect(path.join(statePaths(longest, {}).runDir, "envoy-admin.sock")).toHaveLength(107);
     expect(() => statePaths(`${longest}x`, {})).toThrow(StartError);
     expect(() => statePaths(`/${"ü".repeat(60)}`, {})).toThrow(/too long.*--state-dir/);
   });
@@ -116,13 +117,13 @@ describe("prepareState", () => {
 });
 
 test("a run's folder is new and this user's alone", () => {
-  const [a, b] = [makeRunDir(), makeRunDir()];
-  try {
-    expect(a).not.toBe(b);
-    expect(statSync(a).mode & 0o777).toBe(0o700);
-  } finally {
-    for (const each of [a, b]) rmSync(each, { recursive: true });
-  }
+  const state = statePaths(path.join(dir, "state"), {});
+  prepareState(state);
+  makeRunDir(state);
+  file("state/run/left-by-a-run-that-was-killed");
+  makeRunDir(state);
+  expect(readdirSync(state.runDir)).toEqual([]);
+  expect(statSync(state.runDir).mode & 0o777).toBe(0o700);
 });
 
 describe("assertPortFree", () => {

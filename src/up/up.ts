@@ -60,11 +60,11 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
   const state = statePaths(options.stateDir, env);
   prepareState(state);
   await assertNotRunning(state);
-  const runDir = makeRunDir();
+  makeRunDir(state);
   try {
-    return await start(options, { root, env, log }, { resources, envoy, state, runDir });
+    return await start(options, { root, env, log }, { resources, envoy, state });
   } catch (error) {
-    rmSync(runDir, { recursive: true, force: true });
+    rmSync(state.runDir, { recursive: true, force: true });
     throw error;
   }
 }
@@ -73,11 +73,11 @@ interface Found {
   readonly resources: string;
   readonly envoy: string;
   readonly state: StatePaths;
-  readonly runDir: string;
 }
 
 async function start(options: UpOptions, { root, env, log }: UpEnvironment, found: Found): Promise<Up> {
-  const { resources, envoy, state, runDir } = found;
+  const { resources, envoy, state } = found;
+  const { runDir } = state;
   const caFile = findCaBundle(env, runDir);
   const mock = await startMock();
 
