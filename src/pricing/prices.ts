@@ -1,6 +1,7 @@
 /**
- * The shipped price table: US dollars per million tokens, standard tier, text. Kept by hand from the vendors' pages;
- * each block names its page and the day its figures were last compared. Batch, priority and regional surcharges, audio
+ * The shipped price table: US dollars per million tokens, standard tier, text. Kept by hand. Each block names
+ * the vendor's page, against which a figure is to be checked, and the day of the sources that it was taken from: release
+ * notes and collected price data, not the page itself. Batch, priority and regional surcharges, audio
  * and image tokens, tool fees and cache storage are not in it.
  */
 import type { PriceEntry, PriceTable } from "./price-book.ts";
@@ -9,7 +10,7 @@ export interface PriceSource {
   readonly vendor: string;
   /** The vendor's own page. */
   readonly url: string;
-  /** Day of the last comparison, YYYY-MM-DD. */
+  /** Day of the newest source of the figures, YYYY-MM-DD. */
   readonly date: string;
   readonly models: Readonly<Record<string, PriceEntry>>;
 }
