@@ -32,8 +32,6 @@ export interface Caller {
   readonly route: LlmRoute;
   readonly agent: AgentPolicy;
   readonly vendorHeaders: VendorHeaders;
-  /** The client's own x-svc-* headers, to be taken off. */
-  readonly strip: readonly string[];
 }
 
 export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfStream: boolean): Caller | Refusal {
@@ -62,7 +60,6 @@ export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfSt
       anthropicVersion: headers.get("anthropic-version"),
       anthropicBeta: headers.get("anthropic-beta"),
     },
-    strip: [...headers.keys()].filter((name) => name.startsWith("x-svc-") && name !== InternalHeader.cluster),
   };
 }
 
@@ -142,7 +139,7 @@ function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: Admiss
         // Envoy checks it against the body that it is given.
         ...(changed ? [["content-length", String(request.body.length)] as const] : []),
       ],
-      remove: [...request.remove, ...caller.strip],
+      remove: request.remove,
     },
   };
 }

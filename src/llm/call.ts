@@ -40,6 +40,21 @@ export interface CallOutcome {
 /** The failure of an attempt that was never sent: its provider cannot express the request. */
 export const SKIPPED: Failure = { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" };
 
+/** What a call begins with. */
+export interface CallInit {
+  readonly id: string;
+  readonly route: LlmRoute;
+  readonly permit: Permit;
+  /** Milliseconds, monotonic. */
+  readonly startedAt: number;
+  readonly plan: RetryPlan;
+  readonly vendorHeaders: VendorHeaders;
+  /** As the client asked. */
+  readonly stream: boolean;
+  readonly wantsUsage: boolean;
+  readonly original: { readonly raw: Buffer; readonly body: unknown };
+}
+
 export class Call {
   readonly id: string;
   readonly route: LlmRoute;
@@ -72,17 +87,7 @@ export class Call {
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor(init: {
-    readonly id: string;
-    readonly route: LlmRoute;
-    readonly permit: Permit;
-    readonly startedAt: number;
-    readonly plan: RetryPlan;
-    readonly vendorHeaders: VendorHeaders;
-    readonly stream: boolean;
-    readonly wantsUsage: boolean;
-    readonly original: { readonly raw: Buffer; readonly body: unknown };
-  }) {
+  constructor(init: CallInit) {
     this.id = init.id;
     this.route = init.route;
     this.permit = init.permit;

@@ -62,7 +62,7 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
     name: "llm",
     match: { ...match, headers },
     route: {
-      // Set by the processor, which removes what a client sent: without its word there is no way upstream.
+      // Set by the processor: without its word there is no way upstream.
       clusterHeader: InternalHeader.cluster,
       clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
       // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by header.
@@ -92,8 +92,8 @@ export function gatewayRoutes(name: string): Json {
         name,
         domains: ["*"],
         routes: [
-          // A call on its way: its path is the upstream's by now. A client's own header gets no further than the
-          // processor, which refuses paths that are not ours and says the cluster itself.
+          // A call on its way: its path is the upstream's by now. A client's own header is gone before routes are
+          // looked at (see the listener), so only the processor's word leads here.
           llmRoute({ prefix: "/" }, [{ name: InternalHeader.cluster, presentMatch: true }]),
           ...LLM_PATHS.map((path) => llmRoute({ path })),
           llmRoute({ safeRegex: { regex: GEMINI_PATHS } }),

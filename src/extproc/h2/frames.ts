@@ -24,7 +24,7 @@ export const SettingId = {
   MAX_FRAME_SIZE: 0x5,
 } as const;
 
-export const ErrorCode = { NO_ERROR: 0x0, PROTOCOL_ERROR: 0x1, INTERNAL_ERROR: 0x2, CANCEL: 0x8 } as const;
+export const ErrorCode = { CANCEL: 0x8 } as const;
 
 /** What the client sends first on a connection (RFC 9113 section 3.4). */
 export const CLIENT_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");

@@ -29,7 +29,6 @@ function modeOverride(bodySendMode: number): Buffer {
 
 /** By BodySendMode's numbers. */
 const MODES: Record<ResponseBodyMode, Buffer> = {
-  none: modeOverride(0),
   streamed: modeOverride(1),
   buffered: modeOverride(2),
 };

@@ -24,7 +24,7 @@ export interface HeaderChanges {
 }
 
 /** How Envoy shall send the response body, said in the answer to the response headers. */
-export type ResponseBodyMode = "none" | "streamed" | "buffered";
+export type ResponseBodyMode = "streamed" | "buffered";
 
 export interface ContinueReply {
   readonly headers?: HeaderChanges;
