@@ -12,7 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["compile"],
   ["xds"],
   ["extproc"],
-  ["access", "pricing"],
+  ["access", "audit", "limits", "pricing"],
   ["llm"],
   ["gateway", "mock"],
   ["up"],

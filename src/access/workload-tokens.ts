@@ -4,21 +4,11 @@
  * restart changes none.
  */
 import { createHmac } from "node:crypto";
+import { base62 } from "./base62.ts";
 import { hashKey } from "./credentials.ts";
 
-const PREFIX = "svcw_";
-const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-
-/** 256 bits in base 62: 43 characters. */
-function base62(bytes: Uint8Array): string {
-  let value = BigInt(`0x${Buffer.from(bytes).toString("hex")}`);
-  let text = "";
-  while (text.length < 43) {
-    text = BASE62.charAt(Number(value % 62n)) + text;
-    value /= 62n;
-  }
-  return text;
-}
+/** Of every workload token. */
+export const WORKLOAD_TOKEN_PREFIX = "svcw_";
 
 export class WorkloadTokens {
   readonly #key: Uint8Array;
@@ -32,7 +22,7 @@ export class WorkloadTokens {
 
   /** `svcw_<random>`. */
   tokenOf(namespace: string, name: string): string {
-    return PREFIX + base62(createHmac("sha256", this.#key).update(`agent\n${namespace}\n${name}`).digest());
+    return WORKLOAD_TOKEN_PREFIX + base62(createHmac("sha256", this.#key).update(`agent\n${namespace}\n${name}`).digest());
   }
 
   /** SHA-256 (hex) of the token: what the policy snapshot knows. */

@@ -1,5 +1,5 @@
 /** An Agent's side of the policy: what it may ask for, looked up in maps that are built when it first asks. */
-import type { AgentPolicy, ModelGrant, ModelResolution, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AgentLimits, AgentPolicy, ModelGrant, ModelResolution, ProviderPolicy } from "../policy/snapshot.ts";
 import type { Agent } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
@@ -42,6 +42,7 @@ export class CompiledAgent implements AgentPolicy {
   readonly namespace: string;
   readonly name: string;
   readonly workload: string;
+  readonly limits: AgentLimits;
   readonly #refs: readonly string[];
   readonly #scope: ProviderScope;
   #built: Lookup | undefined;
@@ -50,6 +51,7 @@ export class CompiledAgent implements AgentPolicy {
     this.namespace = agent.namespace;
     this.name = agent.name;
     this.workload = keyOf(agent);
+    this.limits = limitsOf(agent.spec.rateLimits);
     this.#refs = agent.spec.models;
     this.#scope = scope;
   }
@@ -110,6 +112,17 @@ export class CompiledAgent implements AgentPolicy {
     this.#built ??= buildLookup(this.#refs, this.#scope);
     return this.#built;
   }
+}
+
+function limitsOf(limits: Agent["spec"]["rateLimits"]): AgentLimits {
+  const usd = limits?.maxCostPerDayUSD;
+  return {
+    requestsPerMinute: limits?.requestsPerMinute,
+    maxConcurrentRequests: limits?.maxConcurrentRequests,
+    maxTokensPerDay: limits?.maxTokensPerDay,
+    maxTokensPerRequest: limits?.maxTokensPerRequest,
+    maxMicroUsdPerDay: usd === undefined ? undefined : Math.round(usd * 1_000_000),
+  };
 }
 
 function buildLookup(refs: readonly string[], scope: ProviderScope): Lookup {

@@ -90,6 +90,7 @@ export function compileProvider(
     retries: spec.retries,
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,
+    external: spec.externalAccess.enabled ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay } : undefined,
     allowsModel: allowsModelOf(resource),
   };
   return { scoped: { policy, allowed: spec.allowedModels ?? ["*"], denied: spec.deniedModels }, broken, skipped };

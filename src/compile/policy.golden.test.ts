@@ -1,6 +1,7 @@
 /**
  * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the outputs and deletes
  * those without an input. In an input, comment lines set the scene: `# env NAME=value`, `# ask <agent> <model>`,
+ * `# ask key:<namespace>/<name> <model>`,
  * `# no mock`.
  */
 import { createHash } from "node:crypto";
@@ -8,7 +9,7 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { AgentPolicy, ModelResolution, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AgentPolicy, KeyEntry, ModelResolution, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
 import { withProblems } from "../policy/status.ts";
 import { parseDocuments } from "../resources/parse.ts";
 import { buildResourceSet } from "../resources/resource-set.ts";
@@ -43,14 +44,17 @@ function compileText(text: string, file: string): string {
   const { resources, problems } = parseDocuments(text, file);
   const { snapshot, statuses } = compilePolicy(buildResourceSet(resources), {
     env,
+    now: Date.parse("2026-11-21T12:00:00Z"),
     tokenHashOf,
     mockEndpoint: /^# no mock$/m.test(text) ? undefined : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
   });
   const answers: Record<string, unknown> = {};
   for (const [, agent = "", model = ""] of text.matchAll(/^# ask (\S+) (.*)$/gm)) {
     const [namespace = "", name = ""] = agent.split("/");
-    const policy = snapshot.agentsByTokenHash.get(tokenHashOf(namespace, name));
-    answers[`${agent} ${model}`] = policy === undefined ? "no such agent" : renderResolution(policy.resolveModel(model));
+    const policy = agent.startsWith("key:")
+      ? [...snapshot.keysByHash.values()].find((entry) => `key:${entry.key.namespace}/${entry.key.name}` === agent)?.key
+      : snapshot.agentsByTokenHash.get(tokenHashOf(namespace, name));
+    answers[`${agent} ${model}`] = policy === undefined ? "no such caller" : renderResolution(policy.resolveModel(model));
   }
   const output = { ...renderSnapshot(snapshot), statuses: withProblems(statuses, problems), answers };
   return stringify(output, { lineWidth: 0, aliasDuplicateObjects: false });
@@ -60,6 +64,7 @@ function renderSnapshot(snapshot: PolicySnapshot) {
   return {
     providers: Object.fromEntries([...snapshot.providers].map(([key, provider]) => [key, renderProvider(provider)])),
     agents: Object.fromEntries([...snapshot.agentsByTokenHash.values()].map((agent) => [agent.workload, renderAgent(agent)])),
+    keys: Object.fromEntries([...snapshot.keysByHash].map(([hash, entry]) => [hash, renderKey(entry)])),
   };
 }
 
@@ -70,7 +75,13 @@ function renderProvider(provider: ProviderPolicy) {
 }
 
 function renderAgent(agent: AgentPolicy) {
-  return { grants: agent.grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`) };
+  const { limits, grants } = agent;
+  return { limits, grants: grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`) };
+}
+
+function renderKey({ key, graceUntil }: KeyEntry) {
+  const { namespace, name, workload, revoked, expiresAt, providerKey, limits, grants } = key;
+  return { namespace, name, workload, revoked, expiresAt, graceUntil, providerKey, limits, grants: grants.map((grant) => grant.ref) };
 }
 
 function renderResolution(resolution: ModelResolution): string {

@@ -14,6 +14,7 @@ import { compilePolicy } from "./policy.ts";
 
 const options: PolicyOptions = {
   env: {},
+  now: 0,
   tokenHashOf: (namespace, name) => createHash("sha256").update(`${namespace}/${name}`).digest("hex"),
   mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
 };

@@ -8,15 +8,17 @@
  * - Every Agent that is not skipped can authenticate, also one with no usable model: it gets "denied", not "who are you".
  */
 import { createHash } from "node:crypto";
-import type { AgentPolicy, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AgentPolicy, KeyEntry, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
 import type { ObjectStatus, Reason } from "../policy/status.ts";
 import { sortStatuses } from "../policy/status.ts";
+import type { AccessKey } from "../resources/access-key.ts";
 import type { Agent } from "../resources/agent.ts";
 import type { Endpoint } from "../resources/base-url.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
 import type { Resource, ResourceSet } from "../resources/resource-set.ts";
 import type { SecretResource } from "../resources/secret.ts";
+import { CompiledKey, idleRestrictions } from "./policy-key.ts";
 import type { ProviderScope, ScopedProvider } from "./policy-agent.ts";
 import { CompiledAgent } from "./policy-agent.ts";
 import type { ProviderBase } from "./policy-provider.ts";
@@ -29,6 +31,8 @@ export interface PolicyOptions {
   readonly env: Env;
   /** SHA-256 (hex) of the workload token of an Agent. */
   readonly tokenHashOf: (namespace: string, name: string) => string;
+  /** Milliseconds since the epoch: which keys have expired, for their status. */
+  readonly now: number;
   /** Where the mock upstream listens; undefined where none runs. */
   readonly mockEndpoint: Endpoint | undefined;
 }
@@ -103,11 +107,72 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     reportAgent(agent, scope, report);
   }
 
-  const snapshot = { version: version.digest("hex").slice(0, 16), agentsByTokenHash, providers };
+  const keysByHash = compileKeys([...resources.accessKeys.values()].filter((key) => !skips(key)), scopes, options.now, report);
+  for (const key of resources.accessKeys.values()) mark("key", keyOf(key), key.version);
+
+  const snapshot = { version: version.digest("hex").slice(0, 16), agentsByTokenHash, keysByHash, providers };
   return { snapshot, statuses: sortStatuses(statuses) };
 }
 
 type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;
+
+/**
+ * Revoked and expired keys stay known, so that they are refused as what they are. Of keys with one hash none is: which
+ * of them counts must not depend on their order.
+ */
+function compileKeys(
+  keys: readonly AccessKey[],
+  scopes: Map<string, MutableScope>,
+  now: number,
+  report: Report,
+): ReadonlyMap<string, KeyEntry> {
+  const found = new Map<string, KeyEntry>();
+  const holders = new Map<string, AccessKey[]>();
+  for (const key of keys) {
+    for (const hash of hashesOf(key)) holders.set(hash, [...(holders.get(hash) ?? []), key]);
+  }
+  for (const key of keys) {
+    const rival = hashesOf(key).flatMap((hash) => holders.get(hash) ?? []).find((other) => other !== key);
+    if (rival !== undefined) {
+      report(key, false, "DuplicateKey", `AccessKey ${keyOf(rival)} has the same SHA-256`);
+      continue;
+    }
+    const { spec } = key;
+    const scope = scopeOf(scopes, key.namespace);
+    const scoped = scope.ready.get(spec.modelProvider ?? "");
+    const policy = new CompiledKey(key, scoped);
+    found.set(spec.keySHA256, { key: policy, graceUntil: undefined });
+    if (spec.previous !== undefined && spec.previous.keySHA256 !== spec.keySHA256) {
+      found.set(spec.previous.keySHA256, { key: policy, graceUntil: Date.parse(spec.previous.expiresAt) });
+    }
+    reportKey(key, scope, now, report);
+  }
+  return found;
+}
+
+function hashesOf({ spec }: AccessKey): readonly string[] {
+  return spec.previous === undefined || spec.previous.keySHA256 === spec.keySHA256 ? [spec.keySHA256] : [spec.keySHA256, spec.previous.keySHA256];
+}
+
+function reportKey(key: AccessKey, scope: MutableScope, now: number, report: Report): void {
+  const { spec } = key;
+  const provider = spec.modelProvider ?? "";
+  const scoped = scope.ready.get(provider);
+  if (spec.revoked) return report(key, false, "KeyRevoked", "");
+  if (spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now) return report(key, false, "KeyExpired", `since ${spec.expiresAt}`);
+  if (scoped === undefined) {
+    const known = scope.notReady.has(provider);
+    return report(key, false, known ? "ProviderNotReady" : "UnknownProvider", known ? `ModelProvider ${provider} is not ready` : `there is no ModelProvider ${provider}`);
+  }
+  if (scoped.policy.external === undefined) {
+    return report(key, false, "ExternalAccessDisabled", `ModelProvider ${provider}: spec.externalAccess.enabled is not true`);
+  }
+  const idle = idleRestrictions(spec, scoped);
+  if (idle.length === 0) return report(key, true, "Ready", "");
+  const message = `ModelProvider ${provider} exposes no such model: ${idle.join(", ")}`;
+  const all = idle.length === spec.restrictions.allowedModels?.length;
+  report(key, !all, all ? "ModelNotAllowed" : "DegradedRestrictions", message);
+}
 
 interface MutableScope extends ProviderScope {
   readonly ready: Map<string, ScopedProvider>;

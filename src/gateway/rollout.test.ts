@@ -13,7 +13,7 @@ const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.b
 /** A policy of one provider at a host. */
 function policyAt(version: string, host: string): PolicySnapshot {
   const provider = { key: "default/p", endpoint: { tls: false, host, port: 80, basePath: "" } } as ProviderPolicy;
-  return { version, agentsByTokenHash: new Map(), providers: new Map([["default/p", provider]]) };
+  return { version, agentsByTokenHash: new Map(), keysByHash: new Map(), providers: new Map([["default/p", provider]]) };
 }
 
 class World {

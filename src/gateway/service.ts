@@ -70,6 +70,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const apply = (load: LoadResult): void => {
     const compiled = compilePolicy(load.resources, {
       env: process.env,
+      now: Date.now(),
       tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
       mockEndpoint: options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
     });

@@ -243,7 +243,7 @@ describe("a call on its way", () => {
   test("a reload in the middle of a request does not change what it sees", () => {
     const shared = gateway();
     const trip = shared.trip().requestHeaders();
-    shared.policy = { version: "2", agentsByTokenHash: new Map(), providers: new Map() };
+    shared.policy = { version: "2", agentsByTokenHash: new Map(), keysByHash: new Map(), providers: new Map() };
     expect(trip.requestBody(chat("openai/m")).exchange.last.kind).toBe("proceed");
     expect(shared.trip().requestHeaders().exchange.responded.status).toBe(401);
   });

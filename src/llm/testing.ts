@@ -7,7 +7,7 @@ import type { Exchange } from "../extproc/server.ts";
 import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Secret } from "../platform/secret.ts";
-import type { AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
@@ -131,10 +131,19 @@ export function provider(name: string, overrides: Partial<ProviderPolicy> = {}):
     retries: { attempts: 1, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 },
     firstByteTimeoutMs: 300_000,
     fallbacks: [],
+    external: undefined,
     allowsModel: () => true,
     ...overrides,
   };
 }
+
+export const NO_LIMITS: AgentLimits = {
+  requestsPerMinute: undefined,
+  maxConcurrentRequests: undefined,
+  maxTokensPerDay: undefined,
+  maxTokensPerRequest: undefined,
+  maxMicroUsdPerDay: undefined,
+};
 
 /** An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all of them. */
 export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
@@ -144,6 +153,7 @@ export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
     namespace: "default",
     name: "tester",
     workload: "default/tester",
+    limits: NO_LIMITS,
     grants,
     resolveModel: (name) => {
       if (name === "both") return { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
@@ -160,6 +170,7 @@ export function snapshot(...providers: readonly ProviderPolicy[]): PolicySnapsho
   return {
     version: "test",
     agentsByTokenHash: new Map([[hashKey(TOKEN), agent(...providers)]]),
+    keysByHash: new Map(),
     providers: new Map(providers.map((each) => [each.key, each])),
   };
 }

@@ -60,8 +60,15 @@ export interface ProviderPolicy {
   /** Longest wait for the first byte of one attempt, milliseconds. */
   readonly firstByteTimeoutMs: number;
   readonly fallbacks: readonly FallbackTarget[];
+  /** Through the external gateway; undefined where it is off. */
+  readonly external: ExternalPolicy | undefined;
   /** `allowedModels` less `deniedModels`; `*` at the end of an entry is a wildcard. */
   allowsModel(model: string): boolean;
+}
+
+export interface ExternalPolicy {
+  /** Tokens in a day (UTC) across all keys. */
+  readonly maxTokensPerDay: number | undefined;
 }
 
 /** A model an agent may use. */
@@ -72,6 +79,48 @@ export interface ModelGrant {
   readonly model: string;
 }
 
+/** Limits of an Agent; undefined where there is none. */
+export interface AgentLimits {
+  /** In any 60 seconds. */
+  readonly requestsPerMinute: number | undefined;
+  readonly maxConcurrentRequests: number | undefined;
+  /** In a day (UTC), input and output. */
+  readonly maxTokensPerDay: number | undefined;
+  readonly maxTokensPerRequest: number | undefined;
+  /** Micro-dollars in a day (UTC). */
+  readonly maxMicroUsdPerDay: number | undefined;
+}
+
+/** Who may call: an Agent with its workload token, or whoever holds an AccessKey. */
+export type CallerPolicy = AgentPolicy | AccessKeyPolicy;
+
+/** An AccessKey: opens one ModelProvider, to callers outside. What is refused, and why, is asked for each request. */
+export interface AccessKeyPolicy {
+  readonly kind: "key";
+  readonly namespace: string;
+  readonly name: string;
+  /** `ext:<name>`: the value of the label `workload` in metrics, logs and audit. */
+  readonly workload: string;
+  readonly revoked: boolean;
+  /** Milliseconds since the epoch; undefined for never. */
+  readonly expiresAt: number | undefined;
+  /** Key into {@link PolicySnapshot.providers}, which may hold none: the provider is not in use. */
+  readonly providerKey: string;
+  readonly limits: { readonly maxTokensPerDay: number | undefined; readonly maxRequestsPerDay: number | undefined };
+  readonly grants: readonly ModelGrant[];
+  /** Whether a client's address may use the key. */
+  allowsAddress(address: string): boolean;
+  /** What of its ModelProvider the key opens. */
+  resolveModel(model: string): ModelResolution;
+}
+
+/** A hash that opens an AccessKey: its key, or the one before while the grace period lasts. */
+export interface KeyEntry {
+  readonly key: AccessKeyPolicy;
+  /** Milliseconds since the epoch; undefined for the key in force. */
+  readonly graceUntil: number | undefined;
+}
+
 /** An Agent that may call the gateway. */
 export interface AgentPolicy {
   readonly kind: "agent";
@@ -79,6 +128,7 @@ export interface AgentPolicy {
   readonly name: string;
   /** `<namespace>/<name>`: the value of the label `workload` in metrics, logs and audit. */
   readonly workload: string;
+  readonly limits: AgentLimits;
   readonly grants: readonly ModelGrant[];
   /** The grant a request's `model` names (`<provider>/<model>`, or the bare model where unambiguous). */
   resolveModel(model: string): ModelResolution;
@@ -98,11 +148,14 @@ export interface PolicySnapshot {
   readonly version: string;
   /** By SHA-256 (hex) of the workload token. */
   readonly agentsByTokenHash: ReadonlyMap<string, AgentPolicy>;
+  /** By SHA-256 (hex) of the raw key. */
+  readonly keysByHash: ReadonlyMap<string, KeyEntry>;
   readonly providers: ReadonlyMap<string, ProviderPolicy>;
 }
 
 export const EMPTY_SNAPSHOT: PolicySnapshot = {
   version: "empty",
   agentsByTokenHash: new Map(),
+  keysByHash: new Map(),
   providers: new Map(),
 };

@@ -30,6 +30,14 @@ export const REASONS = [
   "ProviderNotReady",
   /** The ModelProvider does not expose the model. */
   "ModelNotAllowed",
+  /** Its ModelProvider's `externalAccess.enabled` is not true. */
+  "ExternalAccessDisabled",
+  "KeyExpired",
+  "KeyRevoked",
+  /** Another AccessKey has the same SHA-256. */
+  "DuplicateKey",
+  /** In use; it names models that its ModelProvider does not expose. */
+  "DegradedRestrictions",
   // Of objects that were not loaded, or not in their newest version.
   "InvalidSyntax",
   "InvalidSpec",
@@ -41,7 +49,7 @@ export const REASONS = [
 export type Reason = (typeof REASONS)[number];
 
 export interface ObjectStatus {
-  readonly kind: "Agent" | "ModelProvider" | "Secret";
+  readonly kind: "AccessKey" | "Agent" | "ModelProvider" | "Secret";
   readonly namespace: string;
   readonly name: string;
   /** Whether it serves; a degraded object does. */
@@ -51,7 +59,7 @@ export interface ObjectStatus {
   readonly message: string;
 }
 
-const STATUS_KINDS: ReadonlySet<string> = new Set(["Agent", "ModelProvider", "Secret"]);
+const STATUS_KINDS: ReadonlySet<string> = new Set(["AccessKey", "Agent", "ModelProvider", "Secret"]);
 
 /**
  * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the

@@ -1,5 +1,6 @@
 /** Agent: a program driven by an LLM, and what it may use. Fields named by the interface. */
 import { z } from "zod";
+import { cidrSchema } from "./cidr.ts";
 import type { ResourceBase, UnsupportedField } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
@@ -7,8 +8,6 @@ import { statusSchema } from "./object-status.ts";
 
 /** UID agents run as. */
 export const DEFAULT_RUN_AS_USER = 65_532;
-
-const cidr = z.union([z.cidrv4(), z.cidrv6()], "must be a CIDR block such as 10.0.0.0/8");
 
 /** An absolute path without `..`. */
 const absolutePath = z
@@ -26,7 +25,7 @@ export const modelRefSchema = z
   }, "must be <provider>/<model>, where <provider> is the name of a ModelProvider; '*' as last character is a wildcard");
 
 const webhookSchema = z.strictObject({
-  allowCIDRs: z.array(cidr).optional().describe("Source addresses allowed to call it."),
+  allowCIDRs: z.array(cidrSchema).optional().describe("Source addresses allowed to call it."),
   trackerSignatureSecret: z.string().optional().describe("Signing secret of the issue tracker, inline."),
 });
 
@@ -47,11 +46,11 @@ const guardSchema = z.strictObject({
 });
 
 const rateLimitsSchema = z.strictObject({
-  requestsPerMinute: z.int().min(1).optional().describe("Requests in a minute."),
+  requestsPerMinute: z.int().min(1).optional().describe("Requests in any 60 seconds."),
   maxConcurrentRequests: z.int().min(1).optional().describe("Requests in flight at once."),
-  maxTokensPerDay: z.int().min(1).optional().describe("Tokens in a day."),
-  maxTokensPerRequest: z.int().min(1).optional().describe("Tokens in one request."),
-  maxCostPerDayUSD: z.number().min(0).optional().describe("US dollars in a day; 429 once reached."),
+  maxTokensPerDay: z.int().min(1).optional().describe("Tokens in a day (UTC), input and output."),
+  maxTokensPerRequest: z.int().min(1).optional().describe("Tokens of one request: its prompt, estimated, and the most it may answer. Also caps what is asked of the provider."),
+  maxCostPerDayUSD: z.number().min(0).optional().describe("US dollars in a day (UTC); 429 once reached. Models without a price are not counted."),
 });
 
 const specSchema = z.strictObject({
@@ -99,6 +98,9 @@ export const agentSchema = z.strictObject({
     phase: z.string().optional().describe("Failed, for one."),
     url: z.string().optional().describe("https://<hostname> where inbound is configured."),
     webhookUrl: z.string().optional().describe("Where its webhook is."),
+    tokensToday: z.int().optional().describe("Tokens used today (UTC)."),
+    requestsToday: z.int().optional().describe("Requests made today (UTC)."),
+    costTodayUSD: z.number().optional().describe("US dollars spent today (UTC), as far as models have a price."),
   }).optional(),
 });
 
@@ -112,7 +114,6 @@ export interface Agent extends ResourceBase {
 /** Parsed and refused: nothing here acts on them yet, and a guard or limit that is not applied must not look as if it were. */
 export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
   { path: ["spec", "guards"] },
-  { path: ["spec", "rateLimits"] },
   { path: ["spec", "filesystem"] },
   { path: ["spec", "triggers"] },
   { path: ["spec", "tools"] },

@@ -5,6 +5,7 @@
  */
 import { stringify } from "yaml";
 import { z } from "zod";
+import { accessKeySchema } from "./access-key.ts";
 import { agentSchema } from "./agent.ts";
 import { modelProviderSchema } from "./model-provider.ts";
 
@@ -39,11 +40,24 @@ const READY_COLUMNS = [
 
 export const CRD_KINDS: readonly CrdKind[] = [
   {
+    kind: "AccessKey",
+    plural: "accesskeys",
+    shortNames: ["ak"],
+    schema: accessKeySchema,
+    columns: [
+      { name: "ModelProvider", type: "string", jsonPath: ".spec.modelProvider" },
+      ...READY_COLUMNS,
+      { name: "Expires", type: "string", jsonPath: ".spec.expiresAt" },
+      { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday" },
+      { name: "Requests", type: "integer", jsonPath: ".status.requestsToday" },
+    ],
+  },
+  {
     kind: "Agent",
     plural: "agents",
     shortNames: [],
     schema: agentSchema,
-    columns: [...READY_COLUMNS, { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 }],
+    columns: [...READY_COLUMNS, { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" }, { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 }],
   },
   {
     kind: "ModelProvider",

@@ -4,7 +4,7 @@
  */
 import { z } from "zod";
 import { parseBaseURL } from "./base-url.ts";
-import type { ResourceBase, UnsupportedField } from "./metadata.ts";
+import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
 import { MODEL_PATTERN } from "./model-names.ts";
 import { statusSchema } from "./object-status.ts";
@@ -103,9 +103,9 @@ const specSchema = z
     externalAccess: z
       .strictObject({
         enabled: z.boolean().default(false).describe("Must be true for requests from outside the cluster."),
-        maxTokensPerDay: z.int().min(0).optional().describe("Daily token budget across all external usage."),
+        maxTokensPerDay: z.int().min(0).optional().describe("Daily token budget (UTC) across all external usage."),
       })
-      .optional()
+      .prefault({})
       .describe("Use through the external gateway."),
   })
   .superRefine((spec, context) => {
@@ -130,7 +130,10 @@ export const modelProviderSchema = z.strictObject({
   kind: z.literal("ModelProvider"),
   metadata: metadataSchema,
   spec: specSchema,
-  status: statusSchema({}).optional(),
+  status: statusSchema({
+    tokensToday: z.int().optional().describe("Tokens used today (UTC) through the external gateway."),
+    requestsToday: z.int().optional().describe("Requests made today (UTC) through the external gateway."),
+  }).optional(),
 });
 
 export type ModelProviderSpec = z.output<typeof specSchema>;
@@ -139,8 +142,3 @@ export interface ModelProvider extends ResourceBase {
   readonly kind: "ModelProvider";
   readonly spec: ModelProviderSpec;
 }
-
-export const MODEL_PROVIDER_UNSUPPORTED: readonly UnsupportedField[] = [
-  { path: ["spec", "externalAccess", "enabled"], matters: (value) => value === true },
-  { path: ["spec", "externalAccess", "maxTokensPerDay"] },
-];

@@ -108,7 +108,6 @@ describe("parseDocuments", () => {
 describe("fields that nothing acts on yet", () => {
   test.each([
     "guards: [{binding: g}]",
-    "rateLimits: {maxCostPerDayUSD: 5}",
     "filesystem: {readOnlyPaths: [/etc]}",
     "triggers: [{webhook: {}}]",
     "tools: [{type: custom, anything: 1}]",
@@ -121,10 +120,12 @@ describe("fields that nothing acts on yet", () => {
     expect(problems).toMatchObject([{ reason: "NotSupportedYet", path: `spec.${field.split(":")[0]}`, message: "not supported yet" }]);
   });
 
-  test("inbound, and a ModelProvider's external access", () => {
+  test("inbound, and what of an AccessKey is for MCP servers", () => {
     expect(lines(`${agent("{}")}inbound: {port: 80}\n`)).toEqual(["f.yaml:5: Agent a: inbound: not supported yet (remove it for now: it would have no effect)"]);
-    expect(lines(provider("provider: mock\nexternalAccess: {enabled: true}"))).toHaveLength(1);
-    expect(lines(provider("provider: mock\nexternalAccess: {enabled: false, maxTokensPerDay: 5}"))).toHaveLength(1);
+    const key = (spec: string) => `apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k}\nspec: {keySHA256: "${"0".repeat(64)}", ${spec}}\n`;
+    expect(lines(key("provider: mcp-server"))).toHaveLength(1);
+    expect(lines(key("modelProvider: p, restrictions: {deniedMcpTools: [rm]}"))).toHaveLength(1);
+    expect(lines(key("modelProvider: p"))).toEqual([]);
   });
 
   test("values that change nothing are let through", () => {

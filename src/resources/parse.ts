@@ -4,11 +4,12 @@
  */
 import { createHash } from "node:crypto";
 import type { z } from "zod";
+import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
 import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import { explainIssues, nearest, valueAt } from "./explain.ts";
 import type { Metadata, UnsupportedField } from "./metadata.ts";
 import { API_VERSION, DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
-import { MODEL_PROVIDER_UNSUPPORTED, modelProviderSchema } from "./model-provider.ts";
+import { modelProviderSchema } from "./model-provider.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
 import { formatPath } from "./problem.ts";
 import type { Resource } from "./resource-set.ts";
@@ -36,7 +37,7 @@ export interface ParseResult {
 const PRICES_CONFIG_MAP = "svc-model-prices";
 
 /** Kinds of the interface that nothing acts on yet. */
-const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["Provider", "AccessKey", "GuardBinding", "Session"]);
+const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["Provider", "GuardBinding", "Session"]);
 
 interface KindEntry {
   readonly apiVersion: string;
@@ -46,6 +47,12 @@ interface KindEntry {
 }
 
 const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
+  AccessKey: {
+    apiVersion: API_VERSION,
+    schema: accessKeySchema,
+    unsupported: ACCESS_KEY_UNSUPPORTED,
+    build: (parsed: z.output<typeof accessKeySchema>, base) => ({ kind: "AccessKey", ...base, spec: parsed.spec }),
+  },
   Agent: {
     apiVersion: API_VERSION,
     schema: agentSchema,
@@ -55,7 +62,7 @@ const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
   ModelProvider: {
     apiVersion: API_VERSION,
     schema: modelProviderSchema,
-    unsupported: MODEL_PROVIDER_UNSUPPORTED,
+    unsupported: [],
     build: (parsed: z.output<typeof modelProviderSchema>, base) => ({ kind: "ModelProvider", ...base, spec: parsed.spec }),
   },
   Secret: {

@@ -1,9 +1,10 @@
 /** The field reference `docs/resources.md`, from the schemas. */
+import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
 import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import type { JsonSchema } from "./crd.ts";
 import { inputSchema } from "./crd.ts";
 import type { UnsupportedField } from "./metadata.ts";
-import { MODEL_PROVIDER_UNSUPPORTED, modelProviderSchema } from "./model-provider.ts";
+import { modelProviderSchema } from "./model-provider.ts";
 import { secretSchema } from "./secret.ts";
 
 const INTRODUCTION = `# Resources
@@ -48,7 +49,10 @@ exposes.
 | \`SecretDoesNotExist\`, \`SecretKeyDoesNotExist\`, \`SecretValueInvalid\` | no | the API key cannot be had |
 | \`EnvironmentVariableNotSet\` | no | a Secret's value names a variable that is not set |
 | \`MockNotAvailable\` | no | kind mock, where no mock runs |
-| \`UnknownProvider\`, \`ProviderNotReady\`, \`ModelNotAllowed\` | no | an Agent none of whose models can be used; the first cause |
+| \`UnknownProvider\`, \`ProviderNotReady\`, \`ModelNotAllowed\` | no | an Agent none of whose models can be used, or an AccessKey whose ModelProvider or models cannot be; the first cause |
+| \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | an AccessKey that opens nothing, and why |
+| \`DegradedRestrictions\` | yes | an AccessKey some of whose \`allowedModels\` its ModelProvider does not expose: they open nothing |
+| \`DuplicateKey\` | no | an AccessKey whose SHA-256 another AccessKey has: neither opens anything |
 | \`InvalidSpec\`, \`NotSupportedYet\`, \`InvalidSyntax\`, \`DuplicateObject\`, \`FileUnreadable\` | as before | the newest version was refused; an earlier one may serve |
 `;
 
@@ -57,7 +61,8 @@ export function referencePage(): string {
   return [
     INTRODUCTION,
     section("Agent", "A program driven by an LLM, and what it may use. `apiVersion: svc.io/v1`.", inputSchema(agentSchema), AGENT_UNSUPPORTED),
-    section("ModelProvider", "An upstream that serves models. `apiVersion: svc.io/v1`.", inputSchema(modelProviderSchema), MODEL_PROVIDER_UNSUPPORTED),
+    section("ModelProvider", "An upstream that serves models. `apiVersion: svc.io/v1`.", inputSchema(modelProviderSchema), []),
+    section("AccessKey", "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.", inputSchema(accessKeySchema), ACCESS_KEY_UNSUPPORTED),
     section(
       "Secret",
       "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists in files alone, so whoever writes a Secret in a cluster cannot read the gateway's environment.",

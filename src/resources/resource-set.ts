@@ -1,28 +1,34 @@
 /** All resources of one moment, by kind and by `<namespace>/<name>`. Never changed once built. */
+import type { AccessKey } from "./access-key.ts";
 import type { Agent } from "./agent.ts";
 import { keyOf } from "./metadata.ts";
 import type { ModelProvider } from "./model-provider.ts";
 import type { SecretResource } from "./secret.ts";
 
-export type Resource = Agent | ModelProvider | SecretResource;
+export type Resource = AccessKey | Agent | ModelProvider | SecretResource;
 export type ResourceKind = Resource["kind"];
 
 export interface ResourceSet {
+  readonly accessKeys: ReadonlyMap<string, AccessKey>;
   readonly agents: ReadonlyMap<string, Agent>;
   readonly modelProviders: ReadonlyMap<string, ModelProvider>;
   readonly secrets: ReadonlyMap<string, SecretResource>;
 }
 
-export const EMPTY_RESOURCE_SET: ResourceSet = { agents: new Map(), modelProviders: new Map(), secrets: new Map() };
+export const EMPTY_RESOURCE_SET: ResourceSet = { accessKeys: new Map(), agents: new Map(), modelProviders: new Map(), secrets: new Map() };
 
 /** Builds a set; of two resources of one kind and key the first is kept. */
 export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
+  const accessKeys = new Map<string, AccessKey>();
   const agents = new Map<string, Agent>();
   const modelProviders = new Map<string, ModelProvider>();
   const secrets = new Map<string, SecretResource>();
   for (const resource of resources) {
     const key = keyOf(resource);
     switch (resource.kind) {
+      case "AccessKey":
+        if (!accessKeys.has(key)) accessKeys.set(key, resource);
+        break;
       case "Agent":
         if (!agents.has(key)) agents.set(key, resource);
         break;
@@ -34,7 +40,7 @@ export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
         break;
     }
   }
-  return { agents, modelProviders, secrets };
+  return { accessKeys, agents, modelProviders, secrets };
 }
 
 /** `<kind>/<namespace>/<name>`: unique across kinds. */

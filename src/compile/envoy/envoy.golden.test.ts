@@ -31,6 +31,7 @@ function compileCase(name: string): EnvoyConfiguration {
   expect(parsed.problems).toEqual([]);
   const { snapshot } = compilePolicy(buildResourceSet(parsed.resources), {
     env: {},
+    now: 0,
     tokenHashOf: (namespace, agent) => `hash of ${namespace}/${agent}`,
     mockEndpoint: { host: "127.0.0.1", port: 4010, tls: false, basePath: "/v1" },
   });

@@ -1,0 +1,90 @@
+/** An AccessKey's side of the policy: one ModelProvider, narrowed. */
+import { compileCidrs } from "../platform/cidr.ts";
+import type { AccessKeyPolicy, ModelGrant, ModelResolution } from "../policy/snapshot.ts";
+import type { AccessKey, AccessKeySpec } from "../resources/access-key.ts";
+import { compilePatterns, covers, intersect, isPattern } from "../resources/model-names.ts";
+import type { ScopedProvider } from "./policy-agent.ts";
+
+/**
+ * A model is named alone, or with the provider's name before it. Model names may hold slashes, so what the provider
+ * exposes under the whole name comes first.
+ */
+export class CompiledKey implements AccessKeyPolicy {
+  readonly kind = "key";
+  readonly namespace: string;
+  readonly name: string;
+  readonly workload: string;
+  readonly revoked: boolean;
+  readonly expiresAt: number | undefined;
+  readonly providerKey: string;
+  readonly limits: AccessKeyPolicy["limits"];
+  readonly #scoped: ScopedProvider | undefined;
+  readonly #providerName: string;
+  readonly #allowed: readonly string[] | undefined;
+  readonly #allows: (model: string) => boolean;
+  readonly #inside: ((address: string) => boolean) | undefined;
+
+  /** @param scoped its ModelProvider; undefined where that is not in use */
+  constructor({ namespace, name, spec }: AccessKey, scoped: ScopedProvider | undefined) {
+    const { allowedModels, allowedCIDRs } = spec.restrictions;
+    this.namespace = namespace;
+    this.name = name;
+    this.workload = `ext:${name}`;
+    this.revoked = spec.revoked;
+    this.expiresAt = spec.expiresAt === undefined ? undefined : Date.parse(spec.expiresAt);
+    this.#providerName = spec.modelProvider ?? "";
+    this.providerKey = `${namespace}/${this.#providerName}`;
+    this.limits = { maxTokensPerDay: spec.limits.maxTokensPerDay, maxRequestsPerDay: spec.limits.maxRequestsPerDay };
+    this.#scoped = scoped;
+    this.#allowed = allowedModels;
+    this.#allows = compilePatterns(allowedModels ?? ["*"]);
+    this.#inside = allowedCIDRs === undefined ? undefined : compileCidrs(allowedCIDRs);
+  }
+
+  /** What can be asked for by name; a wildcard that stays open has a `model` that ends in `*`. */
+  get grants(): readonly ModelGrant[] {
+    const scoped = this.#scoped;
+    if (scoped === undefined) return [];
+    const exposed = scoped.allowed.filter((entry) => !scoped.denied.some((deny) => covers(deny, entry)));
+    const own = this.#allowed ?? ["*"];
+    const models = new Set(own.flatMap((entry) => exposed.flatMap((other) => intersect(entry, other) ?? [])));
+    return [...models]
+      .filter((model) => !scoped.denied.some((deny) => covers(deny, model)))
+      .map((model) => this.#grant(scoped, model));
+  }
+
+  allowsAddress(address: string): boolean {
+    return this.#inside === undefined || this.#inside(address);
+  }
+
+  resolveModel(model: string): ModelResolution {
+    const scoped = this.#scoped;
+    if (scoped === undefined) return { kind: "denied", reason: `ModelProvider ${this.#providerName} is not ready` };
+    // A pattern is nothing one can ask for, and no model has an empty name.
+    if (model === "" || model.includes("*")) return { kind: "unknown" };
+    const prefix = `${this.#providerName}/`;
+    const bare = model.startsWith(prefix) ? model.slice(prefix.length) : undefined;
+    const name = [model, bare].find((candidate) => candidate !== undefined && candidate !== "" && scoped.policy.allowsModel(candidate) && this.#allows(candidate));
+    if (name !== undefined) return { kind: "granted", grant: this.#grant(scoped, name) };
+    const asked = bare ?? model;
+    if (!scoped.policy.allowsModel(asked)) {
+      return { kind: "denied", reason: `ModelProvider ${this.#providerName} does not expose model ${asked}` };
+    }
+    return { kind: "denied", reason: `AccessKey ${this.name} may not use model ${asked}` };
+  }
+
+  #grant({ policy }: ScopedProvider, model: string): ModelGrant {
+    return { ref: `${policy.name}/${model}`, provider: policy, model };
+  }
+}
+
+/** Those of a key's `allowedModels` that its ModelProvider exposes nothing of: they never widen it. */
+export function idleRestrictions({ restrictions }: AccessKeySpec, scoped: ScopedProvider): string[] {
+  return (restrictions.allowedModels ?? []).filter((model) => {
+    if (!isPattern(model)) return !scoped.policy.allowsModel(model);
+    return !scoped.allowed.some((entry) => {
+      const both = intersect(model, entry);
+      return both !== undefined && !scoped.denied.some((deny) => covers(deny, both));
+    });
+  });
+}

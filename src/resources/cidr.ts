@@ -1,0 +1,5 @@
+/** CIDR blocks as resources and flags write them. */
+import { z } from "zod";
+
+/** A CIDR block such as `10.0.0.0/8` or `2001:db8::/32`. */
+export const cidrSchema = z.union([z.cidrv4(), z.cidrv6()], "must be a CIDR block such as 10.0.0.0/8");
