@@ -39,6 +39,7 @@ export class Rollout {
   readonly #retiring = new Map<string, Cluster>();
   #next: PolicySnapshot | undefined;
   #running = false;
+  #idle: Promise<void> = Promise.resolve();
 
   constructor(options: RolloutOptions) {
     this.#options = options;
@@ -48,9 +49,14 @@ export class Rollout {
     this.#next = snapshot;
     if (this.#running) return;
     this.#running = true;
-    void this.#run().finally(() => {
+    this.#idle = this.#run().finally(() => {
       this.#running = false;
     });
+  }
+
+  /** Resolves once what was given to {@link apply} so far is in force, or has failed and been logged. */
+  idle(): Promise<void> {
+    return this.#idle;
   }
 
   async #run(): Promise<void> {

@@ -86,6 +86,8 @@ export interface ResourceBase {
   readonly version: string;
   /** Environment variable of {@link WHEN_ENV_ANNOTATION}. */
   readonly whenEnv: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** `<namespace>/<name>`: how resources of one kind are keyed. */

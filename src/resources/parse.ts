@@ -7,7 +7,7 @@ import type { z } from "zod";
 import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
 import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import { explainIssues, nearest, valueAt } from "./explain.ts";
-import type { Metadata, UnsupportedField } from "./metadata.ts";
+import type { Metadata, ResourceBase, UnsupportedField } from "./metadata.ts";
 import { API_VERSION, DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import { modelProviderSchema } from "./model-provider.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
@@ -43,7 +43,7 @@ interface KindEntry {
   readonly apiVersion: string;
   readonly schema: z.ZodType;
   readonly unsupported: readonly UnsupportedField[];
-  build(parsed: never, base: { namespace: string; name: string; version: string; whenEnv: string | undefined }): Resource;
+  build(parsed: never, base: ResourceBase): Resource;
 }
 
 const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
@@ -211,6 +211,8 @@ export function parseObject(value: unknown): ObjectResult | undefined {
       name: metadata.name,
       version: versionOf(value),
       whenEnv: metadata.annotations?.[WHEN_ENV_ANNOTATION],
+      labels: metadata.labels ?? {},
+      annotations: metadata.annotations ?? {},
     });
     return { kind: "ok", resource };
   }

@@ -35,6 +35,8 @@ export interface FolderOptions {
 
 export interface FolderSource {
   current(): LoadResult;
+  /** Where an object is defined, as `file:line`, by its id; undefined where it is not. */
+  placeOf(id: string): string | undefined;
   /** Looks at the files now, and returns what is there. */
   refresh(): Promise<LoadResult>;
   close(): Promise<void>;
@@ -60,6 +62,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
 
   let cache: ReadonlyMap<string, CachedFile> = new Map();
   let serving: Serving = new Map();
+  let places: ReadonlyMap<string, string> = new Map();
   let load: LoadResult = { resources: EMPTY_RESOURCE_SET, problems: [] };
   let closed = false;
 
@@ -96,6 +99,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
     if (!changed) return false;
     const merged = mergeFiles([...next.values()].map((entry) => entry.state), serving);
     serving = merged.serving;
+    places = merged.places;
     load = merged.load;
     return true;
   };
@@ -139,6 +143,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
 
   return {
     current: () => load,
+    placeOf: (id) => places.get(id),
     refresh: lookNow,
     async close() {
       closed = true;

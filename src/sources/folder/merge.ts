@@ -23,6 +23,8 @@ export type Serving = ReadonlyMap<string, { readonly resource: Resource; readonl
 
 export interface Merged {
   readonly serving: Serving;
+  /** Where each object is defined, by id: `file:line`. Also of one that was refused. */
+  readonly places: ReadonlyMap<string, string>;
   readonly load: LoadResult;
 }
 
@@ -59,5 +61,5 @@ export function mergeFiles(files: readonly FileState[], before: Serving): Merged
     for (const [id, old] of before) if (!claimed.has(id) && unclear.has(old.file)) serving.set(id, old);
   }
   const resources = buildResourceSet([...serving.values()].map((entry) => entry.resource));
-  return { serving, load: { resources, problems } };
+  return { serving, places: claimed, load: { resources, problems } };
 }
