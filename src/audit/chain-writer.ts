@@ -1,0 +1,304 @@
+/**
+ * Writes an audit chain. Events are chained at once and committed in groups: what came while one commit was under way is
+ * the next. A record's outcome is told in order, after its commit. What cannot be kept is told to its caller, counted, and
+ * recorded in the chain itself as soon as the disk allows.
+ */
+import type { Batch, Chain, ChainPoint, Done, Entry } from "./chain.ts";
+import { hashOfCheckpoint, signCheckpoint } from "./checkpoint.ts";
+import type { AuditWriter, AuditWriterOptions } from "./contract.ts";
+import { AuditError, reasonOf } from "./errors.ts";
+import type { AppendOutcome, AuditEvent } from "./event.ts";
+import { gapFields, LossTally } from "./losses.ts";
+import { AuditMetrics } from "./metrics.ts";
+import { CHAIN, isChainType } from "./record.ts";
+import type { SigningKey } from "./signing-key.ts";
+import type { Storage } from "./storage.ts";
+
+/** What the writer goes on from; made by openAuditWriter. */
+export interface WriterParts {
+  readonly options: AuditWriterOptions;
+  readonly key: SigningKey;
+  readonly chain: Chain;
+  readonly storage: Storage;
+  readonly point: ChainPoint;
+  readonly checkpoint: { readonly n: number; readonly hash: string; readonly seq: number };
+  readonly unlock: () => void;
+}
+
+const CHECKPOINT_RECORDS = 1000;
+const CHECKPOINT_MS = 10_000;
+
+/** Characters of records that wait for a disk that hangs; more are refused, or lost. */
+const MAX_BACKLOG = 32 * 1024 * 1024;
+
+const FIRST_RETRY_MS = 100;
+const LAST_RETRY_MS = 10_000;
+
+/** `proving`: the files could be opened again; whether they can be written the gap's record shows. */
+type Health = "up" | "proving" | "down" | "closed";
+
+export class ChainWriter implements AuditWriter {
+  readonly #options: AuditWriterOptions;
+  readonly #key: SigningKey;
+  readonly #chain: Chain;
+  readonly #storage: Storage;
+  readonly #unlock: () => void;
+  readonly #metrics: AuditMetrics;
+  readonly #lost = new LossTally();
+  #health: Health = "up";
+  #reason = "";
+  #committed: ChainPoint;
+  #checkpoint: WriterParts["checkpoint"];
+  #checkpointDue = false;
+  #cancelCheckpoint: (() => void) | undefined;
+  #cancelRetry: (() => void) | undefined;
+  #retryMs = FIRST_RETRY_MS;
+  #gapPending = false;
+  #inFlight: readonly Entry[] = [];
+  #running: Promise<void> | undefined;
+  #repairing: Promise<void> | undefined;
+  #time = { ms: 0, text: new Date(0).toISOString() };
+
+  constructor(parts: WriterParts) {
+    this.#options = parts.options;
+    this.#key = parts.key;
+    this.#chain = parts.chain;
+    this.#storage = parts.storage;
+    this.#unlock = parts.unlock;
+    this.#committed = parts.point;
+    this.#checkpoint = parts.checkpoint;
+    this.#metrics = new AuditMetrics(parts.options.registry);
+    this.#metrics.up.set(1);
+    this.#metrics.checkpoint.set(parts.checkpoint.seq);
+  }
+
+  get refusing(): boolean {
+    return this.#options.onFailure === "refuse" && (this.#health !== "up" || this.#chain.backlog > MAX_BACKLOG);
+  }
+
+  append(event: AuditEvent, done?: Done): void {
+    if (isChainType(event.type)) throw new AuditError(`The event type ${event.type} is the chain's own.`);
+    if (this.#health === "down" || this.#health === "closed" || this.#chain.backlog > MAX_BACKLOG) {
+      if (this.#chain.backlog > MAX_BACKLOG && this.#health === "up") this.#reason = "backlog";
+      // Behind those whose fate is being told in this very turn.
+      queueMicrotask(() => this.#lose({ type: event.type, done }));
+      return;
+    }
+    this.#chain.add(event.type, event.fields, this.#now(), done);
+    this.#kick();
+  }
+
+  /** Writes the records of a start and signs them. @throws when that fails */
+  async begin(records: readonly AuditEvent[]): Promise<void> {
+    for (const { type, fields } of records) this.#chain.add(type, fields, this.#now(), undefined);
+    try {
+      for (let batch = this.#chain.take(); batch !== undefined; batch = this.#chain.take()) await this.#commit(batch);
+      await this.#sign(false);
+    } finally {
+      this.#cancelCheckpoint?.();
+      this.#cancelCheckpoint = undefined;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#health === "closed") return;
+    this.#cancelRetry?.();
+    await this.#running;
+    if (this.#health === "down") await this.#repair();
+    await this.#running;
+    const broken = this.#health !== "up";
+    this.#health = "closed";
+    this.#cancelRetry?.();
+    try {
+      if (broken) throw new AuditError(this.#reason);
+      this.#chain.add(CHAIN.closed, {}, this.#now(), undefined);
+      await this.#drain(true);
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#metrics.up.set(0);
+    this.#cancelCheckpoint?.();
+    await this.#storage.close();
+    this.#unlock();
+  }
+
+  #now(): string {
+    const ms = this.#options.clock.now();
+    if (ms !== this.#time.ms) this.#time = { ms, text: new Date(ms).toISOString() };
+    return this.#time.text;
+  }
+
+  #kick(): void {
+    if (this.#running !== undefined || this.#health === "down" || this.#health === "closed") return;
+    // What else this turn brings goes in the same commit.
+    this.#running = Promise.resolve()
+      .then(() => this.#drain(false))
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => {
+        this.#running = undefined;
+        // What came after the last look.
+        if (this.#chain.backlog > 0 || this.#checkpointDue) this.#kick();
+      });
+  }
+
+  async #drain(final: boolean): Promise<void> {
+    for (;;) {
+      const batch = this.#chain.take();
+      if (batch !== undefined) {
+        await this.#commit(batch);
+        this.#tellGap();
+      }
+      if (final ? batch === undefined : this.#isCheckpointDue()) await this.#sign(final);
+      if (batch === undefined) return;
+    }
+  }
+
+  #isCheckpointDue(): boolean {
+    const unsigned = this.#committed.last.seq - this.#checkpoint.seq;
+    if (unsigned === 0) this.#checkpointDue = false;
+    return this.#checkpointDue || unsigned >= (this.#options.checkpointRecords ?? CHECKPOINT_RECORDS);
+  }
+
+  async #commit(batch: Batch): Promise<void> {
+    const { clock } = this.#options;
+    const started = clock.monotonic();
+    this.#inFlight = batch.entries;
+    if (batch.segment !== this.#storage.segment) {
+      // The end of a segment is signed: what is archived later can be told from what was deleted.
+      if (this.#checkpoint.seq < this.#committed.last.seq) await this.#sign(false);
+      await this.#storage.rotate();
+    }
+    await this.#storage.append(Buffer.from(batch.text));
+    this.#inFlight = [];
+    this.#committed = batch.end;
+    this.#metrics.commit.observe((clock.monotonic() - started) / 1000);
+    if (this.#health === "proving") this.#recovered();
+    else if (!this.#gapPending) this.#retryMs = FIRST_RETRY_MS;
+    this.#count(batch.entries);
+    for (const { done } of batch.entries) this.#tell(done, "committed");
+    if (this.#cancelCheckpoint === undefined) {
+      this.#cancelCheckpoint = clock.after(this.#options.checkpointMs ?? CHECKPOINT_MS, () => {
+        this.#cancelCheckpoint = undefined;
+        this.#checkpointDue = true;
+        this.#kick();
+      });
+    }
+  }
+
+  async #sign(final: boolean): Promise<void> {
+    const { last, segment } = this.#committed;
+    const n = this.#checkpoint.n + 1;
+    const line = signCheckpoint(
+      {
+        v: 1,
+        chain: this.#options.writer,
+        n,
+        prev: this.#checkpoint.hash,
+        seq: last.seq,
+        hash: last.hash,
+        time: this.#now(),
+        segments: segment,
+        final,
+        key: this.#key.publicKey.fingerprint,
+      },
+      this.#key.privateKey,
+    );
+    await this.#storage.appendCheckpoint(line);
+    this.#checkpoint = { n, hash: hashOfCheckpoint(line), seq: last.seq };
+    this.#checkpointDue = false;
+    this.#cancelCheckpoint?.();
+    this.#cancelCheckpoint = undefined;
+    this.#metrics.checkpoint.set(last.seq);
+    // The log is the witness: it leaves this machine, and says how far the chain had come.
+    this.#options.log.info({ chain: this.#options.writer, seq: last.seq, hash: last.hash, checkpoint: n, segments: segment }, "audit checkpoint");
+  }
+
+  /** Nothing pending is kept: its callers are told, and the chain goes on from what was committed. */
+  #fail(error: unknown): void {
+    const { log, clock, writer, onFailure } = this.#options;
+    this.#reason = reasonOf(error);
+    if (this.#health !== "closed") this.#health = "down";
+    this.#metrics.up.set(0);
+    if (this.#storage.segment > this.#committed.segment) {
+      // The next segment was begun, and nothing is in it.
+      const { last } = this.#committed;
+      this.#committed = { last, segment: this.#storage.segment, size: 0, tied: false, before: last };
+    }
+    const all = [...this.#inFlight, ...this.#chain.reset(this.#committed)];
+    this.#inFlight = [];
+    log.error({ chain: writer, reason: this.#reason, records: all.length, onFailure, retryMs: this.#retryMs }, "audit chain cannot be written");
+    for (const entry of all) this.#lose(entry);
+    if (this.#health === "closed") return;
+    this.#cancelRetry?.();
+    this.#cancelRetry = clock.after(this.#retryMs, () => {
+      void this.#repair();
+    });
+    this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  #repair(): Promise<void> {
+    this.#cancelRetry?.();
+    this.#repairing ??= this.#tryRepair().finally(() => {
+      this.#repairing = undefined;
+    });
+    return this.#repairing;
+  }
+
+  async #tryRepair(): Promise<void> {
+    try {
+      await this.#storage.repair();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    if (this.#health !== "down") return;
+    if (this.#lost.empty) {
+      // Only a checkpoint failed.
+      this.#recovered();
+      this.#checkpointDue = true;
+      this.#kick();
+      return;
+    }
+    this.#health = "proving";
+    this.#tellGap();
+  }
+
+  #recovered(): void {
+    this.#health = "up";
+    this.#metrics.up.set(1);
+    this.#options.log.info({ chain: this.#options.writer }, "audit chain can be written again");
+  }
+
+  #tellGap(): void {
+    if (this.#lost.empty || this.#gapPending || this.#health === "closed") return;
+    const losses = this.#lost.take();
+    this.#gapPending = true;
+    this.#chain.add(CHAIN.gap, gapFields(losses, this.#now(), this.#reason), this.#now(), (outcome) => {
+      this.#gapPending = false;
+      if (outcome !== "committed") this.#lost.putBack(losses);
+    });
+    this.#kick();
+  }
+
+  #lose({ type, done }: Entry): void {
+    if (!isChainType(type)) {
+      this.#metrics.lost.inc();
+      this.#lost.add(type, this.#now());
+    }
+    this.#tell(done, this.#options.onFailure === "refuse" ? "failed" : "lost");
+  }
+
+  #tell(done: Done | undefined, outcome: AppendOutcome): void {
+    try {
+      done?.(outcome);
+    } catch (error) {
+      this.#options.log.error({ error: String(error) }, "a caller of the audit chain failed");
+    }
+  }
+
+  #count(entries: readonly Entry[]): void {
+    const counts = new Map<string, number>();
+    for (const { type } of entries) counts.set(type, (counts.get(type) ?? 0) + 1);
+    for (const [type, count] of counts) this.#metrics.records.inc({ type }, count);
+  }
+}

@@ -1,0 +1,37 @@
+/** The contract of an audit writer. */
+import type { Registry } from "prom-client";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import type { AppendOutcome, AuditEvent } from "./event.ts";
+import type { AuditFiles } from "./files.ts";
+
+export interface AuditWriter {
+  /** @param done called once, when the record's fate is known and never before append returns; for what is committed in the order of the calls */
+  append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void;
+  /** While true new work should be refused: the record of it could not be kept. Always false with onFailure "continue". */
+  readonly refusing: boolean;
+  /** Commits what is pending, signs it, and lets the chain go. */
+  close(): Promise<void>;
+}
+
+export interface AuditWriterOptions {
+  /** Holds a folder for each writer. */
+  readonly dir: string;
+  /** Name of the writer and its chain; one living process each. */
+  readonly writer: string;
+  /** Ed25519 private key, PEM; made when it is missing. Not in `dir`. */
+  readonly keyFile: string;
+  readonly onFailure: "refuse" | "continue";
+  /** `group`: committed is on the disk. `none`: committed is with the kernel; survives kill -9, not a power cut. */
+  readonly sync: "group" | "none";
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** A checkpoint after this many records (default 1,000) ... */
+  readonly checkpointRecords?: number;
+  /** ... or this many milliseconds after the first that is not signed (default 10,000). */
+  readonly checkpointMs?: number;
+  /** A segment's size, about (default 64 MiB). */
+  readonly segmentBytes?: number;
+  readonly files?: AuditFiles;
+}

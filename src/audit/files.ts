@@ -1,0 +1,57 @@
+/** The writer's operations on files, as a parameter: tests make them fail. Callbacks of fs underneath, the cheapest there is. */
+import fs from "node:fs";
+
+const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_WRONLY } = fs.constants;
+
+export interface AuditFile {
+  /** One write(2) at the end of the file; says how many bytes were taken. */
+  append(bytes: Buffer, offset: number): Promise<number>;
+  /** fdatasync(2). */
+  sync(): Promise<void>;
+  truncate(size: number): Promise<void>;
+  size(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export interface AuditFiles {
+  /**
+   * For appending.
+   * @param make the file must not be there yet
+   * @param durable a write ends when its bytes are on the disk (O_DSYNC): write(2) and fdatasync(2) as one operation,
+   *   which costs half of what two do
+   */
+  open(file: string, make: boolean, durable: boolean): Promise<AuditFile>;
+  /** Makes the names in a folder durable. */
+  syncDir(dir: string): Promise<void>;
+}
+
+/** Runs an operation of fs that says nothing but whether it worked. */
+const run = (operation: (done: (error: Error | null) => void) => void): Promise<void> =>
+  new Promise((resolve, reject) => operation((error) => (error === null ? resolve() : reject(error))));
+
+const openFile = (file: string, flags: number): Promise<number> =>
+  new Promise((resolve, reject) => fs.open(file, flags, 0o600, (error, fd) => (error === null ? resolve(fd) : reject(error))));
+
+export const systemFiles: AuditFiles = {
+  open: async (file, make, durable) => {
+    const fd = await openFile(file, O_APPEND | O_WRONLY | O_CREAT | (make ? O_EXCL : 0) | (durable ? O_DSYNC : 0));
+    return {
+      append: (bytes, offset) =>
+        new Promise((resolve, reject) => {
+          fs.write(fd, bytes, offset, bytes.length - offset, null, (error, written) => (error === null ? resolve(written) : reject(error)));
+        }),
+      sync: () => run((done) => fs.fdatasync(fd, done)),
+      truncate: (size) => run((done) => fs.ftruncate(fd, size, done)),
+      size: () => new Promise((resolve, reject) => fs.fstat(fd, (error, stats) => (error === null ? resolve(stats.size) : reject(error)))),
+      close: () => run((done) => fs.close(fd, done)),
+    };
+  },
+  syncDir: async (dir) => {
+    const fd = await openFile(dir, fs.constants.O_RDONLY);
+    try {
+      await run((done) => fs.fsync(fd, done));
+    } finally {
+      await run((done) => fs.close(fd, done));
+    }
+  },
+};

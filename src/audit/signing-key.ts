@@ -1,0 +1,82 @@
+/** The Ed25519 key (RFC 8032) that signs checkpoints. Whoever has it can write history anew: keep it from the folder's readers. */
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { AuditError, reasonOf } from "./errors.ts";
+
+export interface SigningKey {
+  readonly privateKey: KeyObject;
+  readonly publicKey: PublicKey;
+}
+
+export interface PublicKey {
+  readonly key: KeyObject;
+  /** SubjectPublicKeyInfo, PEM. */
+  readonly pem: string;
+  /** SHA-256 of the key's DER form: what people compare. */
+  readonly fingerprint: string;
+}
+
+/**
+ * Reads the key, or makes it the first time, readable by this user alone.
+ * @throws AuditError when it cannot be read, is not Ed25519, or others may read it
+ */
+export function loadSigningKey(file: string): SigningKey {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (reasonOf(error) !== "ENOENT") throw new AuditError(`The audit key ${file} cannot be read (${reasonOf(error)}).`);
+    text = makeKey(file);
+  }
+  if ((statSync(file).mode & 0o077) !== 0) throw new AuditError(`The audit key ${file} can be read by others: chmod 600 ${file}.`);
+  let privateKey: KeyObject;
+  try {
+    privateKey = createPrivateKey(text);
+  } catch {
+    throw new AuditError(`The audit key ${file} is not a private key in PEM form. Put back the one that was there, from its backup.`);
+  }
+  if (privateKey.asymmetricKeyType !== "ed25519") throw new AuditError(`The audit key ${file} is not an Ed25519 key: openssl genpkey -algorithm ed25519 makes one.`);
+  return { privateKey, publicKey: describe(createPublicKey(privateKey)) };
+}
+
+function makeKey(file: string): string {
+  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  try {
+    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(file, pem, { mode: 0o600, flag: "wx", flush: true });
+    return pem;
+  } catch (error) {
+    // Another process was faster: its key is the key.
+    if (reasonOf(error) === "EEXIST") return readFileSync(file, "utf8");
+    throw new AuditError(`The audit key ${file} cannot be made (${reasonOf(error)}).`);
+  }
+}
+
+/** @throws AuditError when it is not an Ed25519 public key */
+export function parsePublicKey(pem: string, where: string): PublicKey {
+  let key: KeyObject;
+  try {
+    key = createPublicKey(pem);
+  } catch {
+    throw new AuditError(`${where} is not a public key in PEM form.`);
+  }
+  if (key.asymmetricKeyType !== "ed25519") throw new AuditError(`${where} is not an Ed25519 public key.`);
+  return describe(key);
+}
+
+/** @throws AuditError when there is none */
+export function loadPublicKey(file: string): PublicKey {
+  let pem: string;
+  try {
+    pem = readFileSync(file, "utf8");
+  } catch (error) {
+    throw new AuditError(`The public key ${file} cannot be read (${reasonOf(error)}).`);
+  }
+  return parsePublicKey(pem, `The file ${file}`);
+}
+
+function describe(key: KeyObject): PublicKey {
+  const fingerprint = createHash("sha256").update(key.export({ type: "spki", format: "der" })).digest("hex");
+  return { key, pem: key.export({ type: "spki", format: "pem" }).toString(), fingerprint };
+}

@@ -1,0 +1,84 @@
+/**
+ * Goes along a chain line by line and says of each whether it follows the one before. Bytes that do not are held against
+ * the chain, unless the very next record that does follow is a CHAIN.TORN with their count and hash: then they are what
+ * is left of a write that a killed process did not finish.
+ */
+import { isUtf8 } from "node:buffer";
+import { createHash, type Hash } from "node:crypto";
+import type { Line } from "./lines.ts";
+import { type AuditRecord, CHAIN, parseRecord } from "./record.ts";
+
+export interface Position {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+/** Bytes that are not part of the chain, from a line's beginning. */
+export interface Broken {
+  readonly line: number;
+  readonly offset: number;
+  readonly seq: number | undefined;
+  readonly message: string;
+  /** Without the line's end that the writer put behind them. */
+  bytes: number;
+  readonly digest: Hash;
+}
+
+export class ChainWalk {
+  last: Position | undefined;
+  broken: Broken | undefined;
+  readonly #chain: string | undefined;
+
+  /**
+   * @param chain every record must name it; undefined takes the first record's
+   * @param last undefined takes the first record as it is
+   */
+  constructor(chain: string | undefined, last: Position | undefined) {
+    this.#chain = chain;
+    this.last = last;
+  }
+
+  /** The record, when the line is one that follows. */
+  take(line: Line): AuditRecord | undefined {
+    const parsed = parseRecord(line.text);
+    let fault: { readonly seq: number | undefined; readonly message: string } | undefined;
+    if (parsed.kind === "bad") fault = line.ended ? parsed : { seq: parsed.seq, message: `the file ends in the middle of a record (${line.bytes.length} bytes)` };
+    // Two different byte sequences that are not UTF-8 read as the same text.
+    else if (line.text.includes("\uFFFD") && !isUtf8(line.bytes)) fault = { seq: parsed.record.seq, message: "it is not UTF-8" };
+    else fault = this.#misplaced(parsed.record);
+    if (fault === undefined && parsed.kind === "record") {
+      const { record } = parsed;
+      if (this.broken === undefined || this.#explains(record, this.broken)) {
+        this.broken = undefined;
+        this.last = { seq: record.seq, hash: record.hash };
+        return record;
+      }
+    }
+    if (this.broken === undefined) {
+      this.broken = { line: line.number, offset: line.offset, seq: fault?.seq, message: fault?.message ?? "", bytes: line.bytes.length, digest: createHash("sha256").update(line.bytes) };
+    } else {
+      this.broken.digest.update("\n").update(line.bytes);
+      this.broken.bytes += 1 + line.bytes.length;
+    }
+    return undefined;
+  }
+
+  #explains(record: AuditRecord, broken: Broken): boolean {
+    return record.type === CHAIN.torn && record.fields["bytes"] === broken.bytes && record.fields["sha256"] === broken.digest.copy().digest("hex");
+  }
+
+  #misplaced(record: AuditRecord): { readonly seq: number; readonly message: string } | undefined {
+    const { seq } = record;
+    if (this.#chain !== undefined && record.chain !== this.#chain) return { seq, message: `it belongs to the chain ${JSON.stringify(record.chain)}` };
+    if (this.last === undefined) return undefined;
+    const wanted = this.last.seq + 1;
+    if (seq > wanted) return { seq, message: `record ${wanted} was expected here: ${missing(wanted, seq - 1)}` };
+    if (seq < wanted) return { seq, message: `record ${wanted} was expected here: this one is a duplicate, or was inserted or moved` };
+    if (record.prev !== this.last.hash) {
+      return { seq, message: `it names another hash for its predecessor than record ${this.last.seq} has: one of the two was changed, or the chain was forked` };
+    }
+    return undefined;
+  }
+}
+
+const missing = (from: number, to: number): string => (from === to ? `record ${from} was deleted or moved` : `records ${from} to ${to} were deleted or moved`);
