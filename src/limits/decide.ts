@@ -1,6 +1,7 @@
 /** The decision from what this process knows. The store's script makes the same one from what all processes know. */
-import type { Admission, AdmitRequest, Check } from "./contract.ts";
+import type { Admission, Check } from "./contract.ts";
 import { msToNextDay } from "./day.ts";
+import type { HeldLease } from "./held-lease.ts";
 import type { ScopeLedger } from "./ledger.ts";
 
 export type Refusal = Extract<Admission, { kind: "refused" }>;
@@ -9,15 +10,15 @@ export type Refusal = Extract<Admission, { kind: "refused" }>;
 export const CONCURRENCY_RETRY_MS = 1_000;
 
 /** The first check that refuses, or undefined. */
-export function refusalOf(scope: ScopeLedger, request: AdmitRequest, day: string, now: number): Refusal | undefined {
-  for (const check of request.checks) {
-    const refusal = judge(scope, check, request, day, now);
+export function refusalOf(scope: ScopeLedger, checks: readonly Check[], lease: HeldLease, now: number): Refusal | undefined {
+  for (const check of checks) {
+    const refusal = judge(scope, check, lease, now);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
 }
 
-function judge(scope: ScopeLedger, check: Check, request: AdmitRequest, day: string, now: number): Refusal | undefined {
+function judge(scope: ScopeLedger, check: Check, lease: HeldLease, now: number): Refusal | undefined {
   switch (check.kind) {
     case "rate": {
       const window = scope.window(check.account, check.windowMs);
@@ -31,10 +32,10 @@ function judge(scope: ScopeLedger, check: Check, request: AdmitRequest, day: str
       return { kind: "refused", check, used: 0, reserved, retryAfterMs: CONCURRENCY_RETRY_MS };
     }
     case "daily": {
-      const account = scope.account(day, check.account);
+      const account = scope.account(lease.day, check.account);
       const used = account.own[check.unit] + account.others[check.unit];
       const reserved = account.reserved[check.unit];
-      if (used + reserved + request.reserve[check.unit] <= check.limit) return undefined;
+      if (used + reserved + lease.amounts[check.unit] <= check.limit) return undefined;
       return { kind: "refused", check, used, reserved, retryAfterMs: msToNextDay(now) };
     }
   }

@@ -2,78 +2,21 @@
  * What this process knows: its own totals, what it last heard of the others', its leases and windows. The whole truth
  * when there is no store, and what decides while the store is away.
  */
-import type { AdmitRequest, Amounts, Lease, Unit, Usage } from "./contract.ts";
+import type { AdmitRequest } from "./contract.ts";
 import { DAY_MS, utcDay } from "./day.ts";
+import { DayAccount, UNITS } from "./day-account.ts";
+import { HeldLease } from "./held-lease.ts";
+import { ScopeKeys } from "./keys.ts";
+import { Outbox } from "./outbox.ts";
 import { SlidingWindow } from "./window.ts";
-
-/** Counters of one account on one day. Totals only grow; that is what makes writing them again harmless. */
-export class DayAccount {
-  readonly day: string;
-  readonly account: string;
-  /** What calls of this process used. */
-  readonly own: Totals = zero();
-  /** What other processes had used when the store last said so. */
-  readonly others: Totals = zero();
-  /** What leases of this process have reserved. */
-  readonly reserved: Record<Unit, number> = { tokens: 0, microUsd: 0, requests: 0 };
-  leases = 0;
-
-  constructor(day: string, account: string) {
-    this.day = day;
-    this.account = account;
-  }
-
-  add(used: Usage): void {
-    this.own.tokens += whole(used.tokens);
-    this.own.microUsd += whole(used.microUsd);
-    this.own.requests += whole(used.requests);
-    if (used.unpriced) this.own.unpricedRequests++;
-  }
-
-  /** What the store says of the others never shrinks: less means that it has lost something. */
-  heard(unit: keyof Totals, others: number): void {
-    if (others > this.others[unit]) this.others[unit] = others;
-  }
-}
-
-export interface Totals {
-  tokens: number;
-  microUsd: number;
-  requests: number;
-  unpricedRequests: number;
-}
-
-export const UNITS = ["tokens", "microUsd", "requests"] as const satisfies readonly Unit[];
-export const TOTALS = [...UNITS, "unpricedRequests"] as const satisfies readonly (keyof Totals)[];
-
-const zero = (): Totals => ({ tokens: 0, microUsd: 0, requests: 0, unpricedRequests: 0 });
-
-/** Counters hold whole numbers that are not negative, whatever comes. */
-const whole = (amount: number): number => (amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0);
-
-/** A lease with what it needs to be given back. */
-export class HeldLease implements Lease {
-  readonly id: string;
-  readonly scope: string;
-  readonly day: string;
-  readonly accounts: readonly DayAccount[];
-  readonly amounts: Amounts;
-  /** The store may have it, so that settling must take it away there. */
-  inStore = false;
-  settled = false;
-
-  constructor(request: AdmitRequest, day: string, accounts: readonly DayAccount[], amounts: Amounts) {
-    this.id = request.id;
-    this.scope = request.scope;
-    this.day = day;
-    this.accounts = accounts;
-    this.amounts = amounts;
-  }
-}
 
 /** Of one scope. */
 export class ScopeLedger {
   readonly name: string;
+  readonly keys: ScopeKeys;
+  readonly outbox = new Outbox();
+  /** Admissions that the store is being asked for. */
+  asking = 0;
   readonly leases = new Map<string, HeldLease>();
   readonly #days = new Map<string, Map<string, DayAccount>>();
   readonly #inFlight = new Map<string, number>();
@@ -81,6 +24,7 @@ export class ScopeLedger {
 
   constructor(name: string) {
     this.name = name;
+    this.keys = new ScopeKeys(name);
   }
 
   account(day: string, account: string): DayAccount {
@@ -106,22 +50,31 @@ export class ScopeLedger {
     return window;
   }
 
-  windows(): Iterable<SlidingWindow> {
-    return this.#windows.values();
+  /** What the request would hold; it does not yet. */
+  lease(request: AdmitRequest, day: string): HeldLease {
+    return new HeldLease(request, day, request.accounts.map((account) => this.account(day, account)));
   }
 
   /** The call is admitted, by whomever: it holds its amounts from now on, and is in the windows of its checks. */
-  hold(request: AdmitRequest, day: string, now: number): HeldLease {
-    const accounts = request.accounts.map((account) => this.account(day, account));
-    const { tokens, microUsd, requests } = request.reserve;
-    const amounts = { tokens: whole(tokens), microUsd: whole(microUsd), requests: whole(requests) };
-    const lease = new HeldLease(request, day, accounts, amounts);
+  hold(lease: HeldLease, request: AdmitRequest, now: number): void {
     this.leases.set(lease.id, lease);
     this.#count(lease, 1);
     for (const check of request.checks) {
       if (check.kind === "rate") this.window(check.account, check.windowMs).add({ id: request.id, at: now });
     }
-    return lease;
+  }
+
+  /** For a store that may have lost everything, or has missed a while. */
+  tellEverything(oldestDay: string, now: number): void {
+    const { live, totals, admissions } = this.outbox;
+    for (const lease of this.leases.values()) live.add(lease);
+    for (const account of this.accounts()) {
+      if (account.day >= oldestDay) totals.add(account);
+    }
+    admissions.length = 0;
+    for (const window of this.#windows.values()) {
+      for (const entry of window.entries(now)) admissions.push({ window, entry });
+    }
   }
 
   release(lease: HeldLease): void {
@@ -148,7 +101,7 @@ export class ScopeLedger {
     for (const [key, window] of this.#windows) {
       if (window.count(now) === 0) this.#windows.delete(key);
     }
-    return this.#days.size === 0 && this.#windows.size === 0 && this.leases.size === 0;
+    return this.#days.size === 0 && this.#windows.size === 0 && this.leases.size === 0 && this.asking === 0 && this.outbox.empty;
   }
 }
 
@@ -165,11 +118,6 @@ export class Ledger {
     let scope = this.#scopes.get(name);
     if (scope === undefined) this.#scopes.set(name, (scope = new ScopeLedger(name)));
     return scope;
-  }
-
-  /** As {@link scope}, but does not make one. */
-  known(name: string): ScopeLedger | undefined {
-    return this.#scopes.get(name);
   }
 
   scopes(): Iterable<ScopeLedger> {

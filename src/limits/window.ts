@@ -21,6 +21,7 @@ export class SlidingWindow {
   }
 
   add(entry: WindowEntry): void {
+    this.count(entry.at);
     let place = this.#entries.length;
     // Only a clock that was set back makes this loop run.
     while (place > this.#first && (this.#entries[place - 1] as WindowEntry).at > entry.at) place--;

@@ -1,0 +1,64 @@
+/** Counters of one account on one UTC day, as one process knows them. */
+import type { Unit, Usage } from "./contract.ts";
+import { encoded } from "./keys.ts";
+
+/** Counters of one account on one day. Totals only grow; that is what makes writing them again harmless. */
+export class DayAccount {
+  readonly day: string;
+  readonly account: string;
+  /** Its name in the store. */
+  readonly field: string;
+  /** What calls of this process used. */
+  readonly own: Totals = zero();
+  /** What other processes had used when the store last said so. */
+  readonly others: Totals = zero();
+  /** What the store has confirmed of our own: if it has less, it has lost something. */
+  readonly stored: Totals = zero();
+  /** What leases of this process have reserved. */
+  readonly reserved: Record<Unit, number> = { tokens: 0, microUsd: 0, requests: 0 };
+  leases = 0;
+
+  constructor(day: string, account: string) {
+    this.day = day;
+    this.account = account;
+    this.field = encoded(account);
+  }
+
+  add(used: Usage): void {
+    this.own.tokens += whole(used.tokens);
+    this.own.microUsd += whole(used.microUsd);
+    this.own.requests += whole(used.requests);
+    if (used.unpriced) this.own.unpricedRequests++;
+  }
+
+  /** Of all processes, as far as is known. */
+  get total(): Totals {
+    const { own, others } = this;
+    return {
+      tokens: own.tokens + others.tokens,
+      microUsd: own.microUsd + others.microUsd,
+      requests: own.requests + others.requests,
+      unpricedRequests: own.unpricedRequests + others.unpricedRequests,
+    };
+  }
+
+  /** What the store says of the others never shrinks: less means that it has lost something. */
+  heard(unit: keyof Totals, others: number): void {
+    if (others > this.others[unit]) this.others[unit] = others;
+  }
+}
+
+export interface Totals {
+  tokens: number;
+  microUsd: number;
+  requests: number;
+  unpricedRequests: number;
+}
+
+export const UNITS = ["tokens", "microUsd", "requests"] as const satisfies readonly Unit[];
+export const TOTALS = [...UNITS, "unpricedRequests"] as const satisfies readonly (keyof Totals)[];
+
+const zero = (): Totals => ({ tokens: 0, microUsd: 0, requests: 0, unpricedRequests: 0 });
+
+/** Counters hold whole numbers that are not negative, whatever comes. */
+export const whole = (amount: number): number => (amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0);

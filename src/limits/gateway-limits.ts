@@ -1,0 +1,267 @@
+/** One process's side of the limits: what it knows, what it tells the store, and who decides. */
+import type { Registry } from "prom-client";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import type { AccountUsage, Admission, AdmitRequest, Lease, Limits, Subject, Usage } from "./contract.ts";
+import { utcDay } from "./day.ts";
+import { refusalOf } from "./decide.ts";
+import { encoded } from "./keys.ts";
+import { HeldLease } from "./held-lease.ts";
+import { Ledger, type ScopeLedger } from "./ledger.ts";
+import type { RedisOptions } from "./redis-options.ts";
+import { admitWords, type AdmitWords, type Question, readAdmit, syncWords, type Writer } from "./shared-scope.ts";
+import { Store } from "./store.ts";
+import { StoreMetrics } from "./store-metrics.ts";
+
+export interface GatewayLimitsOptions {
+  /** Without it all is in this process's memory. */
+  readonly redis?: RedisOptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly registry: Registry;
+  /** Unique for each start of a process: a restarted one counts from zero, which its predecessor's totals would hide. */
+  readonly processId: string;
+  /** How long the store keeps a lease of a process that has died. */
+  readonly leaseMs: number;
+  /** How long an admission waits for the store. */
+  readonly admitTimeoutMs: number;
+  /** From 0 to 1: spreads the attempts to connect. */
+  readonly random: () => number;
+}
+
+/** Usage that nobody waits for is written this much later, with all that came meanwhile. */
+const RECORD_AFTER_MS = 500;
+const CLOSE_MS = 1_000;
+/** Scopes that are caught up with at once. */
+const CATCH_UP_AT_ONCE = 64;
+
+export class GatewayLimits implements Limits {
+  readonly #clock: Clock;
+  readonly #ledger = new Ledger();
+  readonly #metrics: StoreMetrics;
+  readonly #writer: Writer;
+  readonly #store: Store | undefined;
+  /** Scopes with something in their outbox. */
+  readonly #dirty = new Set<ScopeLedger>();
+  readonly #writing = new Set<Promise<unknown>>();
+  #writeSoon = false;
+  #tellingAgain = false;
+  #cancelRecord: (() => void) | undefined;
+  #cancelRenew: (() => void) | undefined;
+  #closed = false;
+
+  constructor(options: GatewayLimitsOptions) {
+    const { clock, log, redis, processId, leaseMs, admitTimeoutMs, random } = options;
+    this.#clock = clock;
+    this.#metrics = new StoreMetrics(options.registry);
+    this.#writer = { processId: encoded(processId), leaseMs };
+    if (redis === undefined) {
+      this.#metrics.up(true);
+      return;
+    }
+    this.#store = new Store({
+      redis, clock, log, metrics: this.#metrics, processId, admitTimeoutMs, random,
+      catchUp: () => this.#catchUp(),
+      isUp: () => this.#writeDirty(),
+    });
+    this.#renewLater();
+  }
+
+  admit(request: AdmitRequest): Promise<Admission> {
+    const now = this.#clock.now();
+    this.#ledger.pruneDaily(now);
+    const scope = this.#ledger.scope(request.scope);
+    const store = this.#store;
+    if (store?.asked === true) return this.#admitInStore(store, scope, request, now);
+    return Promise.resolve(this.#admitInMemory(scope, request, now, false));
+  }
+
+  settle(lease: Lease, used: Usage): void {
+    if (!(lease instanceof HeldLease) || lease.settled) return;
+    const scope = this.#ledger.scope(lease.scope);
+    scope.release(lease);
+    for (const account of lease.accounts) account.add(used);
+    if (this.#store === undefined) return;
+    if (lease.inStore) scope.outbox.ended.add(lease.id);
+    scope.outbox.live.delete(lease);
+    for (const account of lease.accounts) scope.outbox.totals.add(account);
+    this.#writeNow(scope);
+  }
+
+  record(scopeName: string, accounts: readonly string[], used: Usage, admittedAt: number): void {
+    const day = utcDay(admittedAt);
+    // Nothing looks at days before yesterday any more.
+    if (day < Ledger.oldestDay(this.#clock.now())) return;
+    const scope = this.#ledger.scope(scopeName);
+    for (const name of accounts) {
+      const account = scope.account(day, name);
+      account.add(used);
+      if (this.#store !== undefined) scope.outbox.totals.add(account);
+    }
+    if (this.#store === undefined || this.#closed) return;
+    this.#dirty.add(scope);
+    this.#cancelRecord ??= this.#clock.after(RECORD_AFTER_MS, () => {
+      this.#cancelRecord = undefined;
+      this.#writeDirty();
+    });
+  }
+
+  async usage(subjects: readonly Subject[]): Promise<readonly AccountUsage[]> {
+    const day = utcDay(this.#clock.now());
+    const byScope = Map.groupBy(subjects, ({ scope }) => scope);
+    const answers = new Map<Subject, AccountUsage>();
+    await Promise.all(
+      [...byScope].map(async ([name, asked]) => {
+        const scope = this.#ledger.scope(name);
+        const questions = asked.map(({ account }) => ({ account, day }));
+        const heard = this.#store?.up === true ? await this.#write(scope, questions) : undefined;
+        const usages = heard ?? asked.map(({ account }) => ({ ...scope.account(day, account).total, inFlight: scope.inFlight(account) }));
+        for (const [index, usage] of usages.entries()) answers.set(asked[index] as Subject, usage);
+      }),
+    );
+    return subjects.map((subject) => answers.get(subject) as AccountUsage);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelRecord?.();
+    this.#cancelRenew?.();
+    if (this.#store === undefined) return;
+    this.#writeDirty();
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(CLOSE_MS, resolve);
+    await Promise.race([Promise.all(this.#writing), late]);
+    cancel();
+    this.#store.close();
+  }
+
+  #admitInMemory(scope: ScopeLedger, request: AdmitRequest, now: number, unanswered: boolean): Admission {
+    if (this.#store !== undefined) this.#metrics.failedOpen();
+    const lease = scope.lease(request, utcDay(now));
+    const refusal = refusalOf(scope, request.checks, lease, now);
+    if (refusal !== undefined) return refusal;
+    scope.hold(lease, request, now);
+    // The store may come to hear of it yet.
+    lease.inStore = unanswered;
+    return { kind: "admitted", lease };
+  }
+
+  async #admitInStore(store: Store, scope: ScopeLedger, request: AdmitRequest, now: number): Promise<Admission> {
+    const day = utcDay(now);
+    const lease = scope.lease(request, day);
+    let words: AdmitWords | undefined;
+    let refusedHere = false;
+    const write = (): AdmitWords => {
+      // What is settled here must not count as reserved there.
+      if (!scope.outbox.empty) this.#track(this.#write(scope));
+      return (words = admitWords(scope, request, lease, now, this.#writer));
+    };
+    const late = (reply: readonly number[]): void => {
+      if (refusedHere && reply[0] === 0) this.#takeBack(scope, request, now);
+    };
+    scope.asking++;
+    const reply = await store.admit(write, late);
+    scope.asking--;
+    if (reply === undefined || words === undefined) {
+      const admission = this.#admitInMemory(scope, request, now, words !== undefined);
+      refusedHere = admission.kind === "refused";
+      return admission;
+    }
+    const { refusal, hasLost } = readAdmit(scope, request, { day, now, stored: words.stored }, reply);
+    if (hasLost) this.#tellAgain();
+    if (refusal !== undefined) return refusal;
+    lease.inStore = true;
+    scope.hold(lease, request, now);
+    return { kind: "admitted", lease };
+  }
+
+  /** It answers, and has lost something: flushed, evicted, or failed over to a replica that lagged. */
+  #tellAgain(): void {
+    if (this.#tellingAgain) return;
+    this.#tellingAgain = true;
+    const telling = this.#catchUp()
+      // The circuit knows of it, and catches up when it is back.
+      .catch(() => {})
+      .finally(() => {
+        this.#tellingAgain = false;
+      });
+    this.#track(telling);
+  }
+
+  /** The store has admitted, late, what was refused here. */
+  #takeBack(scope: ScopeLedger, request: AdmitRequest, at: number): void {
+    scope.outbox.ended.add(request.id);
+    for (const check of request.checks) {
+      if (check.kind !== "rate") continue;
+      scope.outbox.takenBack.push({ window: scope.window(check.account, check.windowMs), entry: { id: request.id, at } });
+    }
+    this.#writeNow(scope);
+  }
+
+  /** At the end of this turn of the event loop, with all else that ends in it. */
+  #writeNow(scope: ScopeLedger): void {
+    this.#dirty.add(scope);
+    if (this.#writeSoon || this.#closed) return;
+    this.#writeSoon = true;
+    setImmediate(() => {
+      this.#writeSoon = false;
+      this.#writeDirty();
+    });
+  }
+
+  /** Catching up writes all that this cannot. */
+  #writeDirty(): void {
+    if (this.#store?.up !== true) return;
+    for (const scope of this.#dirty) {
+      if (!scope.outbox.empty) this.#track(this.#write(scope));
+    }
+    this.#dirty.clear();
+  }
+
+  #track(writing: Promise<unknown>): void {
+    this.#writing.add(writing);
+    void writing.finally(() => this.#writing.delete(writing));
+  }
+
+  /** Tells the store all that it has not been told of a scope. Undefined: it did not hear, and will be told again. */
+  async #write(scope: ScopeLedger, questions: readonly Question[] = []): Promise<readonly AccountUsage[] | undefined> {
+    const store = this.#store as Store;
+    const ended = [...scope.outbox.ended];
+    const takenBack = [...scope.outbox.takenBack];
+    const syncs = syncWords(scope, questions, this.#clock.now(), this.#writer);
+    const replies = await Promise.all(syncs.map(({ keys, args }) => store.sync(keys, args)));
+    let answer: readonly AccountUsage[] | undefined;
+    for (const [index, reply] of replies.entries()) {
+      if (reply !== undefined) answer = syncs[index]?.read(reply);
+    }
+    if (!replies.includes(undefined)) return answer;
+    // Totals and leases are told again when the store is back; these nobody else remembers.
+    for (const id of ended) scope.outbox.ended.add(id);
+    scope.outbox.takenBack.push(...takenBack);
+    return undefined;
+  }
+
+  /** Everything, of every scope: the store may have lost it, or may not have been there. */
+  async #catchUp(): Promise<void> {
+    const now = this.#clock.now();
+    const oldest = Ledger.oldestDay(now);
+    const scopes = [...this.#ledger.scopes()];
+    for (const scope of scopes) scope.tellEverything(oldest, now);
+    for (let at = 0; at < scopes.length; at += CATCH_UP_AT_ONCE) {
+      const part = scopes.slice(at, at + CATCH_UP_AT_ONCE).filter((scope) => !scope.outbox.empty);
+      const heard = await Promise.all(part.map((scope) => this.#write(scope)));
+      if (heard.includes(undefined)) throw new Error("the store has not heard all");
+    }
+  }
+
+  #renewLater(): void {
+    this.#cancelRenew = this.#clock.after(Math.floor(this.#writer.leaseMs / 3), () => {
+      for (const scope of this.#ledger.scopes()) {
+        for (const lease of scope.leases.values()) scope.outbox.live.add(lease);
+        if (!scope.outbox.empty) this.#dirty.add(scope);
+      }
+      this.#writeDirty();
+      this.#renewLater();
+    });
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * What runs inside the store. `admit` judges and reserves; `sync` tells the store what a process knows: settled leases,
+ * totals, renewals, and everything again after an outage. All that `sync` says is a state and not a change, so saying it
+ * twice, late or again does no harm: a process's totals only grow, and the greater one wins.
+ *
+ * Time comes with the call: days and windows are of the gateway's clock.
+ *
+ * KEYS 1 leases, 2 amounts, 3 reserved (see keys.ts). Fields: `account|unit` is a total, `account|unit|process` a
+ * process's part of it; `day|account|unit` is reserved, `account|n` counts leases. Units: t tokens, m micro-dollars,
+ * q requests, u unpriced requests. A lease's amounts are `day|t|m|q|account|...`.
+ */
+
+const PRELUDE = `
+local UNITS = {'t', 'm', 'q', 'u'}
+
+local function whole(number)
+  return string.format('%.0f', number)
+end
+
+local function count(packed, sign)
+  local parts = {}
+  for part in string.gmatch(packed, '[^|]+') do parts[#parts + 1] = part end
+  local fields, amounts = {}, {}
+  for i = 5, #parts do
+    for unit = 1, 3 do
+      local amount = tonumber(parts[unit + 1])
+      if amount > 0 then
+        fields[#fields + 1] = parts[1] .. '|' .. parts[i] .. '|' .. UNITS[unit]
+        amounts[#amounts + 1] = amount
+      end
+    end
+    fields[#fields + 1] = parts[i] .. '|n'
+    amounts[#amounts + 1] = 1
+  end
+  if #fields == 0 then return end
+  local held = redis.call('HMGET', KEYS[3], unpack(fields))
+  local set, del = {}, {}
+  for i, field in ipairs(fields) do
+    local sum = tonumber(held[i] or 0) + sign * amounts[i]
+    if sum > 0 then
+      set[#set + 1] = field
+      set[#set + 1] = whole(sum)
+    else
+      del[#del + 1] = field
+    end
+  end
+  if #set > 0 then redis.call('HSET', KEYS[3], unpack(set)) end
+  if #del > 0 then redis.call('HDEL', KEYS[3], unpack(del)) end
+end
+
+local function release(id)
+  local packed = redis.call('HGET', KEYS[2], id)
+  if packed then
+    redis.call('HDEL', KEYS[2], id)
+    count(packed, -1)
+  end
+  redis.call('ZREM', KEYS[1], id)
+end
+
+local function hold(id, packed, expires)
+  if redis.call('HSETNX', KEYS[2], id, packed) == 1 then count(packed, 1) end
+  redis.call('ZADD', KEYS[1], expires, id)
+end
+
+local function reap(now)
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do release(id) end
+end
+
+local function keep(ttl)
+  for i = 1, 3 do redis.call('PEXPIRE', KEYS[i], ttl) end
+end
+`;
+
+/**
+ * KEYS 4 usage of the day, 5... windows of the rate checks.
+ * ARGV 1 now, 2 id, 3 amounts, 4 expiry, 5 ttl, 6 process, 7... by check: kind, account, limit, and
+ * for a rate the window's ms and its key's ttl, for a daily one the unit and the least that others and this process have
+ * used: a store that has lost something does not know it; always six.
+ * Answers the index of the check that refuses or 0, used, reserved, ms to wait, and for each daily check what others
+ * have used and what the store has of this process.
+ */
+export const ADMIT = `${PRELUDE}
+local now = tonumber(ARGV[1])
+reap(now)
+local totals, held = {}, {}
+local day, amounts = string.match(ARGV[3], '^([^|]+)|(%d+|%d+|%d+)')
+local wanted = {}
+wanted.t, wanted.m, wanted.q = string.match(amounts, '(%d+)|(%d+)|(%d+)')
+for at = 7, #ARGV, 6 do
+  local kind, account = ARGV[at], ARGV[at + 1]
+  if kind == 'd' then
+    local field = account .. '|' .. ARGV[at + 3]
+    totals[#totals + 1] = field
+    totals[#totals + 1] = field .. '|' .. ARGV[6]
+    held[#held + 1] = day .. '|' .. field
+  elseif kind == 'c' then
+    held[#held + 1] = account .. '|n'
+  end
+end
+if #totals > 0 then totals = redis.call('HMGET', KEYS[4], unpack(totals)) end
+if #held > 0 then held = redis.call('HMGET', KEYS[3], unpack(held)) end
+
+local reply = {0, 0, 0, 0}
+local function refuse(at, used, reserved, wait)
+  if reply[1] == 0 then reply[1], reply[2], reply[3], reply[4] = (at - 1) / 6, used, reserved, wait end
+end
+local nextTotal, nextHeld, nextWindow = 1, 1, 5
+for at = 7, #ARGV, 6 do
+  local kind, limit = ARGV[at], tonumber(ARGV[at + 2])
+  if kind == 'd' then
+    local own = tonumber(totals[nextTotal + 1] or 0)
+    local others = math.max(tonumber(totals[nextTotal] or 0) - own, tonumber(ARGV[at + 4]))
+    local used = others + math.max(own, tonumber(ARGV[at + 5]))
+    local reserved = tonumber(held[nextHeld] or 0)
+    nextTotal, nextHeld = nextTotal + 2, nextHeld + 1
+    reply[#reply + 1] = others
+    reply[#reply + 1] = own
+    if used + reserved + tonumber(wanted[ARGV[at + 3]]) > limit then refuse(at, used, reserved, 0) end
+  elseif kind == 'c' then
+    local leases = tonumber(held[nextHeld] or 0)
+    nextHeld = nextHeld + 1
+    if leases >= limit then refuse(at, 0, leases, 0) end
+  else
+    local key, window = KEYS[nextWindow], tonumber(ARGV[at + 3])
+    nextWindow = nextWindow + 1
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', whole(now - window))
+    redis.call('ZREMRANGEBYSCORE', key, '(' .. whole(now + window), '+inf')
+    local used = redis.call('ZCARD', key)
+    if used >= limit then
+      local leaver = redis.call('ZRANGE', key, used - limit, used - limit, 'WITHSCORES')[2]
+      refuse(at, used, 0, leaver and math.max(1, tonumber(leaver) + window - now) or window)
+    end
+  end
+end
+if reply[1] > 0 then return reply end
+
+hold(ARGV[2], ARGV[3], ARGV[4])
+keep(ARGV[5])
+nextWindow = 5
+for at = 7, #ARGV, 6 do
+  if ARGV[at] == 'r' then
+    redis.call('ZADD', KEYS[nextWindow], ARGV[1], ARGV[2])
+    redis.call('PEXPIRE', KEYS[nextWindow], ARGV[at + 4])
+    nextWindow = nextWindow + 1
+  end
+end
+return reply
+`;
+
+/**
+ * KEYS 4... usage of days, and windows.
+ * ARGV 1 now, 2 expiry, 3 ttl, 4 ttl of usage, 5 process, then sections, each after its number of entries:
+ * leases that ended (id); leases that live (id, amounts); totals (key, account, t, m, q, u);
+ * admissions of windows (key, ttl, time, id); admissions taken back (key, id); questions (key, account).
+ * Answers what others have used, t m q u for each entry of totals; then t m q u of all and the leases, for each question.
+ */
+export const SYNC = `${PRELUDE}
+local at = 6
+local function section()
+  local entries = tonumber(ARGV[at])
+  at = at + 1
+  return entries
+end
+local function take()
+  local argument = ARGV[at]
+  at = at + 1
+  return argument
+end
+local function key()
+  return KEYS[tonumber(take())]
+end
+local reply = {}
+
+for _ = 1, section() do release(take()) end
+reap(tonumber(ARGV[1]))
+local lives = section()
+for _ = 1, lives do
+  local id = take()
+  hold(id, take(), ARGV[2])
+end
+if lives > 0 then keep(ARGV[3]) end
+
+for _ = 1, section() do
+  local usage, account = key(), take()
+  local fields = {}
+  for _, unit in ipairs(UNITS) do
+    fields[#fields + 1] = account .. '|' .. unit
+    fields[#fields + 1] = account .. '|' .. unit .. '|' .. ARGV[5]
+  end
+  local stored, set = redis.call('HMGET', usage, unpack(fields)), {}
+  for unit = 1, 4 do
+    local total, own, says = tonumber(stored[2 * unit - 1] or 0), tonumber(stored[2 * unit] or 0), tonumber(take())
+    reply[#reply + 1] = total - own
+    if says > own then
+      set[#set + 1] = fields[2 * unit - 1]
+      set[#set + 1] = whole(total + says - own)
+      set[#set + 1] = fields[2 * unit]
+      set[#set + 1] = whole(says)
+    end
+  end
+  if #set > 0 then
+    redis.call('HSET', usage, unpack(set))
+    redis.call('PEXPIRE', usage, ARGV[4])
+  end
+end
+
+for _ = 1, section() do
+  local window, ttl, time = key(), take(), take()
+  redis.call('ZADD', window, time, take())
+  redis.call('PEXPIRE', window, ttl)
+end
+for _ = 1, section() do
+  local window = key()
+  redis.call('ZREM', window, take())
+end
+
+for _ = 1, section() do
+  local usage, account = key(), take()
+  local fields = {}
+  for _, unit in ipairs(UNITS) do fields[#fields + 1] = account .. '|' .. unit end
+  for _, total in ipairs(redis.call('HMGET', usage, unpack(fields))) do reply[#reply + 1] = tonumber(total or 0) end
+  reply[#reply + 1] = tonumber(redis.call('HGET', KEYS[3], account .. '|n') or 0)
+end
+return reply
+`;
+
+/** Writes as the others do: a store that answers but cannot be written to (full, read-only, no permission) is not back. */
+export const PROBE = `
+return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
+`;

@@ -1,0 +1,183 @@
+/** A scope's words to the store's scripts, and what it learns from their answers. */
+import type { AccountUsage, AdmitRequest, Check, Unit } from "./contract.ts";
+import { CONCURRENCY_RETRY_MS, type Refusal } from "./decide.ts";
+import { msToNextDay } from "./day.ts";
+import { encoded } from "./keys.ts";
+import { type DayAccount, TOTALS } from "./day-account.ts";
+import type { HeldLease } from "./held-lease.ts";
+import type { ScopeLedger } from "./ledger.ts";
+import type { WindowNews } from "./outbox.ts";
+import type { Arguments, Keys } from "./store.ts";
+
+/** How long leases and windows stay in the store when nobody touches them any more. */
+const IDLE_TTL_MS = 3_600_000;
+const WINDOW_SLACK_MS = 60_000;
+/** Today's and yesterday's are looked at, from any time zone's gateway and after any hour's outage. */
+const USAGE_TTL_MS = 3 * 86_400_000;
+/** So that no script keeps the store from others for long. */
+const LARGEST_SYNC = 500;
+
+const UNIT_FIELD: Readonly<Record<Unit, string>> = { tokens: "t", microUsd: "m", requests: "q" };
+
+export interface Words {
+  readonly keys: Keys;
+  readonly args: Arguments;
+}
+
+export interface Writer {
+  readonly processId: string;
+  readonly leaseMs: number;
+}
+
+export interface AdmitWords extends Words {
+  /** What the store has confirmed of our own, by daily check: it must not have less. */
+  readonly stored: readonly number[];
+}
+
+export function admitWords(scope: ScopeLedger, request: AdmitRequest, held: HeldLease, now: number, writer: Writer): AdmitWords {
+  const { keys } = scope;
+  const named = [keys.leases, keys.amounts, keys.reserved, keys.usage(held.day)];
+  const args: (string | number)[] = [
+    now, held.id, held.packed, now + writer.leaseMs, Math.max(IDLE_TTL_MS, 2 * writer.leaseMs), writer.processId,
+  ];
+  const stored: number[] = [];
+  for (const check of request.checks) {
+    const account = scope.account(held.day, check.account);
+    switch (check.kind) {
+      case "rate":
+        named.push(keys.window(check.account, check.windowMs));
+        args.push("r", account.field, check.limit, check.windowMs, check.windowMs + WINDOW_SLACK_MS, 0);
+        break;
+      case "concurrency":
+        args.push("c", account.field, check.limit, 0, 0, 0);
+        break;
+      case "daily":
+        stored.push(account.stored[check.unit]);
+        args.push("d", account.field, check.limit, UNIT_FIELD[check.unit], account.others[check.unit], account.own[check.unit]);
+        break;
+    }
+  }
+  return { keys: named, args, stored };
+}
+
+export interface Verdict {
+  readonly refusal: Refusal | undefined;
+  /** The store has less of our own than it once confirmed. */
+  readonly hasLost: boolean;
+}
+
+export function readAdmit(
+  scope: ScopeLedger,
+  request: AdmitRequest,
+  asked: { readonly day: string; readonly now: number; readonly stored: readonly number[] },
+  reply: readonly number[],
+): Verdict {
+  const [index = 0, used = 0, reserved = 0, wait = 0] = reply;
+  let hasLost = false;
+  let at = 4;
+  for (const check of request.checks) {
+    if (check.kind !== "daily") continue;
+    scope.account(asked.day, check.account).heard(check.unit, reply[at] ?? 0);
+    if ((reply[at + 1] ?? 0) < (asked.stored[at / 2 - 2] ?? 0)) hasLost = true;
+    at += 2;
+  }
+  const check = request.checks[index - 1];
+  if (check === undefined) return { refusal: undefined, hasLost };
+  return { refusal: { kind: "refused", check, used, reserved, retryAfterMs: retryAfterMs(check, wait, asked.now) }, hasLost };
+}
+
+function retryAfterMs(check: Check, wait: number, now: number): number {
+  switch (check.kind) {
+    case "rate":
+      return wait;
+    case "concurrency":
+      return CONCURRENCY_RETRY_MS;
+    case "daily":
+      return msToNextDay(now);
+  }
+}
+
+export interface Sync extends Words {
+  /** Reads the answer; gives what was asked for. */
+  readonly read: (reply: readonly number[]) => readonly AccountUsage[];
+}
+
+export interface Question {
+  readonly account: string;
+  readonly day: string;
+}
+
+/** All that is in the outbox, which is empty afterwards, in as few syncs as may be; the last one asks the questions. */
+export function syncWords(scope: ScopeLedger, questions: readonly Question[], now: number, writer: Writer): readonly Sync[] {
+  const { outbox } = scope;
+  const syncs: Sync[] = [];
+  const live = [...outbox.live].filter((lease) => !lease.settled);
+  const admissions = [...outbox.admissions];
+  while (live.length > LARGEST_SYNC || admissions.length > LARGEST_SYNC) {
+    const part = { ...NOTHING, live: live.splice(0, LARGEST_SYNC), admissions: admissions.splice(0, LARGEST_SYNC) };
+    syncs.push(oneSync(scope, part, now, writer));
+  }
+  const rest = {
+    ended: [...outbox.ended], live, totals: [...outbox.totals], admissions, takenBack: [...outbox.takenBack], questions,
+  };
+  syncs.push(oneSync(scope, rest, now, writer));
+  outbox.clear();
+  return syncs;
+}
+
+interface Part {
+  readonly ended: readonly string[];
+  readonly live: readonly HeldLease[];
+  readonly totals: readonly DayAccount[];
+  readonly admissions: readonly WindowNews[];
+  readonly takenBack: readonly WindowNews[];
+  readonly questions: readonly Question[];
+}
+
+const NOTHING: Part = { ended: [], live: [], totals: [], admissions: [], takenBack: [], questions: [] };
+
+function oneSync(scope: ScopeLedger, part: Part, now: number, writer: Writer): Sync {
+  const keys: string[] = [scope.keys.leases, scope.keys.amounts, scope.keys.reserved];
+  const key = (name: string): number => {
+    const known = keys.indexOf(name, 3);
+    return known < 0 ? keys.push(name) : known + 1;
+  };
+  const ttl = Math.max(IDLE_TTL_MS, 2 * writer.leaseMs);
+  const args: (string | number)[] = [now, now + writer.leaseMs, ttl, USAGE_TTL_MS, writer.processId];
+  args.push(part.ended.length, ...part.ended);
+  args.push(part.live.length);
+  for (const lease of part.live) {
+    lease.inStore = true;
+    args.push(lease.id, lease.packed);
+  }
+  args.push(part.totals.length);
+  const said = part.totals.map((account) => ({ account, own: { ...account.own } }));
+  for (const { account, own } of said) {
+    args.push(key(scope.keys.usage(account.day)), account.field, own.tokens, own.microUsd, own.requests, own.unpricedRequests);
+  }
+  args.push(part.admissions.length);
+  for (const { window, entry } of part.admissions) {
+    args.push(key(scope.keys.window(window.account, window.windowMs)), window.windowMs + WINDOW_SLACK_MS, entry.at, entry.id);
+  }
+  args.push(part.takenBack.length);
+  for (const { window, entry } of part.takenBack) {
+    args.push(key(scope.keys.window(window.account, window.windowMs)), entry.id);
+  }
+  args.push(part.questions.length);
+  for (const { account, day } of part.questions) args.push(key(scope.keys.usage(day)), encoded(account));
+  const read = (reply: readonly number[]): readonly AccountUsage[] => {
+    let at = 0;
+    for (const { account, own } of said) {
+      for (const unit of TOTALS) {
+        account.heard(unit, reply[at++] ?? 0);
+        account.stored[unit] = Math.max(account.stored[unit], own[unit]);
+      }
+    }
+    return part.questions.map(({ account, day }) => {
+      const known = scope.account(day, account);
+      for (const unit of TOTALS) known.heard(unit, (reply[at++] ?? 0) - known.own[unit]);
+      return { ...known.total, inFlight: reply[at++] ?? 0 };
+    });
+  };
+  return { keys, args, read };
+}

@@ -1,0 +1,268 @@
+/**
+ * Redis as the requests see it: an answer in time, or none. Whether it is used is a circuit:
+ *
+ * - `connecting`: at the start, and after a connection broke. An admission waits for it, as long as it would for an
+ *   answer: a server that closes idle connections is no outage.
+ * - `up`: asked.
+ * - `away`: not asked. Entered when an answer is late, an error is answered, or connecting fails; one warning. Left when
+ *   writes were answered quickly a few times in a row and all that was missed has been written.
+ */
+import type { Redis } from "ioredis";
+import type { Clock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import { Deadline } from "./deadline.ts";
+import { probeKey } from "./keys.ts";
+import { backoffMs, connectRedis, reasonOf } from "./redis-client.ts";
+import type { RedisOptions } from "./redis-options.ts";
+import type { StoreMetrics, StoreOp } from "./store-metrics.ts";
+
+export interface StoreOptions {
+  readonly redis: RedisOptions;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics: StoreMetrics;
+  readonly processId: string;
+  readonly admitTimeoutMs: number;
+  readonly random: () => number;
+  /** Writes all that the store may have missed. Rejects when it was not possible. */
+  readonly catchUp: () => Promise<void>;
+  /** It is used again: time for what came while catching up. */
+  readonly isUp: () => void;
+}
+
+export type Keys = readonly string[];
+export type Arguments = readonly (string | number)[];
+
+/** Writes in the background may take longer than a request waits for. */
+const SYNC_TIMEOUT_MS = 1_000;
+const PROBE_EVERY_MS = 200;
+const GOOD_PROBES = 3;
+/** A connection that answers nothing for so long is given up: it may lead nowhere. */
+const PROBE_PATIENCE_MS = 10_000;
+const PROBE_TTL_MS = 60_000;
+
+interface Pending {
+  readonly since: number;
+  readonly resolve: (reply: readonly number[] | undefined) => void;
+}
+
+export class Store {
+  readonly #options: StoreOptions;
+  readonly #client: Redis;
+  readonly #address: string;
+  readonly #admits: Deadline<Pending>;
+  readonly #syncs: Deadline<Pending>;
+  #state: "connecting" | "up" | "away" | "closed" = "connecting";
+  #connected = false;
+  /** Resolves when `connecting` ends. */
+  #connecting = Promise.withResolvers<void>();
+  #lastError: unknown;
+  #failures = 0;
+  #goodProbes = 0;
+  #awaySince = 0;
+  #recovering = false;
+  #cancelProbe: (() => void) | undefined;
+
+  constructor(options: StoreOptions) {
+    this.#options = options;
+    const { clock, redis } = options;
+    this.#address = `${redis.host}:${redis.port}`;
+    this.#admits = new Deadline(clock, options.admitTimeoutMs, () => this.#late(options.admitTimeoutMs));
+    this.#syncs = new Deadline(clock, SYNC_TIMEOUT_MS, () => this.#late(SYNC_TIMEOUT_MS));
+    options.metrics.up(false);
+    this.#client = connectRedis(redis, () => backoffMs(this.#failures++, options.random));
+    this.#client.on("connect", () => (this.#lastError = undefined));
+    this.#client.on("error", (error: unknown) => (this.#lastError = error));
+    this.#client.on("ready", () => this.#onReady());
+    this.#client.on("close", () => this.#onClose());
+    // Only what makes connecting impossible ends it for good, such as certificates that are none.
+    this.#client.on("end", () => this.#away(reasonOf(this.#lastError)));
+  }
+
+  /** False: decide in memory, without asking. */
+  get asked(): boolean {
+    return this.#state === "up" || this.#state === "connecting";
+  }
+
+  get up(): boolean {
+    return this.#state === "up";
+  }
+
+  /**
+   * Asks for an admission. `write` makes keys and arguments at the moment of sending. Undefined: no answer in time.
+   * `late` gets the answer that comes after all.
+   */
+  async admit(
+    write: () => { readonly keys: Keys; readonly args: Arguments },
+    late: (reply: readonly number[]) => void,
+  ): Promise<readonly number[] | undefined> {
+    const since = this.#options.clock.monotonic();
+    if (this.#state === "connecting") await this.#untilConnected(since);
+    if (this.#state !== "up") return undefined;
+    const { keys, args } = write();
+    return this.#run("admit", since, this.#admits, this.#client.svcAdmit(keys.length, ...keys, ...args), late);
+  }
+
+  /** Tells what we know. Undefined: it may or may not have been heard. */
+  sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
+    const since = this.#options.clock.monotonic();
+    return this.#run("sync", since, this.#syncs, this.#client.svcSync(keys.length, ...keys, ...args));
+  }
+
+  close(): void {
+    this.#state = "closed";
+    this.#cancelProbe?.();
+    this.#connecting.resolve();
+    this.#giveUpPending();
+    this.#client.disconnect();
+  }
+
+  async #untilConnected(since: number): Promise<void> {
+    const waiting: Pending = { since, resolve: () => {} };
+    this.#admits.add(waiting);
+    await this.#connecting.promise;
+    this.#admits.done(waiting);
+  }
+
+  #run(
+    op: StoreOp,
+    since: number,
+    deadline: Deadline<Pending>,
+    answer: Promise<readonly number[]>,
+    late?: (reply: readonly number[]) => void,
+  ): Promise<readonly number[] | undefined> {
+    const { clock, metrics } = this.#options;
+    return new Promise((resolve) => {
+      const pending: Pending = { since, resolve };
+      const answered = (reply: readonly number[]): void => {
+        metrics.answered(op, clock.monotonic() - since);
+        if (deadline.done(pending)) resolve(reply);
+        else late?.(reply);
+      };
+      const failed = (error: unknown): void => {
+        const waited = deadline.done(pending);
+        this.#onError(error);
+        if (waited) resolve(undefined);
+      };
+      deadline.add(pending);
+      answer.then(answered, failed);
+    });
+  }
+
+  /** An error that Redis answered ends its use. One of the connection is told by the connection's own events. */
+  #onError(error: unknown): void {
+    if (error instanceof Error && error.name === "ReplyError") this.#away(reasonOf(error));
+  }
+
+  #onReady(): void {
+    this.#connected = true;
+    // Redis has refused the number of the database, and would have us write into another.
+    if (this.#lastError !== undefined) {
+      this.#away(reasonOf(this.#lastError));
+      this.#client.disconnect(true);
+      return;
+    }
+    if (this.#state === "connecting") void this.#recover();
+  }
+
+  #onClose(): void {
+    this.#connected = false;
+    if (this.#state === "connecting") {
+      this.#away(this.#lastError === undefined ? "it closed the connection" : reasonOf(this.#lastError));
+    } else if (this.#state === "up") {
+      this.#state = "connecting";
+      this.#connecting = Promise.withResolvers();
+      this.#giveUpPending();
+    }
+    this.#goodProbes = 0;
+  }
+
+  #giveUpPending(): void {
+    for (const pending of [...this.#admits.takeAll(), ...this.#syncs.takeAll()]) pending.resolve(undefined);
+  }
+
+  #late(ms: number): void {
+    this.#away(`no answer in ${ms} ms`);
+    // It was away already: what is late is its catching up.
+    this.#giveUpPending();
+  }
+
+  #away(reason: string): void {
+    if (this.#state === "away" || this.#state === "closed") return;
+    const { clock, log, metrics } = this.#options;
+    this.#state = "away";
+    this.#goodProbes = 0;
+    this.#awaySince = clock.monotonic();
+    metrics.up(false);
+    log.warn({ store: this.#address, reason }, "the store of limits is away: they are checked in this process's memory until it is back");
+    this.#connecting.resolve();
+    this.#giveUpPending();
+    this.#probeSoon();
+  }
+
+  #probeSoon(): void {
+    this.#cancelProbe?.();
+    this.#cancelProbe = this.#options.clock.after(PROBE_EVERY_MS, () => {
+      this.#cancelProbe = undefined;
+      if (this.#connected && !this.#recovering) void this.#recover();
+      else this.#probeSoon();
+    });
+  }
+
+  /** One probe; when enough were good, catches up and is up. Comes again until it is. */
+  async #recover(): Promise<void> {
+    this.#recovering = true;
+    const good = await this.#probe();
+    this.#goodProbes = good ? this.#goodProbes + 1 : 0;
+    const enough = this.#state === "connecting" ? 1 : GOOD_PROBES;
+    if (this.#goodProbes >= enough && (await this.#caughtUp()) && this.#connected) this.#isUp();
+    this.#recovering = false;
+    if (this.#state === "away") this.#probeSoon();
+    else if (this.#state === "connecting" && this.#connected) this.#away("it does not answer well");
+  }
+
+  async #caughtUp(): Promise<boolean> {
+    try {
+      await this.#options.catchUp();
+      return true;
+    } catch {
+      this.#goodProbes = 0;
+      return false;
+    }
+  }
+
+  #isUp(): void {
+    if (this.#state === "closed" || this.#state === "up") return;
+    const { clock, log, metrics } = this.#options;
+    if (this.#state === "away") {
+      log.info({ store: this.#address, awayMs: Math.round(clock.monotonic() - this.#awaySince) }, "the store of limits is used again");
+    }
+    this.#state = "up";
+    this.#failures = 0;
+    metrics.up(true);
+    this.#connecting.resolve();
+    this.#options.isUp();
+  }
+
+  /** True when a write was answered as quickly as a request needs it. */
+  async #probe(): Promise<boolean> {
+    const { clock, admitTimeoutMs, metrics, processId } = this.#options;
+    const since = clock.monotonic();
+    let slow = false;
+    const quick = new Deadline(clock, admitTimeoutMs, () => (slow = true));
+    const patience = new Deadline(clock, PROBE_PATIENCE_MS, () => this.#client.disconnect(true));
+    quick.add({ since });
+    patience.add({ since });
+    try {
+      await this.#client.svcProbe(1, probeKey(processId), PROBE_TTL_MS);
+      metrics.answered("probe", clock.monotonic() - since);
+      return !slow;
+    } catch (error) {
+      if (this.#state === "connecting" && this.#connected) this.#away(reasonOf(error));
+      return false;
+    } finally {
+      quick.takeAll();
+      patience.takeAll();
+    }
+  }
+}

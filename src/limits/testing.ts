@@ -1,0 +1,84 @@
+/** For the tests of limits: a clock that only tests move, and processes that share a store. */
+import { Registry } from "prom-client";
+import { pino } from "pino";
+import type { Clock } from "../platform/clock.ts";
+import type { Check, Usage } from "./contract.ts";
+import { createLimits, type Limits, type LimitsOptions } from "./limits.ts";
+
+/** Noon, UTC. */
+export const NOON = Date.UTC(2026, 10, 21, 12);
+
+export class FakeClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
+
+  constructor(now = NOON) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#monotonic + ms, callback };
+    this.#timers.add(timer);
+    return () => this.#timers.delete(timer);
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    this.#monotonic += ms;
+    for (const timer of [...this.#timers].toSorted((a, b) => a.at - b.at)) {
+      if (timer.at <= this.#monotonic && this.#timers.delete(timer)) timer.callback();
+    }
+  }
+
+  /** The wall clock is set; no time passes. */
+  set(now: number): void {
+    this.#now = now;
+  }
+}
+
+/** One process: its limits, its log, its metrics. */
+export class Gateway {
+  readonly clock: FakeClock;
+  readonly limits: Limits;
+  readonly lines: Record<string, unknown>[] = [];
+  readonly #registry = new Registry();
+
+  constructor(clock: FakeClock, options: Omit<LimitsOptions, "clock" | "log" | "registry">) {
+    this.clock = clock;
+    const log = pino({ level: "info" }, { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) });
+    this.limits = createLimits({ ...options, clock, log, registry: this.#registry });
+  }
+
+  get warnings(): readonly Record<string, unknown>[] {
+    return this.lines.filter((line) => line["level"] === 40);
+  }
+
+  async metric(name: string): Promise<number> {
+    const metric = await this.#registry.getSingleMetric(name)?.get();
+    return metric?.values[0]?.value ?? Number.NaN;
+  }
+
+  async up(): Promise<boolean> {
+    return (await this.metric("svc_store_up")) === 1;
+  }
+}
+
+export const SCOPE = "agent/default/researcher";
+
+export const daily = (limit: number, unit: "tokens" | "requests" | "microUsd" = "tokens", account = "agent"): Check => ({
+  kind: "daily", account, unit, limit,
+});
+export const rate = (limit: number, windowMs = 60_000): Check => ({ kind: "rate", account: "agent", limit, windowMs });
+export const concurrency = (limit: number): Check => ({ kind: "concurrency", account: "agent", limit });
+
+export const NOTHING: Usage = { tokens: 0, microUsd: 0, requests: 0, unpriced: false };
+export const used = (tokens: number, microUsd = 0, requests = 1): Usage => ({ tokens, microUsd, requests, unpriced: false });
