@@ -46,7 +46,7 @@ export async function startGateway(options: {
     place: "measured",
     command: process.execPath,
     args: [
-      [svc, "up", "--resources", folder, "--state-dir", state, "--port", String(port)],
+      [svc, "up", "--resources", folder, "--state-dir", state, "--port", String(port), "--external-port", "off"],
       ["--concurrency", "1", "--drain", "1", "--log-level", "info"],
     ].flat(),
     log,

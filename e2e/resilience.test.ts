@@ -263,7 +263,7 @@ describe("the end of svc up", () => {
   });
 
   test("a second one with the same state folder is refused", async () => {
-    const ran = await svc(["up", "--resources", stack.resourcesDir, "--port", String(await freePort()), "--state-dir", stack.stateDir]);
+    const ran = await svc(["up", "--resources", stack.resourcesDir, "--port", String(await freePort()), "--external-port", "off", "--state-dir", stack.stateDir]);
     expect(ran.code).toBe(1);
     expect(ran.stderr.trim().split("\n")).toHaveLength(1);
     expect(ran.stderr).toContain("--state-dir");
@@ -289,7 +289,7 @@ describe("a start that cannot be", () => {
     const server = net.createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as net.AddressInfo;
-    await expectOneLine(["up", "--resources", dir, "--port", String(port), ...state], new RegExp(`${port}.*--port`));
+    await expectOneLine(["up", "--resources", dir, "--port", String(port), "--external-port", "off", ...state], new RegExp(`${port}.*--port`));
     await new Promise((resolve) => server.close(resolve));
   });
 
@@ -302,7 +302,7 @@ describe("a start that cannot be", () => {
   });
 
   test("an Envoy that does not run", { timeout: 90_000 }, async () => {
-    const ran = await svc(["up", "--resources", dir, "--port", String(await freePort()), ...state], { ENVOY_PATH: "/bin/false" });
+    const ran = await svc(["up", "--resources", dir, "--port", String(await freePort()), "--external-port", "off", ...state], { ENVOY_PATH: "/bin/false" });
     expect(ran.code).toBe(1);
     expect(ran.stderr).toMatch(/^svc: /m);
     expect(ran.stderr).not.toMatch(/^\s+at /m);

@@ -59,13 +59,15 @@ export async function freePort(): Promise<number> {
 
 export class Stack {
   readonly port: number;
+  readonly externalPort: number;
   readonly dir: string;
   readonly child: ChildProcess;
   readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
   #output = "";
 
-  private constructor(port: number, dir: string, child: ChildProcess) {
+  private constructor(port: number, externalPort: number, dir: string, child: ChildProcess) {
     this.port = port;
+    this.externalPort = externalPort;
     this.dir = dir;
     this.child = child;
     for (const stream of [child.stdout, child.stderr]) {
@@ -78,13 +80,16 @@ export class Stack {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-"));
     mkdirSync(path.join(dir, "resources"));
     for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, "resources", name), text);
-    const port = await freePort();
+    const [port, externalPort] = [await freePort(), await freePort()];
     const child = spawn(
       process.execPath,
-      [SVC, "up", "--resources", path.join(dir, "resources"), "--port", String(port), "--state-dir", path.join(dir, "state"), ...args],
+      [
+        [SVC, "up", "--resources", path.join(dir, "resources"), "--state-dir", path.join(dir, "state")],
+        ["--port", String(port), "--external-port", String(externalPort), ...args],
+      ].flat(),
       { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] },
     );
-    const stack = new Stack(port, dir, child);
+    const stack = new Stack(port, externalPort, dir, child);
     try {
       const serves = until(() => stack.#output.includes("LLM gateway  ") && stack.#output.includes("Metrics  "), {
         timeoutMs: readyTimeoutMs,
@@ -106,6 +111,10 @@ export class Stack {
 
   get baseUrl(): string {
     return `http://127.0.0.1:${this.port}`;
+  }
+
+  get externalUrl(): string {
+    return `http://127.0.0.1:${this.externalPort}`;
   }
 
   /** All that was printed so far. */

@@ -39,6 +39,16 @@ describe("readCredential", () => {
   });
 });
 
+const ACCESS_KEY = `svc_${"k".repeat(43)}`;
+
+test.each<[string, Record<string, string>]>([
+  ["as bearer", { authorization: `Bearer sk-ant-api03-${ACCESS_KEY}-AA` }],
+  ["as x-api-key", { "x-api-key": `sk-ant-api03-${ACCESS_KEY}-AA` }],
+  ["beside its raw form", { authorization: `Bearer ${ACCESS_KEY}`, "x-api-key": `sk-ant-api03-${ACCESS_KEY}-AA` }],
+])("a wrapped access key is the access key: %s", (_name, headers) => {
+  expect(read(headers)).toEqual(key(ACCESS_KEY));
+});
+
 describe("workload tokens", () => {
   const tokens = new WorkloadTokens(new Uint8Array(32).fill(7));
 

@@ -4,6 +4,7 @@
  */
 import { hash } from "node:crypto";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
+import { unwrapAccessKey } from "./access-keys.ts";
 
 /** Headers that may carry the caller's key: all of them are taken off before anything goes upstream. */
 export const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"] as const;
@@ -22,7 +23,8 @@ const MAX_KEY_LENGTH = 512;
  */
 export function readCredential(headers: HeaderMap, query: string): Credential {
   let key: string | undefined;
-  for (const candidate of candidates(headers, query)) {
+  for (const text of candidates(headers, query)) {
+    const candidate = unwrapAccessKey(text);
     if (key !== undefined && key !== candidate) return { kind: "conflict" };
     key = candidate;
   }

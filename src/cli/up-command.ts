@@ -1,5 +1,6 @@
 /** `svc up`. */
 import { Command, InvalidArgumentError, Option } from "commander";
+import { compileCidrs } from "../platform/cidr.ts";
 import { createLog } from "../platform/log.ts";
 import { startUp, type Up } from "../up/up.ts";
 import { renderStatus } from "./status.ts";
@@ -8,6 +9,14 @@ interface Flags {
   readonly resources: string;
   readonly address: string;
   readonly port: number;
+  readonly externalPort: number | "off";
+  readonly trustedProxy: readonly string[];
+  readonly redisUrl?: string;
+  readonly leaseSeconds: number;
+  readonly audit: boolean;
+  readonly auditDir?: string;
+  readonly auditOnFailure: "refuse" | "continue";
+  readonly auditSync: "group" | "none";
   readonly stateDir?: string;
   readonly prices?: string;
   readonly concurrency?: number;
@@ -21,6 +30,14 @@ export function upCommand(root: string): Command {
     .option("--resources <dir>", "folder of resource YAML; it is watched", "svc-resources")
     .option("--address <ip>", "address to listen on", "127.0.0.1")
     .option("--port <number>", "port of the LLM gateway", parsePort, 8000)
+    .option("--external-port <number>", "port of the external gateway (/ext, /webhooks, /agents, /sessions), or off", parseExternalPort, 8080)
+    .option("--trusted-proxy <cidr>", "proxies whose X-Forwarded-For is believed; may be given several times", collectCidr, [])
+    .option("--redis-url <url>", "Redis that gateways share counters in (default: $SVC_REDIS_URL, or this process's memory)")
+    .option("--lease-seconds <number>", "how long a request under way counts after its gateway was killed", parseCount, 30)
+    .option("--audit-dir <dir>", "folder of the audit chain (default: audit in the state folder)")
+    .addOption(new Option("--audit-on-failure <mode>", "when the audit chain cannot be written").choices(["refuse", "continue"]).default("refuse"))
+    .addOption(new Option("--audit-sync <mode>", "group: records are on the disk before an answer ends; none: with the kernel").choices(["group", "none"]).default("group"))
+    .option("--no-audit", "keep no audit chain")
     .option("--state-dir <dir>", "folder of what outlives a run (default: $SVC_STATE_DIR, or ~/.local/state/svc)")
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
     .option("--concurrency <number>", "Envoy's worker threads (default: one a core)", parseCount)
@@ -37,6 +54,11 @@ async function run(flags: Flags, root: string): Promise<void> {
       resources: flags.resources,
       address: flags.address,
       port: flags.port,
+      externalPort: flags.externalPort === "off" ? undefined : flags.externalPort,
+      trustedProxies: flags.trustedProxy,
+      redisUrl: flags.redisUrl,
+      leaseMs: flags.leaseSeconds * 1000,
+      audit: flags.audit ? { dir: flags.auditDir, onFailure: flags.auditOnFailure, sync: flags.auditSync } : undefined,
       stateDir: flags.stateDir,
       pricesFile: flags.prices,
       concurrency: flags.concurrency,
@@ -67,7 +89,9 @@ async function greeting(up: Up): Promise<string> {
   const status = await up.status();
   const agents = status.objects.filter((object) => object.kind === "Agent" && object.ready);
   const agent = agents[0];
-  const lines = [`LLM gateway   ${up.baseUrl}`, `Metrics       ${up.baseUrl}/metrics`, "", renderStatus(status), ""];
+  const lines = [`LLM gateway   ${up.baseUrl}`];
+  if (up.externalUrl !== undefined) lines.push(`External      ${up.externalUrl}/ext/v1`);
+  lines.push(`Metrics       ${up.baseUrl}/metrics`, "", renderStatus(status), "");
   if (agent === undefined) {
     lines.push("No Agent is ready: add one to the folder to get a token.");
   } else {
@@ -93,6 +117,19 @@ function parsePort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new InvalidArgumentError("a port is a number from 1 to 65535");
   return port;
+}
+
+function parseExternalPort(text: string): number | "off" {
+  return text === "off" ? "off" : parsePort(text);
+}
+
+function collectCidr(text: string, before: readonly string[]): readonly string[] {
+  try {
+    compileCidrs([text]);
+  } catch {
+    throw new InvalidArgumentError("a CIDR block such as 10.0.0.0/8 is wanted");
+  }
+  return [...before, text];
 }
 
 function parseCount(text: string): number {

@@ -4,10 +4,11 @@ import { request as httpRequest } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { compileClientAddress } from "../access/client-address.ts";
+import { AuditTrail } from "../llm/audit-trail.ts";
 import { provider, snapshot, TOKEN } from "../llm/testing.ts";
+import { systemClock } from "../platform/clock.ts";
 import { createApi } from "./api.ts";
-import { createControl } from "./control.ts";
-import type { GatewayStatus } from "./status.ts";
 
 let dir: string;
 let server: http.Server | undefined;
@@ -59,7 +60,15 @@ const anthropic = { "x-api-key": TOKEN, "anthropic-version": "2023-06-01" };
 describe("the HTTP API", () => {
   beforeEach(async () => {
     const policy = snapshot(provider("openai"), provider("anthropic"));
-    await listening(createApi({ policy: () => policy, metrics: () => metrics(), notReady: () => reason }));
+    await listening(createApi({
+        policy: () => policy,
+        clientAddress: compileClientAddress([]),
+        clock: systemClock,
+        audit: new AuditTrail(undefined, systemClock),
+        metrics: () => metrics(),
+        notReady: () => reason,
+      }),
+    );
   });
 
   test("metrics, as Prometheus reads them", async () => {
@@ -119,46 +128,5 @@ describe("the HTTP API", () => {
     const reply = await ask(url, headers, method);
     expect([reply.status, reply.type]).toEqual([status, "application/json"]);
     expect(JSON.parse(reply.text)).toMatchObject(shape);
-  });
-});
-
-describe("the control API", () => {
-  const status: GatewayStatus = {
-    ready: true,
-    reason: undefined,
-    policyVersion: "1",
-    activeCalls: 2,
-    objects: [
-      { kind: "Agent", namespace: "team", name: "hello", ready: true, reason: "Ready", message: "" },
-      { kind: "ModelProvider", namespace: "team", name: "openai", ready: true, reason: "Ready", message: "" },
-    ],
-    problems: [],
-    envoys: [],
-  };
-
-  beforeEach(() => listening(createControl({ status: () => status, tokenOf: (namespace, name) => `svcw_${namespace}_${name}` })));
-
-  test("gives the status", async () => {
-    expect(JSON.parse((await ask("/status")).text)).toEqual(JSON.parse(JSON.stringify(status)));
-  });
-
-  test("gives an agent's token", async () => {
-    expect(JSON.parse((await ask("/agents/team/hello/token")).text)).toEqual({ token: "svcw_team_hello" });
-  });
-
-  test.each([
-    ["GET", "/agents/default/hello/token", 404],
-    ["GET", "/agents/team/openai/token", 404],
-    ["GET", "/agents/team/hello", 404],
-    ["GET", "/other", 404],
-    ["GET", "/", 404],
-    ["GET", "//", 404],
-    ["POST", "/status", 405],
-    ["DELETE", "/agents/team/hello/token", 405],
-  ])("%s %s: %i", async (method, url, code) => {
-    const reply = await ask(url, {}, method);
-    expect(reply.status).toBe(code);
-    expect(reply.text).not.toContain("svcw_");
-    expect(JSON.parse(reply.text)).toMatchObject({ error: expect.any(String) as unknown });
   });
 });

@@ -1,16 +1,23 @@
 /** What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors for other paths. */
 import http from "node:http";
+import type { ClientAddress } from "../access/client-address.ts";
+import { InternalHeader } from "../compile/envoy/names.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { AuditTrail } from "../llm/audit-trail.ts";
 import { identify } from "../llm/authorize.ts";
 import { dialects } from "../llm/dialects/registry.ts";
 import type { PublicError } from "../llm/dialects/dialect.ts";
 import { publicError } from "../llm/errors.ts";
-import { dialectOfPath, parseRoute } from "../llm/routes.ts";
+import { dialectOfPath, EXTERNAL_PREFIX, parseRoute, splitSurface } from "../llm/routes.ts";
 import { listDialect, listModels } from "../llm/models-list.ts";
+import type { Clock } from "../platform/clock.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 
 export interface ApiOptions {
   readonly policy: () => PolicySnapshot;
+  readonly clientAddress: ClientAddress;
+  readonly clock: Clock;
+  readonly audit: AuditTrail;
   readonly metrics: () => Promise<string>;
   /** Why the gateway is not ready; undefined when it is. */
   readonly notReady: () => string | undefined;
@@ -28,15 +35,16 @@ export function createApi(options: ApiOptions): http.Server {
 async function answer(options: ApiOptions, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
-  const path = mark < 0 ? url : url.slice(0, mark);
+  const { surface, pathname: path } = splitSurface(mark < 0 ? url : url.slice(0, mark));
+  const internal = surface === "internal";
   const query = mark < 0 ? "" : url.slice(mark + 1);
   const get = request.method === "GET" || request.method === "HEAD";
   const fail = (error: PublicError): void => {
     send(response, error.status, "application/json", dialects[dialectOfPath(path)].renderError(error));
   };
 
-  if (path === "/metrics" && get) return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
-  if (path === "/readyz" && get) {
+  if (internal && path === "/metrics" && get) return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
+  if (internal && path === "/readyz" && get) {
     const reason = options.notReady();
     return send(response, reason === undefined ? 200 : 503, "text/plain", `${reason ?? "ok"}\n`);
   }
@@ -45,14 +53,19 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
     const headers = headerMap(request);
     const failList = (error: PublicError): void =>
       send(response, error.status, "application/json", dialects[listDialect(path, headers)].renderError(error));
-    const identity = identify(options.policy(), headers, query);
-    if (identity.kind === "refused") return failList(identity.error);
-    const found = listModels(identity.agent, listDialect(path, headers), models);
+    const address = options.clientAddress(headers.get(InternalHeader.peer), headers.get("x-forwarded-for"));
+    const identity = identify(options.policy(), { surface, headers, query, address, now: options.clock.now() });
+    if (identity.kind === "refused") {
+      const { error, policy } = identity;
+      const who = { policy, address, model: undefined, path };
+      return options.audit.refused({ kind: "refused", error, dialect: listDialect(path, headers), who }, () => failList(error));
+    }
+    const found = listModels(identity.policy, listDialect(path, headers), models);
     return found === undefined
-      ? failList(publicError("model_not_found", "There is no such model here. GET /v1/models lists yours."))
+      ? failList(publicError("model_not_found", `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`))
       : send(response, 200, "application/json", JSON.stringify(found));
   }
-  if (parseRoute(path) !== undefined || ["/metrics", "/readyz", "/healthz", "/v1/models"].includes(path)) {
+  if (parseRoute(path) !== undefined || path === "/v1/models" || (internal && ["/metrics", "/readyz", "/healthz"].includes(path))) {
     return fail(publicError("method_not_allowed", `${request.method ?? ""} is not allowed here.`));
   }
   fail(publicError("not_found", "The gateway has no such path."));

@@ -40,7 +40,7 @@ class World {
       },
       encoder: new SnapshotEncoder(protos),
       policy: this.policy,
-      envoy: { gateway: { address: "127.0.0.1", port: 8000 }, caFile: "/ca.pem" },
+      envoy: { gateway: { address: "127.0.0.1", port: 8000 }, external: undefined, caFile: "/ca.pem" },
       clock,
       log: pino({ level: "silent" }),
     });

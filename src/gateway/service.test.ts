@@ -55,6 +55,7 @@ async function start(): Promise<Running> {
     caFile: "/ca.pem",
     descriptorSet: path.resolve(import.meta.dirname, "../gen/envoy.binpb"),
     mock: { host: "127.0.0.1", port: 1 },
+    audit: { dir: path.join(dir, "audit"), keyFile: path.join(dir, "audit.key"), writer: "gateway", onFailure: "refuse", sync: "group" },
   };
   const log: string[] = [];
   const service = await startGateway(gatewayOptionsSchema.parse(input), pino({ level: "trace" }, { write: (line: string) => void log.push(line) }));
@@ -153,7 +154,7 @@ describe("options", () => {
   };
 
   test("have defaults", () => {
-    expect(gatewayOptionsSchema.parse(good)).toEqual({ ...good, pricesReloadMs: 60_000, logLevel: "info" });
+    expect(gatewayOptionsSchema.parse(good)).toEqual({ ...good, trustedProxies: [], leaseMs: 30_000, pricesReloadMs: 60_000, logLevel: "info" });
   });
 
   test.each<[string, object]>([

@@ -8,12 +8,16 @@ import type http from "node:http";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
+import { compileClientAddress } from "../access/client-address.ts";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
+import { openAuditWriter } from "../audit/writer.ts";
 import { BUFFER_LIMIT_BYTES } from "../compile/envoy/names.ts";
 import { compilePolicy } from "../compile/policy.ts";
 import { serveExtProc } from "../extproc/server.ts";
 import { Accounting } from "../llm/accounting.ts";
+import { createLimits } from "../limits/limits.ts";
 import { AttemptProcessor } from "../llm/attempt-processor.ts";
+import { AuditTrail } from "../llm/audit-trail.ts";
 import { CallRegistry } from "../llm/call-registry.ts";
 import { LlmMetrics } from "../llm/metrics.ts";
 import { LlmProcessor } from "../llm/processor.ts";
@@ -24,6 +28,7 @@ import { type ObjectStatus, withProblems } from "../policy/status.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { openPrices } from "./prices.ts";
 import { formatProblem } from "../resources/problem.ts";
+import { AppliedStore } from "../sources/applied/applied-store.ts";
 import { openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
 import { registerAccessLog } from "../xds/access-log.ts";
@@ -32,6 +37,7 @@ import { ProtoRegistry } from "../xds/proto.ts";
 import { SnapshotEncoder } from "../xds/snapshot.ts";
 import { createApi } from "./api.ts";
 import { createControl } from "./control.ts";
+import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { GatewayStatus } from "./status.ts";
@@ -49,7 +55,19 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const prices = await openPrices(options, log);
   const calls = new CallRegistry();
   const metrics = new LlmMetrics(registry);
-  const accounting = new Accounting({ clock: systemClock, prices: () => prices.current(), metrics, log });
+  const clientAddress = compileClientAddress(options.trustedProxies);
+  const redis = redisFromEnvironment(process.env);
+  const limits = createLimits({
+    ...(redis === undefined ? {} : { redis }),
+    clock: systemClock,
+    log,
+    registry,
+    processId: randomUUID(),
+    leaseMs: options.leaseMs,
+  });
+  const writer = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
+  const audit = new AuditTrail(writer, systemClock);
+  const accounting = new Accounting({ clock: systemClock, prices: () => prices.current(), metrics, limits, audit, log });
   const ads = new AdsServer({
     registry: protos,
     onConnect: (node) => log.info({ node }, "Envoy connected"),
@@ -59,7 +77,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     ads,
     encoder: new SnapshotEncoder(protos),
     policy,
-    envoy: { gateway: options.listen, caFile: options.caFile },
+    envoy: { gateway: options.listen, external: options.external, caFile: options.caFile },
     clock: systemClock,
     log,
   });
@@ -103,6 +121,11 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         calls,
         accounting,
         metrics,
+        limits,
+        audit,
+        prices: () => prices.current(),
+        clientAddress,
+        onDefect: onError,
         clock: systemClock,
         random: Math.random,
         newCallId: randomUUID,
@@ -138,8 +161,23 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     envoys: ads.status(),
   });
   const servers: http.Server[] = [
-    await listen(createApi({ policy: () => policy.current, metrics: () => registry.metrics(), notReady }), socket("api.sock")),
-    await listen(createControl({ status, tokenOf: (namespace, name) => tokens.tokenOf(namespace, name) }), options.controlSocket),
+    await listen(createApi({ policy: () => policy.current, clientAddress, clock: systemClock, audit, metrics: () => registry.metrics(), notReady }), socket("api.sock")),
+    await listen(
+      createControl({
+        status,
+        tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
+        metrics: () => registry.metrics(),
+        objects: { statuses: () => objects, resources: () => source.current().resources, usage: () => Promise.resolve(new Map()) },
+        store: new AppliedStore({
+          dir: options.resources,
+          refresh: () => source.refresh(),
+          inForce: () => rollout.idle(),
+          placeOf: (id) => source.placeOf(id),
+        }),
+        log,
+      }),
+      options.controlSocket,
+    ),
   ];
 
   return {
@@ -152,6 +190,8 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         server.closeAllConnections();
       }
       await Promise.all([llm.close(), attempts.close()]);
+      // After the last call that could still be settled.
+      await Promise.all([limits.close(), writer?.close()]);
       await rm(options.controlSocket, { force: true });
     },
   };

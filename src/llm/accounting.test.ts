@@ -51,7 +51,7 @@ describe("assess", () => {
 
   test("a model without a price has no cost, and is counted as such", async () => {
     const { shared, call } = started((each) => Object.assign(each, { usage }), "openai/unknown");
-    const settlement = shared.accounting.settle(call, completed);
+    const settlement = shared.settle(call, completed);
     expect(settlement.cost).toBeUndefined();
     expect(totalsHeaders(settlement).map(([name]) => name)).not.toContain("x-svc-cost-usd");
     expect(shared.log[0]).not.toHaveProperty("costUsd");
@@ -70,7 +70,7 @@ describe("settle", () => {
   test("counts tokens by source, cost by kind, and time", async () => {
     const { shared, call } = started((each) => Object.assign(each, { usage }));
     shared.clock.advance(1_500);
-    shared.accounting.settle(call, completed);
+    shared.settle(call, completed);
     const target = { workload: "default/tester", model: "m", provider: "openai" };
     expect(await shared.metric("svc_llm_tokens_total")).toEqual([
       { value: 100, labels: { ...target, kind: "input", source: "exact" } },
@@ -93,7 +93,7 @@ describe("settle", () => {
     call.begin(call.target);
     call.reportFailure(2, { status: 0, retryAfterMs: undefined, flags: "UF" });
     call.begin({ provider: provider("anthropic"), model: "claude" });
-    shared.accounting.settle(call, completed);
+    shared.settle(call, completed);
     expect(await shared.metric("svc_llm_retries_total")).toEqual([
       { value: 1, labels: { workload: "default/tester", provider: "openai", status: "503" } },
       { value: 1, labels: { workload: "default/tester", provider: "openai", status: "UF" } },

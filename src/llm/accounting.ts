@@ -1,9 +1,11 @@
-/** Settles a call, exactly once: its usage, its cost, its line in the log, its metrics. */
+/** Settles a call, exactly once: its usage, its cost, its budgets, its audit record, its line in the log, its metrics. */
 import type { Logger } from "pino";
+import type { Limits, Usage as CountedUsage } from "../limits/limits.ts";
 import type { Clock } from "../platform/clock.ts";
-import { costOf, formatUsd } from "../pricing/cost.ts";
+import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { Cost, PriceBook } from "../pricing/price-book.ts";
-
+import type { AuditTrail } from "./audit-trail.ts";
+import { settleReservation } from "./budget.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { estimateTokens } from "./dialects/registry.ts";
@@ -22,6 +24,8 @@ export interface AccountingOptions {
   readonly clock: Clock;
   readonly prices: () => PriceBook;
   readonly metrics: LlmMetrics;
+  readonly limits: Limits;
+  readonly audit: AuditTrail;
   readonly log: Logger;
 }
 
@@ -45,10 +49,15 @@ export class Accounting {
     return { usage, usageKind: estimated ? "estimated" : "exact", cost, durationMs };
   }
 
-  /** Call once, when the call is over. */
-  settle(call: Call, outcome: CallOutcome): Settlement {
+  /**
+   * Call once, when the call is over.
+   * @param done told when the audit record is on the disk, or cannot be kept: not before then may the answer's last
+   * byte go out
+   */
+  settle(call: Call, outcome: CallOutcome, done: (settlement: Settlement, kept: boolean) => void): void {
     const settlement = this.assess(call);
-    const workload = call.permit.agent.workload;
+    const { workload } = call.permit.caller;
+        settleReservation(this.#options.limits, call, used(outcome, settlement));
     this.#options.metrics.settled(call, outcome, settlement);
     const { usage, cost } = settlement;
     this.#options.log.info(
@@ -73,8 +82,19 @@ export class Accounting {
       },
       "llm call",
     );
-    return settlement;
+    this.#options.audit.called(call, outcome, settlement, (kept) => done(settlement, kept));
   }
+}
+
+/** What counts against budgets: what was used, and the request itself unless it came to nothing. */
+function used(outcome: CallOutcome, { usage, cost }: Settlement): CountedUsage {
+  if (usage === undefined) return { tokens: 0, microUsd: 0, requests: outcome.end === "completed" ? 1 : 0, unpriced: false };
+  return {
+    tokens: usage.inputTokens + usage.outputTokens,
+    microUsd: cost === undefined ? 0 : Number(toMicrodollars(cost.total)),
+    requests: 1,
+    unpriced: cost === undefined,
+  };
 }
 
 /** For a broken stream: what the provider said of the input, else its size; the answer by the characters that passed. */

@@ -9,9 +9,13 @@ import {
   upstreamCluster,
 } from "../compile/envoy/names.ts";
 import type { HeaderChanges, HeaderMap } from "../extproc/wire/messages.ts";
-import type { AgentPolicy, PolicySnapshot } from "../policy/snapshot.ts";
+import type { ClientAddress } from "../access/client-address.ts";
+import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
+import type { PriceBook } from "../pricing/price-book.ts";
 import { authorize, identify } from "./authorize.ts";
+import { booksOf } from "./budget.ts";
 import { Call, type VendorHeaders } from "./call.ts";
+import { demandOf, sizeOf } from "./call-size.ts";
 import { BadRequestError, type DialectName, type PublicError } from "./dialects/dialect.ts";
 import { publicError } from "./errors.ts";
 import { readFacts } from "./facts.ts";
@@ -24,25 +28,50 @@ export interface Refusal {
   readonly error: PublicError;
   /** To be refused in. */
   readonly dialect: DialectName;
+  /** Who was refused, as far as it is known. */
+  readonly who: Who;
+  readonly retryAfterMs?: number;
+}
+
+/** Whom a request comes from, for the record. */
+export interface Who {
+  readonly policy: CallerPolicy | undefined;
+  readonly address: string;
+  /** The model that was asked for, where that was read. */
+  readonly model: string | undefined;
+  /** Without its query, which may hold a key. */
+  readonly path: string;
 }
 
 /** A caller that is known, before its body is read. */
 export interface Caller {
   readonly kind: "caller";
   readonly route: LlmRoute;
-  readonly agent: AgentPolicy;
+  readonly policy: CallerPolicy;
+  readonly who: Who;
   readonly vendorHeaders: VendorHeaders;
 }
 
-export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfStream: boolean): Caller | Refusal {
+export interface CallerOptions {
+  readonly snapshot: PolicySnapshot;
+  readonly clientAddress: ClientAddress;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export function readCaller(headers: HeaderMap, endOfStream: boolean, { snapshot, clientAddress, now }: CallerOptions): Caller | Refusal {
   const path = headers.get(":path") ?? "";
   const route = parseRoute(path);
   const dialect = route?.dialect ?? dialectOfPath(path);
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect });
+  const address = clientAddress(headers.get(InternalHeader.peer), headers.get("x-forwarded-for"));
+  const whoIs = (policy: CallerPolicy | undefined): Who => ({ policy, address, model: route?.model, path: path.split("?", 1)[0] ?? "" });
+  let policy: CallerPolicy | undefined;
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect, who: whoIs(policy) });
 
   if (route === undefined) return refuse(publicError("not_found", "The gateway has no such path."));
   if (headers.get(":method") !== "POST") return refuse(publicError("method_not_allowed", "Use POST here."));
-  const identity = identify(snapshot, headers, route.query);
+  const identity = identify(snapshot, { surface: route.surface, headers, query: route.query, address, now });
+  policy = identity.policy;
   if (identity.kind === "refused") return refuse(identity.error);
   if (endOfStream) return refuse(publicError("invalid_request", "The request has no body."));
   const encoding = headers.get("content-encoding");
@@ -55,7 +84,8 @@ export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfSt
   return {
     kind: "caller",
     route,
-    agent: identity.agent,
+    policy: identity.policy,
+    who: whoIs(identity.policy),
     vendorHeaders: {
       anthropicVersion: headers.get("anthropic-version"),
       anthropicBeta: headers.get("anthropic-beta"),
@@ -65,6 +95,9 @@ export function readCaller(snapshot: PolicySnapshot, headers: HeaderMap, endOfSt
 
 export interface AdmissionOptions {
   readonly snapshot: PolicySnapshot;
+  readonly prices: PriceBook;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   /** Milliseconds, monotonic. */
   readonly startedAt: number;
   /** Uniform in [0, 1). */
@@ -82,7 +115,7 @@ export interface Admitted {
 }
 
 export function admit(caller: Caller, raw: Buffer, options: AdmissionOptions): Admitted | Refusal {
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: caller.route.dialect });
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: caller.route.dialect, who: caller.who });
   if (raw.length > MAX_REQUEST_BODY_BYTES) {
     return refuse(publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`));
   }
@@ -103,9 +136,10 @@ export function admit(caller: Caller, raw: Buffer, options: AdmissionOptions): A
 /** @throws BadRequestError */
 function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: AdmissionOptions): Admitted | Refusal {
   const { route, vendorHeaders } = caller;
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: route.dialect });
   const facts = readFacts(route, body);
-  const decision = authorize(caller.agent, facts.model);
+  const who = { ...caller.who, model: facts.model };
+  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: route.dialect, who });
+  const decision = authorize(caller.policy, facts.model);
   if (decision.kind === "refused") return refuse(decision.error);
   const { permit } = decision;
   const first: Target = { provider: permit.grant.provider, model: permit.grant.model };
@@ -113,12 +147,21 @@ function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: Admiss
     const { name, kind } = first.provider;
     return refuse(publicError("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`));
   }
-  const request = prepareAttempt(permit, first, { route, stream: facts.stream, raw, body, vendorHeaders });
-  const plan = new RetryPlan(targets(first, route, facts.stream, options.snapshot), options.random, MAX_ATTEMPTS);
+  const books = booksOf(caller.policy, options.snapshot);
+  const size = sizeOf({ caller: caller.policy, route, facts, body, limited: books.checks.length > 0 });
+  if (size.kind === "too_large") return { ...refuse(size.error), retryAfterMs: 0 };
+  const { outputCap } = size;
+  const request = prepareAttempt(permit, first, { route, stream: facts.stream, raw, body, vendorHeaders, outputCap });
+  const plan = new RetryPlan(targets(first, caller.policy, route, facts.stream, options.snapshot), options.random, MAX_ATTEMPTS);
   const call = new Call({
     id: options.newCallId(),
     route,
     permit,
+    address: who.address,
+    admittedAt: options.now,
+    books,
+    demand: size.kind === "sized" ? demandOf(size, first.model, options.prices) : undefined,
+    outputCap,
     startedAt: options.startedAt,
     plan,
     vendorHeaders,
@@ -171,11 +214,13 @@ function routing(call: Call): (readonly [string, string])[] {
 }
 
 /** The provider that was asked, then its fallbacks that exist, allow the model and have the endpoint. */
-function targets(first: Target, route: LlmRoute, stream: boolean, snapshot: PolicySnapshot): Target[] {
+function targets(first: Target, caller: CallerPolicy, route: LlmRoute, stream: boolean, snapshot: PolicySnapshot): Target[] {
   const found = [first];
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);
     if (provider === undefined) continue;
+    // What is closed to callers outside stays closed, whoever falls back to it.
+    if (caller.kind === "key" && provider.external === undefined) continue;
     const target: Target = { provider, model: fallback.model ?? first.model };
     if (provider.allowsModel(target.model) && serves(target, route, stream)) found.push(target);
   }

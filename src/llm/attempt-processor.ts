@@ -103,6 +103,7 @@ export class AttemptProcessor implements Processor {
         route: call.route,
         stream: call.stream,
         vendorHeaders: call.vendorHeaders,
+        outputCap: call.outputCap,
       });
     } catch (error) {
       if (error instanceof BadRequestError) return undefined;

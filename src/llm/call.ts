@@ -1,5 +1,7 @@
 /** One LLM call, from its permit to its settlement. */
-import type { AgentPolicy, ModelGrant } from "../policy/snapshot.ts";
+import type { Lease } from "../limits/limits.ts";
+import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
+import type { Books, Demand } from "./budget.ts";
 import type { PublicError, Usage } from "./dialects/dialect.ts";
 import type { Failure, RetryPlan, Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
@@ -9,7 +11,7 @@ import type { LlmRoute } from "./routes.ts";
  * takes one: forgetting the check does not compile.
  */
 export interface Permit {
-  readonly agent: AgentPolicy;
+  readonly caller: CallerPolicy;
   readonly grant: ModelGrant;
   readonly [permitBrand]: true;
 }
@@ -42,6 +44,14 @@ export const SKIPPED: Failure = { status: 0, retryAfterMs: undefined, flags: "un
 
 /** What a call begins with. */
 export interface CallInit {
+  /** Of the client, canonical. */
+  readonly address: string;
+  /** Milliseconds since the epoch: the day that the call counts into. */
+  readonly admittedAt: number;
+  readonly books: Books;
+  readonly demand: Demand | undefined;
+  /** The most output tokens to ask a provider for, where the body names none. */
+  readonly outputCap: number | undefined;
   readonly id: string;
   readonly route: LlmRoute;
   readonly permit: Permit;
@@ -59,6 +69,14 @@ export class Call {
   readonly id: string;
   readonly route: LlmRoute;
   readonly permit: Permit;
+  readonly address: string;
+  readonly admittedAt: number;
+  readonly books: Books;
+  /** What it may come to; undefined where no limit asks. */
+  readonly demand: Demand | undefined;
+  readonly outputCap: number | undefined;
+  /** What was reserved for it; undefined where nothing had to be. */
+  lease: Lease | undefined;
   readonly startedAt: number;
   readonly plan: RetryPlan;
   readonly vendorHeaders: VendorHeaders;
@@ -91,6 +109,11 @@ export class Call {
     this.id = init.id;
     this.route = init.route;
     this.permit = init.permit;
+    this.address = init.address;
+    this.admittedAt = init.admittedAt;
+    this.books = init.books;
+    this.demand = init.demand;
+    this.outputCap = init.outputCap;
     this.startedAt = init.startedAt;
     this.plan = init.plan;
     this.vendorHeaders = init.vendorHeaders;

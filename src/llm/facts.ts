@@ -1,5 +1,6 @@
 /** What the pipeline must know of a request before it goes anywhere. */
 import { BadRequestError, type CallFacts } from "./dialects/dialect.ts";
+import { tokenLimit } from "./dialects/facts.ts";
 import { dialects } from "./dialects/registry.ts";
 import type { LlmRoute } from "./routes.ts";
 
@@ -21,7 +22,7 @@ function plainFacts(body: unknown): CallFacts {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw new BadRequestError("the body must be a JSON object");
   }
-  const { model, stream } = body as Record<string, unknown>;
+  const { model, stream, max_output_tokens: limit } = body as Record<string, unknown>;
   if (model !== undefined && typeof model !== "string") throw new BadRequestError("model: must be a string", "model");
-  return { model, stream: stream === true, maxOutputTokens: undefined, wantsUsage: true };
+  return { model, stream: stream === true, maxOutputTokens: tokenLimit(limit, "max_output_tokens"), choices: 1, wantsUsage: true };
 }

@@ -84,7 +84,7 @@ export class LlmMetrics {
 
 
   settled(call: Call, outcome: CallOutcome, settlement: Settlement): void {
-    const workload = call.permit.agent.workload;
+    const workload = call.permit.caller.workload;
     const provider = call.target.provider.name;
     const { model } = call.target;
     const target = { workload, model, provider };

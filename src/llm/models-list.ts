@@ -1,6 +1,6 @@
-/** `GET /v1/models`: what this agent may use, in the shape of the API that asks. */
+/** `GET /v1/models`: what this caller may use, in the shape of the API that asks. */
 import type { HeaderMap } from "../extproc/wire/messages.ts";
-import type { AgentPolicy, DialectName } from "../policy/snapshot.ts";
+import type { CallerPolicy, DialectName } from "../policy/snapshot.ts";
 
 /** We keep no release dates: a constant, so that answers are stable. */
 const CREATED = 1_700_000_000;
@@ -13,13 +13,13 @@ export function listDialect(path: string, headers: HeaderMap): DialectName {
 
 /**
  * @param one a model's name, or `""` for the list
- * @returns undefined where the agent has no such model
+ * @returns undefined where the caller has no such model
  */
-export function listModels(agent: AgentPolicy, dialect: DialectName, one: string): unknown {
-  const refs = agent.grants.map((grant) => grant.ref);
+export function listModels(caller: CallerPolicy, dialect: DialectName, one: string): unknown {
+  const refs = caller.grants.map((grant) => grant.ref);
   const render = { openai, anthropic, gemini }[dialect];
   if (one === "") return render.list(refs);
-  const resolution = agent.resolveModel(one);
+  const resolution = caller.resolveModel(one);
   if (resolution.kind !== "granted") return undefined;
   return render.model(`${resolution.grant.provider.name}/${resolution.grant.model}`);
 }

@@ -2,7 +2,7 @@
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
 import type { Permit, VendorHeaders } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
-import { passRequest, translateRequest } from "./dialects/registry.ts";
+import { type OutputCap, passRequest, translateRequest } from "./dialects/registry.ts";
 import type { Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
@@ -29,6 +29,8 @@ export interface AttemptSource {
   readonly raw: Buffer;
   readonly body: unknown;
   readonly vendorHeaders: VendorHeaders;
+  /** The most output tokens to ask for, where the body names none; undefined for no limit. */
+  readonly outputCap: number | undefined;
 }
 
 /** Whether a provider has the endpoint that the route asks for (translation counts for chat). */
@@ -62,11 +64,22 @@ export function prepareAttempt(_permit: Permit, target: Target, source: AttemptS
 }
 
 function attemptBody(target: Target, source: AttemptSource): Buffer {
-  const { route, raw, body, stream } = source;
+  const { route, raw, body, stream, outputCap } = source;
   const from = route.dialect;
   const to = target.provider.dialect;
-  if (from !== to) return translateRequest({ from, to, body, model: target.model, stream }).body;
+  if (from !== to) return translateRequest({ from, to, body, model: target.model, stream, outputCap }).body;
   // Gemini names the model in the path; a completion's options are for chat completions only.
   const model = from === "gemini" ? undefined : target.model;
-  return passRequest(from, raw, body, { model, stream: stream && route.operation === "chat" });
+  return passRequest(from, raw, body, {
+    model,
+    stream: stream && route.operation === "chat",
+    outputCap: outputCap === undefined ? undefined : { field: outputLimitField(target, route), tokens: outputCap },
+  });
+}
+
+/** OpenAI's newer models refuse `max_tokens`; servers that speak its dialect may know nothing else. */
+function outputLimitField({ provider }: Target, route: LlmRoute): OutputCap["field"] {
+  if (provider.dialect === "gemini") return "generationConfig";
+  if (route.operation === "responses") return "max_output_tokens";
+  return provider.kind === "openai" || provider.kind === "azure-openai" ? "max_completion_tokens" : "max_tokens";
 }

@@ -3,7 +3,7 @@ import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.t
 import type { Exchange } from "../extproc/server.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 import type { Clock } from "../platform/clock.ts";
-import { type Accounting, identityHeaders, type Settlement, totalsHeaders } from "./accounting.ts";
+import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
@@ -35,7 +35,7 @@ export class CallResponse {
   readonly #options: ResponseOptions;
   #status = 0;
   #expected: Expected = { kind: "nothing" };
-  #settlement: Settlement | undefined;
+  #settled = false;
   /** The end of the stream so far. */
   #lastBytes: Buffer = Buffer.alloc(0);
 
@@ -46,6 +46,7 @@ export class CallResponse {
   }
 
   headers(headers: HeaderMap, endOfStream: boolean): void {
+    if (this.#settled) return this.#exchange.pass("response_headers");
     const call = this.#call;
     this.#status = Number(headers.get(":status") ?? 0);
     call.original = undefined;
@@ -89,14 +90,20 @@ export class CallResponse {
     }
   }
 
+  /** The client left before anything was sent upstream. */
+  abandoned(): void {
+    this.#call.answered = false;
+    this.#settle({ status: 499, end: "disconnected", code: undefined }, () => {});
+  }
+
   /** The exchange is over. What was not settled by an answer was left by the client, or broke: billed for what passed. */
   closed(): void {
-    if (this.#settlement !== undefined) return;
+    if (this.#settled) return;
     const call = this.#call;
     // Nobody refused it yet: an upstream is, or may be, at work on it.
     call.answered ||= call.attempts.at(-1)?.failure === undefined;
     if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
-    this.#settle({ status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined });
+    this.#settle({ status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined }, () => {});
   }
 
   /** Google's SDK fails on an SSE comment: there the last chunk's own `usageMetadata` has to do. */
@@ -106,8 +113,10 @@ export class CallResponse {
 
   #errorHeaders(headers: HeaderMap, endOfStream: boolean): void {
     if (!endOfStream) return this.#buffer({ kind: "error", encoding: headers.get("content-encoding") }, headers);
-    const { body, totals } = this.#upstreamError(Buffer.alloc(0));
-    this.#respond(this.#status, [...identityHeaders(this.#call), ...totals, JSON_TYPE], body);
+    const { body } = upstreamError(this.#call, this.#status, Buffer.alloc(0));
+    this.#settle(this.#upstreamFailure, (totals) => {
+      this.#respond(this.#status, [...identityHeaders(this.#call), ...totals, JSON_TYPE], body);
+    });
   }
 
   #buffer(expected: Expected, headers: HeaderMap): void {
@@ -130,11 +139,11 @@ export class CallResponse {
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
-    const settlement = this.#settle({ status: this.#status, end: "completed", code: undefined });
-    const set = [...identityHeaders(call), ...totalsHeaders(settlement)];
-    this.#expected = { kind: "done" };
-    if (answer.body === body) return this.#exchange.proceed("response_body", { headers: { set } });
-    this.#replaceBody(set, answer.body);
+    this.#settle({ status: this.#status, end: "completed", code: undefined }, (totals) => {
+      const set = [...identityHeaders(call), ...totals];
+      if (answer.body === body) this.#exchange.proceed("response_body", { headers: { set } });
+      else this.#replaceBody(set, answer.body);
+    });
   }
 
   #errorBody(body: Buffer, encoding: string | undefined): void {
@@ -144,21 +153,20 @@ export class CallResponse {
     } catch {
       plain = Buffer.alloc(0);
     }
-    const error = this.#upstreamError(plain);
-    this.#expected = { kind: "done" };
-    this.#replaceBody([...identityHeaders(this.#call), ...error.totals], error.body);
+    // The last upstream's own error, in the caller's dialect. Costs nothing.
+    const error = upstreamError(this.#call, this.#status, plain);
+    this.#settle(this.#upstreamFailure, (totals) => {
+      this.#replaceBody([...identityHeaders(this.#call), ...totals], error.body);
+    });
+  }
+
+  get #upstreamFailure(): CallOutcome {
+    return { status: this.#status, end: "failed", code: "upstream_error" };
   }
 
   #replaceBody(totals: readonly HeaderPair[], body: Buffer): void {
     const set = [...totals, JSON_TYPE, ["content-length", String(body.length)] as const];
     this.#exchange.proceed("response_body", { headers: { set, remove: ["content-encoding"] }, body });
-  }
-
-  /** The last upstream's own error, in the caller's dialect. Costs nothing. */
-  #upstreamError(body: Buffer): { readonly body: Buffer; readonly totals: readonly HeaderPair[] } {
-    const translated = upstreamError(this.#call, this.#status, body);
-    const settlement = this.#settle({ status: this.#status, end: "failed", code: "upstream_error" });
-    return { body: translated.body, totals: totalsHeaders(settlement) };
   }
 
   #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
@@ -171,11 +179,11 @@ export class CallResponse {
     }
     const tail = reader.end();
     this.#takeUsage(reader);
-    const settlement = this.#settle(streamOutcome(this.#status, reader));
-    this.#expected = { kind: "done" };
-    const parts = [out, tail];
-    if (this.#takesComment) parts.push(Buffer.from(finalComment(settlement, this.#endsEvent(out, tail))));
-    this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
+    this.#settle(streamOutcome(this.#status, reader), (totals) => {
+      const parts = [out, tail];
+      if (this.#takesComment) parts.push(Buffer.from(finalComment(totals, this.#endsEvent(out, tail))));
+      this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
+    });
   }
 
   /** Whether what the client has got so far ends with a blank line. */
@@ -191,33 +199,38 @@ export class CallResponse {
     else this.#call.partialUsage = reader.usage;
   }
 
-  #settle(outcome: CallOutcome): Settlement {
-    if (this.#settlement === undefined) {
-      this.#options.calls.remove(this.#call);
-      this.#settlement = this.#options.accounting.settle(this.#call, outcome);
-    }
-    return this.#settlement;
+  /** @param answer sends the last of the answer: once the call's record is on the disk */
+  #settle(outcome: CallOutcome, answer: (totals: readonly HeaderPair[]) => void): void {
+    if (this.#settled) throw new Error("a call is settled once");
+    this.#settled = true;
+    this.#expected = { kind: "done" };
+    this.#options.calls.remove(this.#call);
+    this.#options.accounting.settle(this.#call, outcome, (settlement, kept) => {
+      if (kept) answer(totalsHeaders(settlement));
+      // Whatever has left already, its end does not: nothing goes unrecorded.
+      else this.#exchange.fail();
+    });
   }
 
   /** An error of ours, after the call went upstream. */
   #fail(error: PublicError, retryAfterMs?: number): void {
     // An answer that came and cannot be used was paid for; one that never came was not.
     if (this.#expected.kind !== "whole") this.#call.answered = false;
-    const settlement = this.#settle({ status: error.status, end: "failed", code: error.code });
-    const set: HeaderPair[] = [...identityHeaders(this.#call), ...totalsHeaders(settlement), JSON_TYPE];
-    if (retryAfterMs !== undefined) set.push(["retry-after", String(Math.ceil(retryAfterMs / 1000))]);
-    this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
+    this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
+      const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
+      if (retryAfterMs !== undefined) set.push(["retry-after", String(Math.ceil(retryAfterMs / 1000))]);
+      this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
+    });
   }
 
   #respond(status: number, set: readonly HeaderPair[], body: string | Buffer): void {
-    this.#expected = { kind: "done" };
     this.#exchange.respond({ status, headers: { set }, body });
   }
 }
 
 /** Skipped by SSE parsers, read by whoever wants to know. */
-function finalComment(settlement: Settlement, afterEvent: boolean): string {
-  const totals = totalsHeaders(settlement).map(([name, value]) => `${name}=${value}`);
+function finalComment(pairs: readonly HeaderPair[], afterEvent: boolean): string {
+  const totals = pairs.map(([name, value]) => `${name}=${value}`);
   return `${afterEvent ? "" : "\n\n"}: ${totals.join(" ")}\n\n`;
 }
 

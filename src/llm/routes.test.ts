@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { GEMINI_PATHS, LLM_PATHS } from "../compile/envoy/routes.ts";
+import { EXTERNAL_LLM_PATHS, GEMINI_PATHS, LLM_PATHS } from "../compile/envoy/routes.ts";
 import { dialectOfPath, parseRoute } from "./routes.ts";
 
-const plain = { model: undefined, stream: undefined, query: "" };
+const plain = { surface: "internal", model: undefined, stream: undefined, query: "" };
+const external = { ...plain, surface: "external" };
 
 describe("parseRoute", () => {
   test.each([
@@ -13,13 +14,19 @@ describe("parseRoute", () => {
     ["/v1/messages/count_tokens?beta=true", { ...plain, operation: "count_tokens", dialect: "anthropic", query: "beta=true" }],
     [
       "/v1beta/models/gemini-2.5-pro:generateContent?key=k",
-      { operation: "chat", dialect: "gemini", model: "gemini-2.5-pro", stream: false, query: "key=k" },
+      { ...plain, operation: "chat", dialect: "gemini", model: "gemini-2.5-pro", stream: false, query: "key=k" },
     ],
     [
       "/v1/models/g/gemini%2Dpro:streamGenerateContent?alt=sse",
-      { operation: "chat", dialect: "gemini", model: "g/gemini-pro", stream: true, query: "alt=sse" },
+      { ...plain, operation: "chat", dialect: "gemini", model: "g/gemini-pro", stream: true, query: "alt=sse" },
     ],
-    ["/v1beta/models/a:countTokens", { operation: "count_tokens", dialect: "gemini", model: "a", stream: false, query: "" }],
+    ["/v1beta/models/a:countTokens", { ...plain, operation: "count_tokens", dialect: "gemini", model: "a", stream: false }],
+    ["/ext/v1/chat/completions", { ...external, operation: "chat", dialect: "openai" }],
+    ["/ext/v1/messages", { ...external, operation: "chat", dialect: "anthropic" }],
+    ["/ext/v1/messages/count_tokens", { ...external, operation: "count_tokens", dialect: "anthropic" }],
+    // Anthropic's clients with the base URL {base_url}/ext/v1.
+    ["/ext/v1/v1/messages?beta=true", { ...external, operation: "chat", dialect: "anthropic", query: "beta=true" }],
+    ["/ext/v1beta/models/a:generateContent", { ...external, operation: "chat", dialect: "gemini", model: "a", stream: false }],
   ])("%s", (path, route) => {
     expect(parseRoute(path)).toEqual(route);
   });
@@ -41,6 +48,16 @@ describe("parseRoute", () => {
     "/v1beta/models/a",
     "/__proto__",
     "/constructor",
+    "/ext",
+    "/ext/",
+    "/ext/metrics",
+    "/ext/ext/v1/messages",
+    "/extv1/messages",
+    "/EXT/v1/messages",
+    "/ext/v1/v1/v1/messages",
+    "/v1/v1/messages",
+    "/v1/ext/messages",
+    "/ext%2Fv1/messages",
     "",
   ])("none of ours: %s", (path) => {
     expect(parseRoute(path)).toBeUndefined();
@@ -48,7 +65,8 @@ describe("parseRoute", () => {
 });
 
 test("Envoy sends the processor exactly the paths that it knows", () => {
-  for (const path of LLM_PATHS) expect(parseRoute(path), path).toBeDefined();
+  for (const path of LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("internal");
+  for (const path of EXTERNAL_LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("external");
   const gemini = new RegExp(`^(?:${GEMINI_PATHS})$`);
   for (const method of ["generateContent", "streamGenerateContent", "countTokens", "embedContent"]) {
     for (const version of ["v1", "v1beta", "v2"]) {
@@ -63,4 +81,6 @@ test("errors speak the language of the path's clients", () => {
   expect(dialectOfPath("/v1/models/x:y")).toBe("gemini");
   expect(dialectOfPath("/v1/messages/batches")).toBe("anthropic");
   expect(dialectOfPath("/v1/files")).toBe("openai");
+  expect(dialectOfPath("/ext/v1/v1/messages/batches")).toBe("anthropic");
+  expect(dialectOfPath("/ext/v1beta/anything")).toBe("gemini");
 });

@@ -1,9 +1,16 @@
-/** Which LLM operation a path asks for. The paths are the vendors' own. */
+/**
+ * Which LLM operation a path asks for. The paths are the vendors' own; behind `/ext` they are for holders of an access
+ * key. Anthropic's clients add `/v1` to their base URL themselves, so `{base_url}/ext/v1` makes `/ext/v1/v1/...` of it.
+ */
 import type { DialectName } from "./dialects/dialect.ts";
 
 export type Operation = "chat" | "count_tokens" | "embeddings" | "responses";
 
+/** Who may call: agents with their workload tokens, or holders of access keys. */
+export type Surface = "internal" | "external";
+
 export interface LlmRoute {
+  readonly surface: Surface;
   readonly operation: Operation;
   /** Dialect of the caller. */
   readonly dialect: DialectName;
@@ -14,6 +21,9 @@ export interface LlmRoute {
   /** Without `?`. */
   readonly query: string;
 }
+
+/** Before the paths of the external gateway. */
+export const EXTERNAL_PREFIX = "/ext";
 
 const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> = {
   "/v1/chat/completions": { operation: "chat", dialect: "openai" },
@@ -28,22 +38,29 @@ const GEMINI = /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateCo
 /** @returns undefined where the path is none of ours, or its model is not valid percent-encoding. */
 export function parseRoute(path: string): LlmRoute | undefined {
   const mark = path.indexOf("?");
-  const pathname = mark < 0 ? path : path.slice(0, mark);
+  const { surface, pathname } = splitSurface(mark < 0 ? path : path.slice(0, mark));
   const query = mark < 0 ? "" : path.slice(mark + 1);
   const fixed = Object.hasOwn(FIXED, pathname) ? FIXED[pathname] : undefined;
-  if (fixed !== undefined) return { ...fixed, model: undefined, stream: undefined, query };
+  if (fixed !== undefined) return { surface, ...fixed, model: undefined, stream: undefined, query };
   const match = GEMINI.exec(pathname);
   if (match === null) return undefined;
   const model = decode(match[1] as string);
   if (model === undefined) return undefined;
   const method = match[2] as string;
   return {
+    surface,
     operation: method === "countTokens" ? "count_tokens" : "chat",
     dialect: "gemini",
     model,
     stream: method === "streamGenerateContent",
     query,
   };
+}
+
+/** `/ext/v1/messages` -> external, `/v1/messages`. */
+export function splitSurface(pathname: string): { readonly surface: Surface; readonly pathname: string } {
+  if (!pathname.startsWith(`${EXTERNAL_PREFIX}/`)) return { surface: "internal", pathname };
+  return { surface: "external", pathname: pathname.slice(EXTERNAL_PREFIX.length).replace(/^\/v1\/v1\//, "/v1/") };
 }
 
 function decode(text: string): string | undefined {
@@ -55,7 +72,8 @@ function decode(text: string): string | undefined {
 }
 
 /** Dialect to answer an unknown path in: the one whose clients would call it. */
-export function dialectOfPath(path: string): DialectName {
+export function dialectOfPath(fullPath: string): DialectName {
+  const path = splitSurface(fullPath).pathname;
   if (path.startsWith("/v1beta/") || path.startsWith("/v1/models/")) return "gemini";
   return path.startsWith("/v1/messages") ? "anthropic" : "openai";
 }

@@ -2,16 +2,20 @@
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Registry } from "prom-client";
+import { compileClientAddress } from "../access/client-address.ts";
 import { hashKey } from "../access/credentials.ts";
+import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
 import type { Exchange } from "../extproc/server.ts";
 import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
+import { createLimits, type Limits } from "../limits/limits.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Secret } from "../platform/secret.ts";
 import type { AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
-import { Accounting } from "./accounting.ts";
+import { Accounting, type Settlement } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
-import type { Call } from "./call.ts";
+import { type AuditSink, AuditTrail } from "./audit-trail.ts";
+import type { Call, CallOutcome } from "./call.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { LlmMetrics } from "./metrics.ts";
 import { LlmProcessor } from "./processor.ts";
@@ -179,12 +183,47 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
+/** An audit chain that keeps what it is told. */
+export class FakeAudit implements AuditSink {
+  readonly events: AuditEvent[] = [];
+  refusing = false;
+  /** What becomes of the next records. */
+  outcome: AppendOutcome = "committed";
+  /** While true a record's fate is not told: see {@link release}. */
+  hold = false;
+  readonly #held: (() => void)[] = [];
+
+  append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void {
+    this.events.push(event);
+    const tell = (): void => done?.(this.outcome);
+    if (this.hold) this.#held.push(tell);
+    else tell();
+  }
+
+  release(): void {
+    this.hold = false;
+    for (const tell of this.#held.splice(0)) tell();
+  }
+
+  ofType(type: string): AuditEvent["fields"][] {
+    return this.events.filter((event) => event.type === type).map(({ fields }) => fields);
+  }
+}
+
 /** Everything that calls share, as `gateway/service.ts` wires it. */
 export class Gateway {
   readonly clock = new FakeClock();
   readonly calls = new CallRegistry();
   readonly registry = new Registry();
   readonly metrics = new LlmMetrics(this.registry);
+  readonly audit = new FakeAudit();
+  readonly trail = new AuditTrail(this.audit, this.clock);
+  readonly limits: Limits;
+  readonly defects: unknown[] = [];
+  /** `x-forwarded-for` is believed from here. */
+  trustedProxies: readonly string[] = [];
+  /** A dollar a million tokens in, ten out; other models have no price. */
+  readonly prices = createPriceBook({ m: { input: "1", cachedInput: "0.5", output: "10" } });
   readonly logText: string[] = [];
   readonly accounting: Accounting;
   policy: PolicySnapshot;
@@ -198,14 +237,23 @@ export class Gateway {
         done();
       },
     });
-    // A dollar a million tokens in, ten out; `free-*` has no price.
-    const prices = createPriceBook({ m: { input: "1", cachedInput: "0.5", output: "10" } });
+    const log = pino({ level: "trace" }, destination);
+    this.limits = createLimits({ clock: this.clock, log, registry: this.registry, processId: "p1" });
     this.accounting = new Accounting({
       clock: this.clock,
-      prices: () => prices,
+      prices: () => this.prices,
       metrics: this.metrics,
-      log: pino({ level: "trace" }, destination),
+      limits: this.limits,
+      audit: this.trail,
+      log,
     });
+  }
+
+  settle(call: Call, outcome: CallOutcome): Settlement {
+    let told: Settlement | undefined;
+    this.accounting.settle(call, outcome, (settlement) => (told = settlement));
+    if (told === undefined) throw new Error("not told");
+    return told;
   }
 
   get log(): LogLine[] {
@@ -222,6 +270,11 @@ export class Gateway {
       calls: this.calls,
       accounting: this.accounting,
       metrics: this.metrics,
+      limits: this.limits,
+      audit: this.trail,
+      prices: () => this.prices,
+      clientAddress: compileClientAddress(this.trustedProxies),
+      onDefect: (error) => this.defects.push(error),
       clock: this.clock,
       random: () => 0.5,
       newCallId: () => `call-${++this.#ids}`,

@@ -2,16 +2,17 @@
 import net from "node:net";
 import { StartError } from "./errors.ts";
 
-export async function assertPortFree(address: string, port: number): Promise<void> {
+/** @param flag that names the port, for the error */
+export async function assertPortFree(address: string, port: number, flag: string): Promise<void> {
   const server = net.createServer();
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EADDRINUSE") {
-        reject(new StartError(`Port ${port} on ${address} is taken. Stop what uses it, or choose another with --port.`));
+        reject(new StartError(`Port ${port} on ${address} is taken. Stop what uses it, or choose another with ${flag}.`));
       } else if (error.code === "EACCES") {
-        reject(new StartError(`Port ${port} may not be opened by this user. Choose one above 1023 with --port.`));
+        reject(new StartError(`Port ${port} may not be opened by this user. Choose one above 1023 with ${flag}.`));
       } else {
-        reject(new StartError(`${address}:${port} cannot be listened on: ${error.message}. Change --address or --port.`));
+        reject(new StartError(`${address}:${port} cannot be listened on: ${error.message}. Change --address or ${flag}.`));
       }
     });
     server.listen(port, address, resolve);

@@ -15,6 +15,10 @@ export interface StatePaths {
   readonly dir: string;
   readonly controlSocket: string;
   readonly workloadKeyFile: string;
+  /** Of the audit chain, unless another is named. */
+  readonly auditDir: string;
+  /** Signs the audit chain; beside it, not in it. */
+  readonly auditKeyFile: string;
   /** Sockets and files of one run; made anew by the next, so that a run that was killed leaves nothing for ever. */
   readonly runDir: string;
 }
@@ -30,7 +34,7 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
   if (Buffer.byteLength(path.join(runDir, LONGEST_SOCKET)) > MAX_SOCKET_PATH) {
     throw new StartError(`The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`);
   }
-  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key"), runDir };
+  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key"), auditDir: path.join(dir, "audit"), auditKeyFile: path.join(dir, "audit.key"), runDir };
 }
 
 /** Makes the folder and, the first time, the key that workload tokens come from. Both are this user's alone. */

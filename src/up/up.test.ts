@@ -86,6 +86,8 @@ describe("statePaths", () => {
       dir: expected,
       controlSocket: path.join(expected, "svc.sock"),
       workloadKeyFile: path.join(expected, "workload.key"),
+      auditDir: path.join(expected, "audit"),
+      auditKeyFile: path.join(expected, "audit.key"),
       runDir: path.join(expected, "run"),
     });
   });
@@ -131,14 +133,14 @@ describe("assertPortFree", () => {
     const server = net.createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as net.AddressInfo;
-    await expect(assertPortFree("127.0.0.1", port)).rejects.toThrow(new StartError(`Port ${port} on 127.0.0.1 is taken. Stop what uses it, or choose another with --port.`));
+    await expect(assertPortFree("127.0.0.1", port, "--port")).rejects.toThrow(new StartError(`Port ${port} on 127.0.0.1 is taken. Stop what uses it, or choose another with --port.`));
     await new Promise((resolve) => server.close(resolve));
-    await assertPortFree("127.0.0.1", port);
-    await assertPortFree("127.0.0.1", port);
+    await assertPortFree("127.0.0.1", port, "--port");
+    await assertPortFree("127.0.0.1", port, "--port");
   });
 
   test("an address that is not this machine's is told", async () => {
-    await expect(assertPortFree("192.0.2.1", 8000)).rejects.toThrow(/192\.0\.2\.1:8000 cannot be listened on.*--address/);
+    await expect(assertPortFree("192.0.2.1", 8000, "--port")).rejects.toThrow(/192\.0\.2\.1:8000 cannot be listened on.*--address/);
   });
 });
 
@@ -250,6 +252,11 @@ describe("startUp, of stand-ins", () => {
       resources: path.join(dir, "resources"),
       address: "127.0.0.1",
       port: await freePort(),
+      externalPort: undefined,
+      trustedProxies: [],
+      redisUrl: undefined,
+      leaseMs: 30_000,
+      audit: undefined,
       stateDir: path.join(dir, "state"),
       pricesFile: undefined,
       concurrency: 1,

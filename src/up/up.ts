@@ -23,6 +23,16 @@ export interface UpOptions {
   readonly resources: string;
   readonly address: string;
   readonly port: number;
+  /** Of the external gateway; undefined for none. */
+  readonly externalPort: number | undefined;
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: readonly string[];
+  /** Counters in Redis; undefined for what the environment says, or this machine's memory. */
+  readonly redisUrl: string | undefined;
+  /** How long a lease in Redis outlives a gateway that died, milliseconds. */
+  readonly leaseMs: number;
+  /** undefined for none. */
+  readonly audit: AuditOptions | undefined;
   readonly stateDir: string | undefined;
   readonly pricesFile: string | undefined;
   readonly concurrency: number | undefined;
@@ -30,6 +40,16 @@ export interface UpOptions {
   /** How long requests under way may go on after SIGTERM, milliseconds. */
   readonly drainMs: number;
 }
+
+export interface AuditOptions {
+  /** undefined: in the state folder. */
+  readonly dir: string | undefined;
+  readonly onFailure: "refuse" | "continue";
+  readonly sync: "group" | "none";
+}
+
+/** Name of the gateway's audit chain in its folder. */
+const AUDIT_WRITER = "gateway";
 
 export interface UpEnvironment {
   /** The package's root: `envoy/`, `dist/`, `src/gen/` are below it. */
@@ -40,6 +60,8 @@ export interface UpEnvironment {
 
 export interface Up {
   readonly baseUrl: string;
+  /** Of the external gateway; undefined where there is none. */
+  readonly externalUrl: string | undefined;
   readonly state: StatePaths;
   status(): Promise<GatewayStatus>;
   token(namespace: string, name: string): Promise<string>;
@@ -56,7 +78,8 @@ const STOP_GRACE_MS = 3_000;
 export async function startUp(options: UpOptions, { root, env, log }: UpEnvironment): Promise<Up> {
   const resources = assertFolder(options.resources);
   const envoy = findEnvoy(env, root);
-  await assertPortFree(options.address, options.port);
+  await assertPortFree(options.address, options.port, "--port");
+  if (options.externalPort !== undefined) await assertPortFree(options.address, options.externalPort, "--external-port");
   const state = statePaths(options.stateDir, env);
   prepareState(state);
   await assertNotRunning(state);
@@ -87,6 +110,10 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
     workloadKeyFile: state.workloadKeyFile,
     controlSocket: state.controlSocket,
     listen: { address: options.address, port: options.port },
+    ...(options.externalPort === undefined ? {} : { external: { address: options.address, port: options.externalPort } }),
+    trustedProxies: [...options.trustedProxies],
+    leaseMs: options.leaseMs,
+    ...(options.audit === undefined ? {} : { audit: auditOptions(options.audit, state) }),
     caFile,
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     mock: { host: mock.host, port: mock.port },
@@ -98,7 +125,8 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
     name: "gateway",
     command: process.execPath,
     args: ["--enable-source-maps", path.join(root, "dist/gateway.js"), JSON.stringify(gatewayOptions)],
-    env,
+    // Not an argument: it may hold a password, and arguments are anybody's to read.
+    env: options.redisUrl === undefined ? env : { ...env, SVC_REDIS_URL: options.redisUrl },
     log,
   });
   const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), runDir, `svc-${os.hostname()}-${process.pid}`);
@@ -137,6 +165,7 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
 
   return {
     baseUrl: `http://${reachable(options.address)}:${options.port}`,
+    externalUrl: options.externalPort === undefined ? undefined : `http://${reachable(options.address)}:${options.externalPort}`,
     state,
     status,
     token: async (namespace, name) => ((await control(`/agents/${namespace}/${name}/token`)) as { token: string }).token,
@@ -156,6 +185,10 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
       await close();
     },
   };
+}
+
+function auditOptions({ dir, onFailure, sync }: AuditOptions, state: StatePaths): NonNullable<GatewayOptionsInput["audit"]> {
+  return { dir: dir === undefined ? state.auditDir : path.resolve(dir), keyFile: state.auditKeyFile, writer: AUDIT_WRITER, onFailure, sync };
 }
 
 /** An address to call for one to listen on. */

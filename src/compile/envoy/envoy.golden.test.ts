@@ -35,7 +35,11 @@ function compileCase(name: string): EnvoyConfiguration {
     tokenHashOf: (namespace, agent) => `hash of ${namespace}/${agent}`,
     mockEndpoint: { host: "127.0.0.1", port: 4010, tls: false, basePath: "/v1" },
   });
-  return compileEnvoy(snapshot, { gateway: { address: "127.0.0.1", port: 8000 }, caFile: CA_FILE });
+  return compileEnvoy(snapshot, {
+    gateway: { address: "127.0.0.1", port: 8000 },
+    external: { address: "127.0.0.1", port: 8080 },
+    caFile: CA_FILE,
+  });
 }
 
 function envoyPath(): string {

@@ -21,6 +21,7 @@ const FORWARDED_HEADERS: readonly Json[] = [
   { exact: "anthropic-version" },
   { exact: "anthropic-beta" },
   { exact: "retry-after" },
+  { exact: "x-forwarded-for" },
   { prefix: "x-svc-" },
   { exact: CALL_ID_HEADER },
 ];
@@ -49,7 +50,7 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
               skipXffAppend: true,
               // Ours, set by the processor: see CALL_ID_HEADER.
               generateRequestId: false,
-              earlyHeaderMutationExtensions: [withoutInternalHeaders()],
+              earlyHeaderMutationExtensions: [ownHeadersOnly()],
               normalizePath: true,
               mergeSlashes: true,
               commonHttpProtocolOptions: { idleTimeout: "3600s", headersWithUnderscoresAction: "ALLOW" },
@@ -97,16 +98,25 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
 
 /**
  * Takes off, before anything reads them, the headers by which a client could steer Envoy's router (`x-envoy-*`) or pose
- * as one of us (`x-svc-*`). Whether Envoy holds the client's address for internal makes no difference.
+ * as one of us (`x-svc-*`), and notes who is at the other end of the connection. Whether Envoy holds the client's address
+ * for internal makes no difference.
  * As a TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
  */
-function withoutInternalHeaders(): Json {
+function ownHeadersOnly(): Json {
   return {
     name: "envoy.http.early_header_mutation.header_mutation",
     typedConfig: typed("xds.type.v3.TypedStruct", {
       typeUrl: "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
       value: {
-        mutations: ["x-envoy-", "x-svc-"].map((prefix) => ({ remove_on_match: { key_matcher: { prefix } } })),
+        mutations: [
+          ...["x-envoy-", "x-svc-"].map((prefix) => ({ remove_on_match: { key_matcher: { prefix } } })),
+          {
+            append: {
+              header: { key: InternalHeader.peer, value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%" },
+              append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+            },
+          },
+        ],
       },
     }),
   };
@@ -205,7 +215,7 @@ function localReplies(): Json {
   const notOurs: Json = {
     extensionFilter: {
       name: "envoy.access_loggers.extension_filters.cel",
-      typedConfig: typed(Message.celFilter, { expression: "!response.code_details.startsWith('svc')" }),
+      typedConfig: typed(Message.celFilter, { expression: "!response.code_details.startsWith('svc') && response.code_details != 'direct_response'" }),
     },
   };
   const mark: Json[] = [
@@ -216,7 +226,7 @@ function localReplies(): Json {
   ];
   const geminiPath: Json = {
     headerFilter: {
-      header: { name: ":path", stringMatch: { safeRegex: { regex: "^/(v1|v1beta)/models/.*" } } },
+      header: { name: ":path", stringMatch: { safeRegex: { regex: "^(/ext)?/(v1|v1beta)/models/.*" } } },
     },
   };
   const message = "The gateway could not serve this request (%RESPONSE_CODE_DETAILS%). Try again.";

@@ -22,6 +22,8 @@ export const InternalHeader = {
   cluster: "x-svc-cluster",
   /** Cluster of an attempt after the first. */
   upstream: "x-svc-upstream",
+  /** Address of the connection's other end, as Envoy sees it: see `access/client-address.ts`. */
+  peer: "x-svc-peer",
   /** On Envoy's own replies: `<response flags> <details>`. */
   local: "x-svc-local",
 } as const;

@@ -25,6 +25,7 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   "content-encoding",
   InternalHeader.cluster,
   InternalHeader.upstream,
+  InternalHeader.peer,
 ];
 
 /** What of an upstream's answer is not the caller's business. */
@@ -46,8 +47,14 @@ export const LLM_PATHS: readonly string[] = [
   "/v1/responses",
 ];
 
+/** The same behind `/ext`; Anthropic's clients put another `/v1` there. */
+export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) => [`/ext${path}`, `/ext/v1${path}`]);
+
 /** Gemini's, whose model may hold slashes. Google's SDK also looks under /v1. */
 export const GEMINI_PATHS = "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
+
+/** What the external listener serves at all; anything else there is 404, whatever the internal one serves. */
+const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
 
 const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
 
@@ -55,12 +62,18 @@ const NO_PROCESSOR: Json = {
   "envoy.filters.http.ext_proc": typed(Message.extProcPerRoute, { disabled: true }),
 };
 
+const NOTHING_HERE = JSON.stringify({
+  type: "error",
+  error: { type: "not_found_error", code: "not_found", message: "The external gateway has no such path.", param: null },
+});
+
 const BASE_INTERVAL_MS = 1;
 
 function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
   return {
     name: "llm",
     match: { ...match, headers },
+    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
     route: {
       // Set by the processor: without its word there is no way upstream.
       clusterHeader: InternalHeader.cluster,
@@ -82,33 +95,72 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
   };
 }
 
-export function gatewayRoutes(name: string): Json {
+/**
+ * A call on its way: its path is the upstream's by now. A client's own header is gone before routes are looked at (see
+ * the listener), so only the processor's word leads here.
+ */
+const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, [{ name: InternalHeader.cluster, presentMatch: true }]);
+
+const EXTERNAL_LLM_ROUTES: Json[] = [
+  ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path })),
+  llmRoute({ safeRegex: { regex: `/ext${GEMINI_PATHS}` } }),
+];
+
+function apiRoute(prefix: string): Json {
+  return {
+    name: "api",
+    match: { prefix },
+    route: { cluster: Cluster.api, timeout: "30s" },
+    typedPerFilterConfig: NO_PROCESSOR,
+  };
+}
+
+/** Of the listener that an ingress may publish: nothing of the internal API is there. */
+export function externalRoutes(name: string): Json {
   return {
     name,
-    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
     responseHeadersToRemove: [...NOT_FOR_CLIENTS],
     virtualHosts: [
       {
         name,
         domains: ["*"],
         routes: [
-          // A call on its way: its path is the upstream's by now. A client's own header is gone before routes are
-          // looked at (see the listener), so only the processor's word leads here.
-          llmRoute({ prefix: "/" }, [{ name: InternalHeader.cluster, presentMatch: true }]),
+          ON_ITS_WAY,
+          ...EXTERNAL_LLM_ROUTES,
+          ...EXTERNAL_PREFIXES.map(apiRoute),
+          {
+            name: "nothing",
+            match: { prefix: "/" },
+            directResponse: { status: 404, body: { inlineString: NOTHING_HERE } },
+            responseHeadersToAdd: [{ header: { key: "content-type", value: "application/json" }, appendAction: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+            typedPerFilterConfig: NO_PROCESSOR,
+          },
+        ],
+      },
+    ],
+  };
+}
+
+export function gatewayRoutes(name: string): Json {
+  return {
+    name,
+    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
+    virtualHosts: [
+      {
+        name,
+        domains: ["*"],
+        routes: [
+          ON_ITS_WAY,
           ...LLM_PATHS.map((path) => llmRoute({ path })),
           llmRoute({ safeRegex: { regex: GEMINI_PATHS } }),
+          ...EXTERNAL_LLM_ROUTES,
           {
             name: "healthz",
             match: { path: "/healthz" },
             directResponse: { status: 200, body: { inlineString: "ok\n" } },
             typedPerFilterConfig: NO_PROCESSOR,
           },
-          {
-            name: "api",
-            match: { prefix: "/" },
-            route: { cluster: Cluster.api, timeout: "30s" },
-            typedPerFilterConfig: NO_PROCESSOR,
-          },
+          apiRoute("/"),
         ],
       },
     ],

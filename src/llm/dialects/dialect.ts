@@ -22,8 +22,10 @@ export interface CallFacts {
   /** As the client wrote it; undefined on Gemini paths, where the path names it. */
   readonly model: string | undefined;
   readonly stream: boolean;
-  /** The most output tokens the client asked for. */
+  /** The most output tokens the client asked for, for each answer. */
   readonly maxOutputTokens: number | undefined;
+  /** Answers asked for at once: 1, mostly. */
+  readonly choices: number;
   /** OpenAI `stream_options.include_usage === true`; other dialects always show usage. */
   readonly wantsUsage: boolean;
 }

@@ -9,17 +9,18 @@ describe("facts of a request", () => {
       model: "a/b",
       stream: true,
       maxOutputTokens: 7,
+      choices: 1,
       wantsUsage: true,
     });
-    expect(dialects.openai.readFacts({ model: "m", stream: null, stream_options: null })).toEqual({ model: "m", stream: false, maxOutputTokens: undefined, wantsUsage: false });
+    expect(dialects.openai.readFacts({ model: "m", stream: null, stream_options: null })).toEqual({ model: "m", stream: false, maxOutputTokens: undefined, choices: 1, wantsUsage: false });
   });
 
   test("anthropic", () => {
-    expect(dialects.anthropic.readFacts({ model: "m", max_tokens: 5 })).toEqual({ model: "m", stream: false, maxOutputTokens: 5, wantsUsage: true });
+    expect(dialects.anthropic.readFacts({ model: "m", max_tokens: 5 })).toEqual({ model: "m", stream: false, maxOutputTokens: 5, choices: 1, wantsUsage: true });
   });
 
   test.each([{ generationConfig: { maxOutputTokens: 5 } }, { generation_config: { max_output_tokens: 5 } }])("gemini %j", (body) => {
-    expect(dialects.gemini.readFacts(body)).toEqual({ model: undefined, stream: false, maxOutputTokens: 5, wantsUsage: true });
+    expect(dialects.gemini.readFacts(body)).toEqual({ model: undefined, stream: false, maxOutputTokens: 5, choices: 1, wantsUsage: true });
   });
 
   test.each([

@@ -21,6 +21,21 @@ export function streamFlag(body: JsonObject): boolean {
   return stream;
 }
 
+/** The larger of several limits; undefined where none is given. */
+export function largestLimit(values: readonly unknown[], param: string): number | undefined {
+  const limits = values.flatMap((value) => tokenLimit(value, param) ?? []);
+  return limits.length === 0 ? undefined : Math.max(...limits);
+}
+
+/** @param value OpenAI's `n`, Gemini's `candidateCount` */
+export function choiceCount(value: unknown, param: string): number {
+  if (value === undefined || value === null) return 1;
+  if (typeof value !== "number" || !Number.isInteger(value) || value < 1) {
+    throw new BadRequestError(`${param} must be a whole number above 0`, param);
+  }
+  return value;
+}
+
 export function tokenLimit(value: unknown, param: string): number | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value !== "number" || !Number.isFinite(value) || value < 0) {

@@ -10,6 +10,14 @@ export interface PassChange {
   /** The model to ask for; undefined keeps the body's. Ignored for Gemini, whose path names it. */
   readonly model: string | undefined;
   readonly stream: boolean;
+  /** The most output tokens to ask for, where the body names none. */
+  readonly outputCap?: OutputCap | undefined;
+}
+
+export interface OutputCap {
+  /** What the endpoint calls it. */
+  readonly field: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "generationConfig";
+  readonly tokens: number;
 }
 
 interface Splice {
@@ -36,6 +44,7 @@ export function passRequest(dialect: DialectName, raw: Buffer, body: unknown, ch
     const splice = spliceUsageOption(native, members);
     if (splice !== undefined) splices.push(splice);
   }
+  if (change.outputCap !== undefined) splices.push(spliceCap(native, members, change.outputCap));
   return splices.length === 0 ? native : apply(native, splices);
 }
 
@@ -58,6 +67,21 @@ function spliceUsageOption(raw: Buffer, members: readonly Member[]): Splice | un
   scanMembers(raw, start);
   if (value["include_usage"] === true) return undefined;
   return { start, end, text: JSON.stringify({ ...value, include_usage: true }) };
+}
+
+/** @throws BadRequestError where a tolerant upstream could take another field for this one */
+function spliceCap(raw: Buffer, members: readonly Member[], { field, tokens }: OutputCap): Splice {
+  const member = members.find(({ key }) => key.toLowerCase().replaceAll("_", "") === field.toLowerCase().replaceAll("_", ""));
+  if (field !== "generationConfig") {
+    if (member === undefined) return insertFirst(raw, members, `"${field}":${tokens}`);
+    if (member.key !== field) throw new BadRequestError(`write ${field} for ${member.key}`, member.key);
+    return { start: member.valueStart, end: member.valueEnd, text: String(tokens) };
+  }
+  if (member === undefined) return insertFirst(raw, members, `"${field}":{"maxOutputTokens":${tokens}}`);
+  const { valueStart: start, valueEnd: end } = member;
+  scanMembers(raw, start);
+  const { max_output_tokens: _none, ...config } = JSON.parse(raw.toString("utf8", start, end)) as Record<string, unknown>;
+  return { start, end, text: JSON.stringify({ ...config, maxOutputTokens: tokens }) };
 }
 
 function insertFirst(raw: Buffer, members: readonly Member[], member: string): Splice {

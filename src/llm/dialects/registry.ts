@@ -36,7 +36,7 @@ import { TranslateStreamReader } from "./translate-stream.ts";
 import { CallIndex } from "./turns.ts";
 
 export { UpstreamFormatError } from "./model.ts";
-export { passRequest } from "./pass-request.ts";
+export { type OutputCap, passRequest } from "./pass-request.ts";
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthropic, gemini };
 
@@ -89,14 +89,17 @@ export interface RequestTranslation {
   /** The model to ask for. */
   readonly model: string;
   readonly stream: boolean;
+  /** The most output tokens to ask for, where the body names none. */
+  readonly outputCap?: number | undefined;
 }
 
 /**
  * `notes` says what was dropped or changed as documented, for the log.
  * @throws BadRequestError for what the target cannot express.
  */
-export function translateRequest({ from, to, body, model, stream }: RequestTranslation): { body: Buffer; notes: string[] } {
-  const request = translators[from].parseRequest(body);
+export function translateRequest({ from, to, body, model, stream, outputCap }: RequestTranslation): { body: Buffer; notes: string[] } {
+  const parsed = translators[from].parseRequest(body);
+  const request = { ...parsed, maxOutputTokens: parsed.maxOutputTokens ?? outputCap };
   new CallIndex(request.turns).checkResults(request.turns);
   const { body: translated, notes } = translators[to].serialiseRequest(request, { model, stream });
   return { body: Buffer.from(JSON.stringify(translated), "utf8"), notes };

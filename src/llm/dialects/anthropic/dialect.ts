@@ -13,6 +13,7 @@ export const anthropic: Dialect = {
       model: requiredModel(body),
       stream: streamFlag(body),
       maxOutputTokens: tokenLimit(body["max_tokens"], "max_tokens"),
+      choices: 1,
       wantsUsage: true,
     };
   },

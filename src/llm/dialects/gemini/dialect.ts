@@ -1,6 +1,6 @@
 /** What the pipeline needs of Gemini's wire format. The path, not the body, names the model and asks for a stream. */
 import type { CallFacts, Dialect } from "../dialect.ts";
-import { bodyObject, tokenLimit } from "../facts.ts";
+import { bodyObject, choiceCount, largestLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";
 import { renderError, renderStreamError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
@@ -9,12 +9,14 @@ export const gemini: Dialect = {
   name: "gemini",
   readFacts(value: unknown): CallFacts {
     const body = bodyObject(value);
-    const config = body["generationConfig"] ?? body["generation_config"];
-    const limit = isObject(config) ? (config["maxOutputTokens"] ?? config["max_output_tokens"]) : undefined;
+    // Google's API takes a field in both spellings: what counts is the larger.
+    const configs = [body["generationConfig"], body["generation_config"]].filter(isObject);
+    const read = (camel: string, snake: string): unknown[] => configs.flatMap((config) => [config[camel], config[snake]]);
     return {
       model: undefined,
       stream: false,
-      maxOutputTokens: tokenLimit(limit, "generationConfig.maxOutputTokens"),
+      maxOutputTokens: largestLimit(read("maxOutputTokens", "max_output_tokens"), "generationConfig.maxOutputTokens"),
+      choices: Math.max(...read("candidateCount", "candidate_count").map((value) => choiceCount(value, "generationConfig.candidateCount")), 1),
       wantsUsage: true,
     };
   },

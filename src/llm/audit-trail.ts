@@ -1,0 +1,120 @@
+/**
+ * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and LLM_REFUSED for what never
+ * became one. No prompt, no answer, no key.
+ */
+import type { AppendOutcome, AuditEvent, AuditValue } from "../audit/event.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { CallerPolicy } from "../policy/snapshot.ts";
+import { formatUsd } from "../pricing/cost.ts";
+import type { Settlement } from "./accounting.ts";
+import type { Refusal, Who } from "./admission.ts";
+import type { Call, CallOutcome } from "./call.ts";
+
+/** The side of the chain's writer that is needed. */
+export interface AuditSink {
+  append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void;
+  readonly refusing: boolean;
+}
+
+/** Told when the record's fate is known; false where it could not be kept and must be (`--audit-on-failure refuse`). */
+export type Recorded = (kept: boolean) => void;
+
+/** Callers nobody knows could fill a disk: of their refusals in one second these get a record each, the rest one together. */
+export const ANONYMOUS_RECORDS_PER_SECOND = 50;
+
+const SECOND_MS = 1_000;
+
+export class AuditTrail {
+  readonly #sink: AuditSink | undefined;
+  readonly #clock: Clock;
+  /** Anonymous refusals of the second under way. */
+  #anonymous = 0;
+  readonly #unlisted = new Map<string, number>();
+
+  /** @param sink undefined where nothing is recorded (`--no-audit`) */
+  constructor(sink: AuditSink | undefined, clock: Clock) {
+    this.#sink = sink;
+    this.#clock = clock;
+  }
+
+  /** While true nothing new may begin: it could not be recorded. */
+  get refusing(): boolean {
+    return this.#sink?.refusing ?? false;
+  }
+
+  called(call: Call, outcome: CallOutcome, settlement: Settlement, recorded: Recorded): void {
+    this.#append({ type: "LLM_CALL", fields: callFields(call, outcome, settlement) }, recorded);
+  }
+
+  refused({ who, error }: Refusal, recorded: Recorded): void {
+    if (who.policy === undefined && !this.#listAnonymous(error.code)) return recorded(true);
+    this.#append(
+      { type: "LLM_REFUSED", fields: { ...whoFields(who), path: who.path, asked: who.model, code: error.code, status: error.status } },
+      recorded,
+    );
+  }
+
+  /** Whether a refusal of a caller nobody knows gets its own record; if not, it is counted. */
+  #listAnonymous(code: string): boolean {
+    if (this.#anonymous === 0) this.#clock.after(SECOND_MS, () => this.#closeSecond());
+    this.#anonymous += 1;
+    if (this.#anonymous <= ANONYMOUS_RECORDS_PER_SECOND) return true;
+    this.#unlisted.set(code, (this.#unlisted.get(code) ?? 0) + 1);
+    return false;
+  }
+
+  #closeSecond(): void {
+    this.#anonymous = 0;
+    if (this.#unlisted.size === 0) return;
+    const codes = Object.fromEntries(this.#unlisted);
+    const count = [...this.#unlisted.values()].reduce((sum, each) => sum + each, 0);
+    this.#unlisted.clear();
+    this.#append({ type: "LLM_REFUSED", fields: { count, codes } }, () => {});
+  }
+
+  #append(event: AuditEvent, recorded: Recorded): void {
+    if (this.#sink === undefined) return recorded(true);
+    this.#sink.append(event, (outcome) => recorded(outcome !== "failed"));
+  }
+}
+
+type Fields = Record<string, AuditValue>;
+
+function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
+  const { usage, cost } = settlement;
+  return {
+    call: call.id,
+    ...whoFields({ policy: call.permit.caller, address: call.address }),
+    operation: call.route.operation,
+    dialect: call.route.dialect,
+    stream: call.stream,
+    asked: call.permit.grant.ref,
+    provider: call.target.provider.name,
+    model: call.target.model,
+    status: outcome.status,
+    end: outcome.end,
+    code: outcome.code,
+    attempts: call.attempts.map(({ provider, model, failure }) => ({
+      provider,
+      model,
+      ...(failure === undefined ? {} : { status: failure.status, flags: failure.flags === "" ? undefined : failure.flags }),
+    })),
+    usage: settlement.usageKind,
+    input_tokens: usage?.inputTokens ?? 0,
+    cached_input_tokens: usage?.cachedInputTokens ?? 0,
+    output_tokens: usage?.outputTokens ?? 0,
+    cost_usd: cost === undefined ? undefined : formatUsd(cost.total),
+    duration_ms: settlement.durationMs,
+  };
+}
+
+function whoFields({ policy, address }: Pick<Who, "policy" | "address">): Fields {
+  return { ...policyFields(policy), client_ip: address };
+}
+
+/** `workload` as the interface has it; names of keys are unique in their namespace only, so `access_key` says that too. */
+function policyFields(policy: CallerPolicy | undefined): Fields {
+  if (policy === undefined) return {};
+  if (policy.kind === "agent") return { workload: policy.workload };
+  return { workload: policy.workload, source: "external", access_key: `${policy.namespace}/${policy.name}` };
+}
