@@ -28,6 +28,11 @@ export interface WriterParts {
 const CHECKPOINT_RECORDS = 1000;
 const CHECKPOINT_MS = 10_000;
 
+const COMMIT_MS = 5;
+
+/** Characters of records that are worth a commit at once. */
+const FULL_BATCH = 64 * 1024;
+
 /** Characters of records that wait for a disk that hangs; more are refused, or lost. */
 const MAX_BACKLOG = 32 * 1024 * 1024;
 
@@ -56,6 +61,10 @@ export class ChainWriter implements AuditWriter {
   #gapPending = false;
   #inFlight: readonly Entry[] = [];
   #running: Promise<void> | undefined;
+  #lastCommit = Number.NEGATIVE_INFINITY;
+  /** Ends the pause between two commits. */
+  #hurry: (() => void) | undefined;
+  #closing = false;
   #repairing: Promise<void> | undefined;
   #time = { ms: 0, text: new Date(0).toISOString() };
 
@@ -85,6 +94,7 @@ export class ChainWriter implements AuditWriter {
       return;
     }
     this.#chain.add(event.type, event.fields, this.#now(), done);
+    if (this.#chain.backlog > FULL_BATCH) this.#hurry?.();
     this.#kick();
   }
 
@@ -101,8 +111,10 @@ export class ChainWriter implements AuditWriter {
   }
 
   async close(): Promise<void> {
-    if (this.#health === "closed") return;
+    if (this.#closing) return;
+    this.#closing = true;
     this.#cancelRetry?.();
+    this.#hurry?.();
     await this.#running;
     if (this.#health === "down") await this.#repair();
     await this.#running;
@@ -143,6 +155,7 @@ export class ChainWriter implements AuditWriter {
 
   async #drain(final: boolean): Promise<void> {
     for (;;) {
+      await this.#pause();
       const batch = this.#chain.take();
       if (batch !== undefined) {
         await this.#commit(batch);
@@ -151,6 +164,20 @@ export class ChainWriter implements AuditWriter {
       if (final ? batch === undefined : this.#isCheckpointDue()) await this.#sign(final);
       if (batch === undefined) return;
     }
+  }
+
+  #pause(): Promise<void> | undefined {
+    const { clock, commitMs } = this.#options;
+    const ms = (commitMs ?? COMMIT_MS) - (clock.monotonic() - this.#lastCommit);
+    if (ms <= 0 || this.#closing || this.#chain.backlog === 0 || this.#chain.backlog > FULL_BATCH) return undefined;
+    return new Promise((resolve) => {
+      const cancel = clock.after(Math.ceil(ms), () => this.#hurry?.());
+      this.#hurry = () => {
+        this.#hurry = undefined;
+        cancel();
+        resolve();
+      };
+    });
   }
 
   #isCheckpointDue(): boolean {
@@ -162,6 +189,7 @@ export class ChainWriter implements AuditWriter {
   async #commit(batch: Batch): Promise<void> {
     const { clock } = this.#options;
     const started = clock.monotonic();
+    this.#lastCommit = started;
     this.#inFlight = batch.entries;
     if (batch.segment !== this.#storage.segment) {
       // The end of a segment is signed: what is archived later can be told from what was deleted.

@@ -31,6 +31,11 @@ export interface AuditWriterOptions {
   readonly checkpointRecords?: number;
   /** ... or this many milliseconds after the first that is not signed (default 10,000). */
   readonly checkpointMs?: number;
+  /**
+   * Least milliseconds between the beginnings of two commits (default 5; 0: as soon as the one before is done). A record
+   * that comes alone never waits; under load a commit costs the same for one record as for fifty.
+   */
+  readonly commitMs?: number;
   /** A segment's size, about (default 64 MiB). */
   readonly segmentBytes?: number;
   readonly files?: AuditFiles;
