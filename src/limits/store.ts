@@ -59,6 +59,7 @@ export class Store {
   #lastError: unknown;
   #failures = 0;
   #goodProbes = 0;
+  #corked = false;
   #awaySince = 0;
   #recovering = false;
   #cancelProbe: (() => void) | undefined;
@@ -99,12 +100,14 @@ export class Store {
     const since = this.#options.clock.monotonic();
     if (this.#state === "connecting") await this.#untilConnected(since);
     if (this.#state !== "up") return undefined;
+    this.#cork();
     const { keys, args } = write();
     return this.#run("admit", since, this.#admits, this.#client.svcAdmit(keys.length, ...keys, ...args), late);
   }
 
   /** Tells what we know. Undefined: it may or may not have been heard. */
   sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
+    this.#cork();
     const since = this.#options.clock.monotonic();
     return this.#run("sync", since, this.#syncs, this.#client.svcSync(keys.length, ...keys, ...args));
   }
@@ -122,6 +125,19 @@ export class Store {
     this.#admits.add(waiting);
     await this.#connecting.promise;
     this.#admits.done(waiting);
+  }
+
+  /** What is said in one turn of the event loop goes out in one write: the system call is half of what asking costs. */
+  #cork(): void {
+    // Absent until the first attempt to connect, which its types do not say.
+    const stream = this.#client.stream as Redis["stream"] | undefined;
+    if (this.#corked || stream === undefined) return;
+    this.#corked = true;
+    stream.cork();
+    setImmediate(() => {
+      this.#corked = false;
+      stream.uncork();
+    });
   }
 
   #run(
