@@ -12,9 +12,9 @@ test("all in the URL", () => {
   expect(options.password?.reveal()).toBe("p@ss");
 });
 
-test("single settings win, and certificates ask for TLS", () => {
-  const options = parseRedisSettings({ url: "redis://a:b@store/1", username: "svc", password: "other", database: 2, ca: "PEM" });
-  expect(options).toMatchObject({ username: "svc", database: 2, tls: { ca: "PEM" } });
+test("single settings win", () => {
+  const options = parseRedisSettings({ url: "redis://a:b@store/1", username: "svc", password: "other", database: 2 });
+  expect(options).toMatchObject({ username: "svc", database: 2 });
   expect(options.password?.reveal()).toBe("other");
 });
 
@@ -29,6 +29,12 @@ test.each([
 ])("%s is an error that does not show it", (url, message) => {
   expect(() => parseRedisSettings({ url })).toThrow(message);
   expect(() => parseRedisSettings({ url })).not.toThrow(/secret/);
+});
+
+test("certificates that are none are an error", () => {
+  for (const ca of ["", "PEM", "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n"]) {
+    expect(() => parseRedisSettings({ url: "rediss://store", ca })).toThrow(/CA certificates of Redis/);
+  }
 });
 
 test("reasons never show what Redis repeats of our arguments", () => {

@@ -1,4 +1,5 @@
 /** How the store is reached: `redis://` and `rediss://` URLs, and single settings that win over them. */
+import { X509Certificate } from "node:crypto";
 import { Secret } from "../platform/secret.ts";
 
 export interface RedisOptions {
@@ -38,6 +39,7 @@ export function parseRedisSettings(settings: RedisSettings): RedisOptions {
   if (parsed.search !== "" || parsed.hash !== "") throw wrong("has a query or a fragment");
   const username = settings.username ?? decoded(parsed.username);
   const password = settings.password ?? decoded(parsed.password);
+  if (settings.ca !== undefined) checkCertificates(settings.ca);
   const tls = parsed.protocol === "rediss:" || settings.ca !== undefined;
   return {
     host: parsed.hostname.replace(/^\[(.*)\]$/, "$1"),
@@ -47,6 +49,14 @@ export function parseRedisSettings(settings: RedisSettings): RedisOptions {
     database: databaseOf(settings.database ?? parsed.pathname.replace(/^\//, "")),
     ...(tls && { tls: settings.ca === undefined ? {} : { ca: settings.ca } }),
   };
+}
+
+function checkCertificates(pem: string): void {
+  try {
+    void new X509Certificate(pem);
+  } catch {
+    throw new Error("the CA certificates of Redis are none: give a file in PEM, which begins with -----BEGIN CERTIFICATE-----");
+  }
 }
 
 function databaseOf(value: number | string): number {
