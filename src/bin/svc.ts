@@ -1,18 +1,36 @@
 #!/usr/bin/env node
 /** The command line's process. */
+import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { createProgram } from "../cli/program.ts";
-import { StartError } from "../up/errors.ts";
+import { run } from "../cli/run.ts";
+import { socketBackend } from "../cli/socket-backend.ts";
+import { askSecret, readAll } from "../cli/terminal.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { version: string };
+const { env, stdin, stdout, stderr } = process;
 
-try {
-  await createProgram(root, version).parseAsync();
-} catch (error) {
-  if (!(error instanceof StartError)) throw error;
-  process.stderr.write(`svc: ${error.message}\n`);
-  process.exit(1);
-}
+// A reader that has enough (`svc get ... | head`) is no error.
+stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+const said = (text: string): void => void stderr.write(text);
+const code = await run(process.argv.slice(2), {
+  root,
+  version,
+  env,
+  stdout: (text) => void stdout.write(text),
+  stderr: said,
+  stdin: () => readAll(stdin),
+  askSecret: stdin.isTTY && stderr.isTTY ? (question) => askSecret(question, stdin, said) : undefined,
+  now: Date.now,
+  random: randomBytes,
+  fetch,
+  backend: (target) => socketBackend(target, env),
+});
+// Not at 0: svc up goes on. What failed may have left something open that would keep the process.
+if (code !== 0) process.exit(code);

@@ -1,76 +1,36 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import type http from "node:http";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { type Command, CommanderError } from "commander";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { createControl } from "../gateway/control.ts";
-import type { GatewayStatus } from "../gateway/status.ts";
-import { StartError } from "../up/errors.ts";
-import { createProgram } from "./program.ts";
-
-const READY: GatewayStatus = {
-  ready: true,
-  reason: undefined,
-  policyVersion: "1",
-  activeCalls: 0,
-  objects: [{ kind: "Agent", namespace: "default", name: "hello", ready: true, reason: "Ready", message: "" }],
-  problems: [],
-  envoys: [],
-};
-
-interface Outcome {
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly error: unknown;
-}
-
-/** The program with its subcommands; none ends the process. */
-function program(said: (text: string) => void): Command {
-  const root = createProgram("/nowhere", "1.2.3");
-  for (const command of [root, ...root.commands]) command.exitOverride().configureOutput({ writeErr: said, writeOut: said });
-  return root;
-}
-
-async function run(...args: string[]): Promise<Outcome> {
-  const stdout: string[] = [];
-  const stderr: string[] = [];
-  const write = vi.spyOn(process.stdout, "write").mockImplementation((text) => {
-    stdout.push(String(text));
-    return true;
-  });
-  try {
-    await program((text) => stderr.push(text)).parseAsync(args, { from: "user" });
-    return { stdout: stdout.join(""), stderr: stderr.join(""), error: undefined };
-  } catch (error) {
-    return { stdout: stdout.join(""), stderr: stderr.join(""), error };
-  } finally {
-    write.mockRestore();
-  }
-}
+import type { Command } from "commander";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { Context } from "./context.ts";
+import { createProgram, everyCommand } from "./program.ts";
+import { World } from "./testing.ts";
 
 let dir: string;
-let control: http.Server | undefined;
+let world: World;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
+  world = new World();
 });
 
-afterEach(() => {
-  control?.close();
-  control?.closeAllConnections();
-  control = undefined;
-  process.exitCode = undefined;
-  rmSync(dir, { recursive: true });
-});
+afterEach(() => rmSync(dir, { recursive: true }));
 
-async function running(status: GatewayStatus): Promise<void> {
-  const server = createControl({ status: () => status, tokenOf: (namespace, name) => `svcw_${namespace}_${name}` });
-  control = server;
-  await new Promise<void>((resolve) => server.listen(path.join(dir, "svc.sock"), resolve));
+const program = createProgram({ root: "/nowhere", version: "1.2.3", env: {}, stdout: () => undefined, stderr: () => undefined } as unknown as Context);
+
+/** Commands that do something themselves, and are shown. */
+const leaves = everyCommand(program).filter((command) => command.commands.length === 0 && !hidden(command));
+
+function hidden(command: Command): boolean {
+  return command.name().startsWith("__");
 }
 
-describe("flags that are wrong: one clear line, exit code 1", () => {
+function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
+}
+
+describe("flags that are wrong: one clear line, exit code 2", () => {
   test.each([
     [["up", "--port", "x"], "error: option '--port <number>' argument 'x' is invalid. a port is a number from 1 to 65535"],
     [["up", "--port", "0"], "a port is a number from 1 to 65535"],
@@ -88,89 +48,116 @@ describe("flags that are wrong: one clear line, exit code 1", () => {
     [["token"], "error: missing required argument 'agent'"],
     [["token", "a", "b"], "error: too many arguments for 'token'"],
     [["tokne"], "error: unknown command 'tokne'"],
+    [["access-key", "creat"], "error: unknown command 'creat'"],
+    [["apply"], "error: required option '-f, --filename <file>' not specified"],
+    [["get"], "error: missing required argument 'kind'"],
+    [["get", "agnets"], "svc: there is no kind 'agnets': did you mean agents?"],
   ])("svc %j", async (args, words) => {
-    const { stdout, stderr, error } = await run(...args);
+    const { code, stdout, stderr } = await world.run(...args);
     expect(stdout).toBe("");
     expect(stderr).toContain(words);
     expect(stderr.trimEnd().split("\n").filter((line) => !line.startsWith("(Did you mean"))).toHaveLength(1);
-    expect(error).toBeInstanceOf(CommanderError);
-    expect((error as CommanderError).exitCode).toBe(1);
+    expect(code).toBe(2);
+    expect(world.backend.calls).toEqual([]);
   });
 
   test("a folder that does not exist is told in one line", async () => {
-    const { error } = await run("up", "--resources", path.join(dir, "none"));
-    expect(error).toBeInstanceOf(StartError);
-    expect((error as StartError).message).toMatch(/^[^\n]*none is not a folder[^\n]*--resources DIR\.$/);
+    const { code, stderr } = await world.run("up", "--resources", path.join(dir, "none"));
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^svc: [^\n]*none is not a folder[^\n]*--resources DIR\.\n$/);
   });
 });
 
-describe("asking what does not run", () => {
-  test.each([[["status"]], [["token", "hello"]]])("svc %j", async (args) => {
-    const { error } = await run(...args, "--state-dir", dir);
-    expect(error).toBeInstanceOf(StartError);
-    expect((error as StartError).message).toBe(`No svc up runs with the state folder ${dir}. Start one, or name its folder with --state-dir.`);
+describe("what nobody foresaw", () => {
+  beforeEach(() => {
+    world.backend.status = () => Promise.reject(new Error("it broke\nhere"));
+  });
+
+  test("is one line", async () => {
+    expect(await world.run("status")).toEqual({ code: 1, stdout: "", stderr: "svc: unexpected: it broke. SVC_DEBUG=1 shows where.\n" });
+  });
+
+  test("and its stack with SVC_DEBUG", async () => {
+    world.env = { SVC_DEBUG: "1" };
+    expect((await world.run("status")).stderr).toMatch(/unexpected: it broke.*\nError: it broke\nhere\n {4}at /);
   });
 });
 
-describe("svc token", () => {
-  test("prints the token alone", async () => {
-    await running(READY);
-    expect((await run("token", "hello", "--state-dir", dir)).stdout).toBe("svcw_default_hello\n");
-  });
-
-  test.each([[["other"]], [["hello", "-n", "elsewhere"]], [["../../status"]]])("%j is none", async (args) => {
-    await running(READY);
-    const { stdout, error } = await run("token", ...args, "--state-dir", dir);
-    expect(stdout).toBe("");
-    expect(error).toBeInstanceOf(StartError);
-    expect((error as StartError).message).toMatch(/^no Agent \S+ in namespace \S+\.$/);
-  });
+test("svc token prints the token alone", async () => {
+  world.backend.add("Agent", "hello");
+  expect(await world.run("token", "hello", "--state-dir", dir)).toEqual({ code: 0, stdout: "svcw_default_hello\n", stderr: "" });
+  expect(world.backend.targets).toEqual([expect.objectContaining({ stateDir: dir })]);
+  expect(await world.run("token", "hello", "-n", "x")).toEqual({ code: 1, stdout: "", stderr: "svc: no Agent hello in namespace x\n" });
 });
 
 describe("svc status", () => {
+  const objects = [{ kind: "Agent", namespace: "default", name: "hello", ready: true, reason: "Ready", message: "" }] as const;
+
   test("prints a table, or the whole as JSON", async () => {
-    await running(READY);
-    expect((await run("status", "--state-dir", dir)).stdout).toContain("Agent  default/hello  yes    Ready");
-    expect(process.exitCode).toBe(0);
-    expect(JSON.parse((await run("status", "-o", "json", "--state-dir", dir)).stdout)).toEqual(JSON.parse(JSON.stringify(READY)));
+    world.backend.gateway = { ...world.backend.gateway, objects };
+    expect((await world.run("status")).stdout).toContain("Agent  default/hello  yes    Ready");
+    const { code, stdout } = await world.run("status", "-o", "json");
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(world.backend.gateway)));
+    expect(code).toBe(0);
   });
 
   test.each([
-    ["is not ready", { ...READY, ready: false, reason: "Envoy has not taken the configuration yet" }],
-    ["has problems", { ...READY, problems: ["a.yaml: bad"] }],
-  ])("says by its exit code that the gateway %s", async (_name, status) => {
-    await running(status);
-    expect((await run("status", "--state-dir", dir)).error).toBeUndefined();
-    expect(process.exitCode).toBe(1);
+    ["is not ready", { ready: false, reason: "Envoy has not taken the configuration yet" }],
+    ["has problems", { problems: ["a.yaml: bad"] }],
+  ])("says by its exit code that the gateway %s", async (_name, more) => {
+    world.backend.gateway = { ...world.backend.gateway, ...more };
+    expect((await world.run("status")).code).toBe(1);
   });
 });
 
 test("--version prints the version", async () => {
-  const { stderr, error } = await run("--version");
-  expect(stderr).toBe("1.2.3\n");
-  expect((error as CommanderError).exitCode).toBe(0);
+  expect(await world.run("--version")).toEqual({ code: 0, stdout: "1.2.3\n", stderr: "" });
 });
 
+test("a command without what to do prints its help, and fails", async () => {
+  const { code, stderr } = await world.run("access-key");
+  expect(stderr).toContain("Usage: svc access-key [options] [command]");
+  expect(code).toBe(2);
+});
+
+describe("--help", () => {
+  test.each(leaves.map((command) => [fullName(command), command] as const))("%s has an example of itself", async (name) => {
+    const { code, stdout } = await world.run(...name.split(" ").slice(1), "--help");
+    expect(code).toBe(0);
+    const examples = stdout.slice(stdout.search(/^Examples?:$/m));
+    expect(examples).toMatch(new RegExp(`^Examples?:\\n(?:.*\\n)*? {2}.*\\b${name}\\b`));
+  });
+});
+
+/** The table of a command's flags, as docs/cli.md has it. */
+function flagTable(command: Command): string {
+  const rows = command.options.map((option) => {
+    const choices = option.argChoices === undefined ? "" : `: ${option.argChoices.map((choice) => `\`${choice}\``).join(", ")}`;
+    const fallback = option.defaultValue === undefined || String(option.defaultValue) === "" ? "" : `\`${String(option.defaultValue)}\``;
+    return `| \`${option.flags}\` | ${option.description}${choices} | ${fallback} |\n`;
+  });
+  return rows.length === 0 ? "" : `| Flag | Meaning | Default |\n| --- | --- | --- |\n${rows.join("")}`;
+}
+
+const FLAG_TABLE = /^\| Flag \| Meaning \| Default \|\n(?:\|.*\n)*/m;
+
+/** `make golden` writes the tables of flags anew; the rest of the page is written by hand. */
 describe("docs/cli.md", () => {
-  const page = readFileSync(path.resolve(import.meta.dirname, "../../docs/cli.md"), "utf8");
-  const sections = new Map(page.split(/^## /m).slice(1).map((text) => [text.split("\n")[0]?.replaceAll("`", "") ?? "", text]));
-  const root = createProgram("/nowhere", "1.2.3");
+  const file = path.resolve(import.meta.dirname, "../../docs/cli.md");
+  const sections = (): Map<string, string> =>
+    new Map(readFileSync(file, "utf8").split(/^(?=## )/m).slice(1).map((text) => [text.slice(3, text.indexOf("\n")).replaceAll("`", ""), text]));
+
+  const title = (command: Command): string =>
+    [fullName(command), ...command.registeredArguments.map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}${argument.variadic ? "..." : ""}]`))].join(" ");
 
   test("has a section for each command, and no other", () => {
-    const usages = root.commands.map((command) => ["svc", command.name(), ...command.registeredArguments.map((argument) => `<${argument.name()}>`)].join(" "));
-    expect([...sections.keys()].filter((title) => title.startsWith("svc "))).toEqual(usages);
+    expect([...sections().keys()].filter((text) => text.startsWith("svc "))).toEqual(leaves.map(title));
   });
 
-  test.each(root.commands.map((command) => [command.name(), command] as const))("has the flags of svc %s, with what they mean and their defaults", (name, command) => {
-    const section = [...sections].find(([title]) => title.split(" ")[1] === name)?.[1] ?? "";
+  test.each(leaves.map((command) => [title(command), command] as const))("has the flags of %s, with what they mean and their defaults", (name, command) => {
+    const section = sections().get(name) ?? "";
     expect(section).toContain(command.description());
-    const rows = [...section.matchAll(/^\| `(.+?)` \| (.+?) \| (.*?) \|$/gm)].map((match) => match.slice(1));
-    expect(rows).toEqual(
-      command.options.map((option) => {
-        const choices = option.argChoices === undefined ? "" : `: ${option.argChoices.map((choice) => `\`${choice}\``).join(", ")}`;
-        const fallback = option.defaultValue === undefined ? "" : `\`${String(option.defaultValue)}\``;
-        return [option.flags, option.description + choices, fallback];
-      }),
-    );
+    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(file, readFileSync(file, "utf8").replace(section, section.replace(FLAG_TABLE, flagTable(command))));
+    expect(FLAG_TABLE.exec(sections().get(name) ?? "")?.[0] ?? "").toBe(flagTable(command));
   });
 });

@@ -1,7 +1,13 @@
 /** Readable tables for a terminal. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((title, i) => Math.max(title.length, ...rows.map((row) => row[i]?.length ?? 0)));
+  const clean = rows.map((row) => row.map(plain));
+  const widths = head.map((title, i) => clean.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), title.length));
   const line = (row: readonly string[]): string =>
     row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join("  ").trimEnd();
-  return [line(head), ...rows.map(line)].join("\n");
+  return [line(head), ...clean.map(line)].join("\n");
+}
+
+/** What steers a terminal does not reach it. */
+function plain(cell: string): string {
+  return cell.replace(/\p{Cc}+/gu, " ");
 }

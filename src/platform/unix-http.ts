@@ -6,9 +6,19 @@ export interface UnixResponse {
   readonly body: string;
 }
 
-export function unixRequest(socketPath: string, path: string, method = "GET"): Promise<UnixResponse> {
+export interface UnixRequestOptions {
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Longest silence of the server, in milliseconds. @defaultValue 5000 */
+  readonly timeoutMs?: number;
+}
+
+/** @throws an error with the `code` of what kept it from connecting (ENOENT, ECONNREFUSED, EACCES), or without one */
+export function unixRequest(socketPath: string, path: string, method = "GET", options: UnixRequestOptions = {}): Promise<UnixResponse> {
+  const body = options.body === undefined ? undefined : JSON.stringify(options.body);
+  const headers = body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const request = http.request({ socketPath, path, method, timeout: 5_000 }, (response) => {
+    const request = http.request({ socketPath, path, method, headers, timeout: options.timeoutMs ?? 5_000 }, (response) => {
       const parts: Buffer[] = [];
       response.on("data", (part: Buffer) => parts.push(part));
       response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") }));
@@ -16,6 +26,6 @@ export function unixRequest(socketPath: string, path: string, method = "GET"): P
     });
     request.on("timeout", () => request.destroy(new Error("no answer")));
     request.on("error", reject);
-    request.end();
+    request.end(body);
   });
 }

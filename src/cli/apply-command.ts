@@ -1,0 +1,47 @@
+/** `svc apply`. */
+import { Command } from "commander";
+import type { ApplyResult, Backend } from "./backend.ts";
+import type { Context } from "./context.ts";
+import { readManifestFiles } from "./manifests.ts";
+import { repeatable, type TargetFlags, withTarget } from "./options.ts";
+import { kindName } from "./kinds.ts";
+
+interface Flags extends TargetFlags {
+  readonly filename: readonly string[];
+}
+
+export function applyCommand(context: Context): Command {
+  return withTarget(
+    new Command("apply")
+      .description("Create or change objects from YAML or JSON: all of them, or none where one is wrong.")
+      .addOption(repeatable("-f, --filename <file>", "file, folder, or - for standard input").makeOptionMandatory()),
+  )
+    .addHelpText(
+      "after",
+      `
+Objects are kept as files in the folder applied/ of the resource folder of svc up. An object that another file of
+that folder defines is left alone.
+
+Examples:
+  svc apply -f agent.yaml
+  svc apply -f providers/ -f agents/
+  kustomize build . | svc apply -f -`,
+    )
+    .action(async (flags: Flags) => {
+      const manifests = await readManifestFiles(flags.filename, context.stdin);
+      const backend: Backend = context.backend(flags);
+      for (const result of await backend.apply(manifests)) context.stdout(`${describe(result)}\n`);
+    });
+}
+
+/** `agent/hello created`, with why it is not in use as written where it is not. */
+export function describe({ kind, namespace, name, change, object }: ApplyResult): string {
+  const where = namespace === "default" ? "" : ` in namespace ${namespace}`;
+  const text = `${kindName(kind).singular}/${name} ${change}${where}`;
+  return object === undefined || object.status.reason === "Ready" ? text : `${text}: ${trouble(object.status)}`;
+}
+
+/** `not in use: UnknownProvider: ...`, or `in use, with a warning: ...`. */
+export function trouble({ ready, reason, message }: { readonly ready: boolean; readonly reason: string; readonly message: string }): string {
+  return `${ready ? "in use, with a warning" : "not in use"}: ${reason}${message === "" ? "" : `: ${message}`}`;
+}

@@ -1,0 +1,174 @@
+/** `svc audit`: reads the audit chains and verifies them, from their files alone; nothing has to run. */
+import path from "node:path";
+import { Command, InvalidArgumentError, Option } from "commander";
+import { AuditError } from "../audit/errors.ts";
+import { createFilter, workloadOf } from "../audit/filter.ts";
+import { findChains } from "../audit/layout.ts";
+import { printable, renderReport, tableHead, tableRow } from "../audit/present.ts";
+import { loadPublicKey } from "../audit/signing-key.ts";
+import { AuditLog, type Found } from "../audit/tail.ts";
+import { type ChainReport, verifyChain } from "../audit/verify.ts";
+import { readWitness } from "../audit/witness.ts";
+import { parseDuration } from "../platform/duration.ts";
+import { statePaths } from "../up/state.ts";
+import { type AuditSession, processSession } from "./audit-session.ts";
+import type { Context } from "./context.ts";
+import { CliError } from "./errors.ts";
+
+type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now">;
+
+interface DirFlags {
+  readonly auditDir?: string;
+  readonly stateDir?: string;
+}
+
+interface ReadFlags extends DirFlags {
+  readonly namespace: string;
+  readonly type?: string;
+  readonly since?: string;
+  readonly output: "table" | "json" | "wide";
+  readonly follow?: boolean;
+}
+
+interface VerifyFlags extends DirFlags {
+  readonly publicKey?: readonly string[];
+  readonly witness?: readonly string[];
+  readonly fromCheckpoint?: { readonly seq: number; readonly hash?: string };
+  readonly maxUnsigned: number;
+  readonly output: "table" | "json";
+}
+
+/** @param session how it ends before its time: SIGINT, or a reader of the output that has left */
+export function auditCommand(context: Needs, session: () => AuditSession = processSession): Command {
+  const command = withDirs(
+    new Command("audit")
+      .description("Show what agents did, from the audit chains.")
+      // What stands behind `verify` is for verify.
+      .enablePositionalOptions()
+      .argument("[agent]", "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all"),
+  )
+    .option("-n, --namespace <namespace>", "namespace of a bare name", "default")
+    .option("--type <part,part>", "only types that contain one of these, in any case")
+    .option("--since <when>", "only what is newer: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z")
+    .addOption(new Option("-o, --output <format>", "how to print it; json is one record a line").choices(["table", "wide", "json"]).default("table"))
+    .option("-f, --follow", "go on with what comes")
+    .addHelpText("after", "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard -o json\n  svc audit --follow\n  svc audit verify")
+    .action((agent: string | undefined, flags: ReadFlags) => worded(() => show(agent, flags, context, session())));
+  command.addCommand(verifyCommand(context));
+  return command;
+}
+
+function verifyCommand(context: Needs): Command {
+  return withDirs(
+    new Command("verify")
+      .description("Verify audit chains, offline: nothing edited, deleted, inserted, moved or cut off.")
+      .argument("[dir]", "folder of chains, or of one chain"),
+  )
+    .addOption(repeatable("--public-key <file>", "public key to trust, instead of the one in the chain's folder"))
+    .addOption(repeatable("--witness <what>", "[<writer>:]<seq>:<hash> that is known from elsewhere, or a file of such lines or of the service's log"))
+    .option("--from-checkpoint <seq[:hash]>", "records up to this one, which a checkpoint signs, were archived", parseCheckpoint)
+    .option("--max-unsigned <count>", "how many records may follow the last checkpoint", parseCount, 10_000)
+    .addOption(new Option("-o, --output <format>", "how to print it").choices(["table", "json"]).default("table"))
+    .addHelpText("after", "\nExit code: 0 all good, 1 something is wrong, 2 wrongly called.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log")
+    .action((dir: string | undefined, flags: VerifyFlags) => worded(() => verify(dir, flags, context)));
+}
+
+function withDirs(command: Command): Command {
+  return command
+    .option("--audit-dir <dir>", "folder of the chains (default: audit in the state folder)")
+    .option("--state-dir <dir>", "folder that svc up was started with");
+}
+
+const repeatable = (flags: string, description: string): Option =>
+  new Option(flags, `${description}; may be repeated`).argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+
+const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string => auditDir ?? path.join(statePaths(stateDir, env).dir, "audit");
+
+async function show(agent: string | undefined, flags: ReadFlags, context: Needs, session: AuditSession): Promise<void> {
+  const since = flags.since === undefined ? undefined : parseSince(flags.since, context.now());
+  const workload = agent === undefined ? undefined : workloadOf(agent, flags.namespace);
+  const dir = auditDir(flags, context.env);
+  try {
+    const log = new AuditLog(dir, createFilter({ workload, types: flags.type?.split(",") ?? [], since }), since);
+    if (log.chains === 0 && flags.follow !== true) throw new AuditError(`There is no audit chain in ${dir}. Name another folder with --audit-dir or --state-dir.`);
+    if (flags.output !== "json") context.stdout(`${tableHead(flags.output === "wide")}\n`);
+    do {
+      await print(log.read(), flags.output, context, session);
+    } while (flags.follow === true && (await session.wait()));
+    if (log.unreadable > 0) context.stderr(`svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dir}\n`);
+  } finally {
+    session.end();
+  }
+}
+
+/** Characters that are printed at once. */
+const PAGE = 64 * 1024;
+
+async function print(found: Iterable<Found>, output: ReadFlags["output"], { stdout }: Needs, session: AuditSession): Promise<void> {
+  let page = "";
+  for (const { record, line } of found) {
+    page += `${output === "json" ? line : tableRow(record, output === "wide")}\n`;
+    if (page.length < PAGE) continue;
+    stdout(page);
+    page = "";
+    if (!(await session.turn())) return;
+  }
+  if (page !== "") stdout(page);
+}
+
+async function verify(named: string | undefined, flags: VerifyFlags, context: Needs): Promise<void> {
+  const dir = named ?? auditDir(flags, context.env);
+  const keys = (flags.publicKey ?? []).map(loadPublicKey);
+  const witnesses = (flags.witness ?? []).flatMap(readWitness);
+  const chains = findChains(dir);
+  if (chains.length === 0) throw new AuditError(`There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or --state-dir.`);
+  if (chains.length > 1 && (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))) {
+    throw CliError.usage(`There are ${chains.length} chains in ${dir}: name the folder of one, or the writer in --witness <writer>:<seq>:<hash>.`);
+  }
+  const names = new Set(chains.map(({ name }) => name));
+  const reports: ChainReport[] = chains.map((chain) =>
+    verifyChain(chain, {
+      keys,
+      witnesses: witnesses.filter((witness) => witness.chain === undefined || witness.chain === chain.name),
+      from: flags.fromCheckpoint,
+      maxUnsigned: flags.maxUnsigned,
+    }),
+  );
+  const gone = [...new Set(witnesses.map(({ chain }) => chain))].filter((chain) => chain !== undefined && !names.has(chain));
+  if (flags.output === "json") context.stdout(`${JSON.stringify({ good: gone.length === 0 && reports.every(({ fault }) => fault === undefined), missing: gone, chains: reports }, null, 2)}\n`);
+  else {
+    for (const report of reports) context.stdout(`${renderReport(report)}\n`);
+    for (const chain of gone) context.stdout(`${printable(String(chain))}: BAD\n  A witness remembers the chain, and it is not in ${dir}.\n`);
+  }
+  context.setExitCode(gone.length === 0 && reports.every(({ fault }) => fault === undefined) ? 0 : 1);
+}
+
+function parseSince(text: string, now: number): number {
+  const duration = parseDuration(text);
+  if (duration !== undefined) return now - duration;
+  // RFC 3339: a date, a time and where it is that time.
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(time)) throw CliError.usage(`--since ${JSON.stringify(text)} is neither a duration (30s, 5m, 2h, 7d) nor a time (2026-01-31T12:00:00Z).`);
+  return time;
+}
+
+function parseCheckpoint(text: string): { readonly seq: number; readonly hash?: string } {
+  const match = /^(\d{1,15})(?::([0-9a-f]{64}))?$/.exec(text);
+  if (match === null) throw new InvalidArgumentError("a record's number is wanted, and its hash if you have it: 1000 or 1000:<hash>");
+  return match[2] === undefined ? { seq: Number(match[1]) } : { seq: Number(match[1]), hash: match[2] };
+}
+
+function parseCount(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("a whole number is wanted");
+  return Number(text);
+}
+
+/** What went wrong, as the command line tells it. */
+async function worded(action: () => Promise<void>): Promise<void> {
+  try {
+    await action();
+  } catch (error) {
+    if (error instanceof AuditError) throw new CliError(error.message);
+    throw error;
+  }
+}

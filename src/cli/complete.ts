@@ -1,0 +1,122 @@
+/**
+ * What may stand next on a command line. The shells' scripts ask `svc __complete` with the words so far, so that what
+ * they know is never older than the program.
+ */
+import type { Command, Option } from "commander";
+import type { Context } from "./context.ts";
+import { KIND_NAMES, findKind } from "./kinds.ts";
+
+export interface Completions {
+  readonly words: readonly string[];
+  /** The shell may offer names of files as well. */
+  readonly files: boolean;
+}
+
+const NOTHING: Completions = { words: [], files: false };
+
+/** Flags whose value is a file or a folder. */
+const FILE_VALUE = /<(?:file|dir)>$/;
+
+/** A gateway that does not answer must not hold up the shell. */
+const NAMES_TIMEOUT_MS = 1_500;
+
+/** @param words after `svc`; the last is what is being typed, empty for a new word */
+export async function complete(program: Command, words: readonly string[], context: Context): Promise<Completions> {
+  const last = words.at(-1) ?? "";
+  const current = last === "=" ? "" : last;
+  const { command, positionals, flags, pending } = walk(program, words.slice(0, -1));
+  if (pending !== undefined) return valuesOf(pending, current);
+  const glued = /^(--[^=]+)=(.*)$/.exec(current);
+  if (glued !== null) {
+    const option = command.options.find(({ long }) => long === glued[1]);
+    if (option === undefined) return NOTHING;
+    const values = valuesOf(option, glued[2] ?? "");
+    return { ...values, words: values.words.map((value) => `${glued[1] ?? ""}=${value}`) };
+  }
+  if (current.startsWith("-")) return only(flagNames(command), current);
+  if (command.commands.length > 0) return only(shown(command), current);
+  return only(await positional(command, positionals, flags, context), current);
+}
+
+interface Walked {
+  readonly command: Command;
+  readonly positionals: readonly string[];
+  /** Values by the flag's long name. */
+  readonly flags: ReadonlyMap<string, string>;
+  /** The flag whose value is being typed. */
+  readonly pending: Option | undefined;
+}
+
+function walk(program: Command, words: readonly string[]): Walked {
+  let command = program;
+  let pending: Option | undefined;
+  const positionals: string[] = [];
+  const flags = new Map<string, string>();
+  for (const word of words) {
+    if (pending !== undefined) {
+      // bash hands --flag=value over in three words.
+      if (word === "=") continue;
+      flags.set(pending.long ?? "", word);
+      pending = undefined;
+    } else if (word.startsWith("-") && word !== "-") {
+      const [name, value] = word.split("=", 2);
+      const option = command.options.find(({ short, long }) => name === short || name === long);
+      if (option !== undefined && value !== undefined) flags.set(option.long ?? "", value);
+      else if (option?.required === true) pending = option;
+      else if (option !== undefined) flags.set(option.long ?? "", "");
+    } else {
+      const next = command.commands.find((child) => child.name() === word || child.aliases().includes(word));
+      if (next !== undefined && positionals.length === 0) command = next;
+      else positionals.push(word);
+    }
+  }
+  return { command, positionals, flags, pending };
+}
+
+function valuesOf(option: Option, current: string): Completions {
+  if (option.argChoices !== undefined) return only(option.argChoices, current);
+  return { words: [], files: FILE_VALUE.test(option.flags) };
+}
+
+function flagNames(command: Command): string[] {
+  return [...command.options.filter((option) => !option.hidden).map(({ long, short }) => long ?? short ?? ""), "--help"];
+}
+
+function shown(command: Command): string[] {
+  return [...command.commands.map((child) => child.name()).filter((name) => !name.startsWith("__")), "help"];
+}
+
+async function positional(command: Command, positionals: readonly string[], flags: ReadonlyMap<string, string>, context: Context): Promise<readonly string[]> {
+  const argument = command.registeredArguments[Math.min(positionals.length, command.registeredArguments.length - 1)];
+  if (argument === undefined) return [];
+  if (argument.argChoices !== undefined) return argument.argChoices;
+  const parent = command.parent?.name() ?? "";
+  if (command.name() === "get" || (command.name() === "delete" && parent !== "access-key")) {
+    const [kind] = positionals;
+    if (kind === undefined) return [...KIND_NAMES.map(({ plural }) => plural), ...(command.name() === "get" ? ["agent-def", "metrics"] : [])];
+    return names(/^agent-?def/i.test(kind) ? "agent" : kind, positionals.slice(1), flags, context);
+  }
+  if (parent === "access-key") return names("access-key", positionals, flags, context);
+  return argument.name() === "agent" ? names("agent", positionals, flags, context) : [];
+}
+
+/** Names of objects that are not on the line yet; none where the gateway cannot be asked. */
+async function names(kind: string, taken: readonly string[], flags: ReadonlyMap<string, string>, context: Context): Promise<readonly string[]> {
+  const found = findKind(kind);
+  if (found === undefined) return [];
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    const backend = context.backend({ stateDir: flags.get("--state-dir") });
+    const late = new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error("late")), NAMES_TIMEOUT_MS)));
+    const objects = await Promise.race([backend.list(found.kind, flags.get("--namespace") ?? "default"), late]);
+    return objects.map(({ metadata }) => metadata.name).filter((name) => !taken.includes(name));
+  } catch {
+    return [];
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function only(words: readonly string[], start: string): Completions {
+  return { words: words.filter((word) => word.startsWith(start)), files: false };
+}

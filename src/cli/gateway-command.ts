@@ -1,0 +1,52 @@
+/** `svc gateway ...`: for those who use an external gateway they logged in at. */
+import { Command, Option } from "commander";
+import { wrapAccessKey } from "../access/access-keys.ts";
+import { anthropicBaseURL, CLIENT_SETUPS, openaiBaseURL, renderSetup } from "./client-setup.ts";
+import type { Context } from "./context.ts";
+import { CliError } from "./errors.ts";
+import { configFile, type Login, readLogin } from "./login-store.ts";
+import { type Shell, SHELLS, setVariable, unsetVariable } from "./shell.ts";
+
+export function gatewayCommand(context: Context): Command {
+  const command = new Command("gateway").description("Point clients at the external gateway that svc login knows.");
+  command.addCommand(envCommand(context));
+  command.addCommand(setupCommand(context));
+  return command;
+}
+
+function envCommand(context: Context): Command {
+  return new Command("env")
+    .description("Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They hold the key.")
+    .addOption(new Option("--shell <shell>", "shell that reads them").choices(SHELLS).default("sh"))
+    .addHelpText("after", '\nExamples:\n  eval "$(svc gateway env)"\n  svc gateway env --shell fish | source\n  svc gateway env --shell powershell | Out-String | Invoke-Expression')
+    .action(async ({ shell }: { readonly shell: Shell }) => {
+      const { baseURL, accessKey } = await login(context);
+      const lines = [
+        setVariable(shell, "ANTHROPIC_BASE_URL", anthropicBaseURL(baseURL)),
+        setVariable(shell, "ANTHROPIC_API_KEY", wrapAccessKey(accessKey)),
+        // Where both are set, some clients send both, and two different keys are refused.
+        unsetVariable(shell, "ANTHROPIC_AUTH_TOKEN"),
+        setVariable(shell, "OPENAI_BASE_URL", openaiBaseURL(baseURL)),
+        setVariable(shell, "OPENAI_API_KEY", accessKey),
+      ];
+      context.stdout(`${lines.join("\n")}\n`);
+    });
+}
+
+function setupCommand(context: Context): Command {
+  return new Command("setup")
+    .description("Show how to point well-known clients at the gateway. Writes nothing, and shows no key.")
+    .addOption(new Option("--client <client>", "only this client (default: all)").choices(CLIENT_SETUPS.map(({ client }) => client)))
+    .addHelpText("after", "\nExample:\n  svc gateway setup --client claude-code")
+    .action(async (flags: { readonly client?: string }) => {
+      const { baseURL } = await login(context);
+      const shown = CLIENT_SETUPS.filter(({ client }) => flags.client === undefined || client === flags.client);
+      context.stdout(shown.map((setup) => renderSetup(setup, baseURL)).join("\n"));
+    });
+}
+
+async function login(context: Context): Promise<Login> {
+  const found = await readLogin(configFile(context.env));
+  if (found === undefined) throw new CliError("nobody is logged in: svc login <base_url> first");
+  return found;
+}

@@ -1,0 +1,40 @@
+/** Names of kinds as they are typed: singular, plural, short, with or without hyphens, in any case. */
+import { nearest } from "../resources/explain.ts";
+import type { ResourceKind } from "../resources/resource-set.ts";
+import { CliError } from "./errors.ts";
+
+export interface KindName {
+  readonly kind: ResourceKind;
+  /** As `-o name` prints it. */
+  readonly singular: string;
+  /** As help and tables name it. */
+  readonly plural: string;
+  readonly short?: string;
+}
+
+export const KIND_NAMES: readonly KindName[] = [
+  { kind: "Agent", singular: "agent", plural: "agents" },
+  { kind: "ModelProvider", singular: "model-provider", plural: "model-providers", short: "mp" },
+  { kind: "AccessKey", singular: "access-key", plural: "access-keys", short: "ak" },
+  { kind: "Secret", singular: "secret", plural: "secrets" },
+];
+
+/** @throws CliError, a usage error that names what is near */
+export function kindNamed(text: string): KindName {
+  const found = findKind(text);
+  if (found !== undefined) return found;
+  const names = KIND_NAMES.map(({ plural }) => plural);
+  const near = nearest(text, names);
+  throw CliError.usage(`there is no kind '${text}'${near === undefined ? `: use one of ${names.join(", ")}` : `: did you mean ${near}?`}`);
+}
+
+export function findKind(text: string): KindName | undefined {
+  const plain = text.toLowerCase().replaceAll("-", "");
+  return KIND_NAMES.find(({ singular, plural, short }) => [singular, plural, short].some((name) => name?.replaceAll("-", "") === plain));
+}
+
+export function kindName(kind: ResourceKind): KindName {
+  const found = KIND_NAMES.find((entry) => entry.kind === kind);
+  if (found === undefined) throw new Error(`no name for the kind ${kind}`);
+  return found;
+}

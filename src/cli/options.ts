@@ -1,0 +1,39 @@
+/** Flags that several commands share, and readers of their values. */
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { parseDuration } from "../platform/duration.ts";
+import { DEFAULT_NAMESPACE } from "../resources/metadata.ts";
+
+export interface TargetFlags {
+  readonly stateDir?: string;
+}
+
+export interface NamespaceFlags {
+  readonly namespace: string;
+}
+
+/** Which `svc up` to talk to. */
+export function withTarget(command: Command): Command {
+  return command.option("--state-dir <dir>", "folder that svc up was started with");
+}
+
+export function withNamespace(command: Command, what = "namespace of the object"): Command {
+  return command.option("-n, --namespace <namespace>", what, DEFAULT_NAMESPACE);
+}
+
+/** A flag that may stand several times. */
+export function repeatable(flags: string, description: string): Option {
+  return new Option(flags, `${description}; may be repeated`).argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+}
+
+export function parseCount(text: string): number {
+  const count = Number(text);
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("a whole number is wanted");
+  return count;
+}
+
+/** @returns milliseconds */
+export function parseDurationFlag(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError("a duration is wanted, such as 30m, 12h or 7d");
+  return ms;
+}

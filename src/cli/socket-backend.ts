@@ -1,0 +1,89 @@
+/** The `svc up` of this machine, over the socket in its state folder. */
+import type { ControlFailure } from "../gateway/control.ts";
+import type { GatewayStatus } from "../gateway/status.ts";
+import type { UnixResponse } from "../platform/unix-http.ts";
+import { unixRequest } from "../platform/unix-http.ts";
+import { statePaths } from "../up/state.ts";
+import type { ApplyResult, Backend, ObjectView, Target } from "./backend.ts";
+import { CliError } from "./errors.ts";
+
+/** A change is in force after a few seconds at most; thousands of objects take longer to write. */
+const CHANGE_TIMEOUT_MS = 120_000;
+const READ_TIMEOUT_MS = 30_000;
+
+export function socketBackend(target: Target, env: NodeJS.ProcessEnv): Backend {
+  const state = statePaths(target.stateDir, env);
+
+  const send = async (path: string, method: string, body?: unknown): Promise<UnixResponse> => {
+    const timeoutMs = method === "GET" ? READ_TIMEOUT_MS : CHANGE_TIMEOUT_MS;
+    try {
+      return await unixRequest(state.controlSocket, path, method, { body, timeoutMs });
+    } catch (error) {
+      throw unreachable(error, state.dir);
+    }
+  };
+  const ask = async (path: string, method = "GET", body?: unknown): Promise<unknown> => parsed(await send(path, method, body));
+
+  return {
+    apply: async (manifests, { create = false } = {}) => {
+      const answer = (await ask(`/objects${create ? "?create=true" : ""}`, "POST", { manifests })) as { results: ApplyResult[] };
+      return answer.results;
+    },
+    list: async (kind, namespace) => {
+      const query = namespace === undefined ? "" : `?namespace=${encodeURIComponent(namespace)}`;
+      return ((await ask(`/objects/${kind}${query}`)) as { items: ObjectView[] }).items;
+    },
+    get: async (kind, namespace, name) => {
+      const response = await send(objectPath(kind, namespace, name), "GET");
+      return response.status === 404 ? undefined : (parsed(response) as ObjectView);
+    },
+    patch: async (kind, namespace, name, patch) => (await ask(objectPath(kind, namespace, name), "PATCH", patch)) as ApplyResult,
+    delete: async (kind, namespace, name) => {
+      const response = await send(objectPath(kind, namespace, name), "DELETE");
+      if (response.status === 404) return false;
+      parsed(response);
+      return true;
+    },
+    metrics: async () => {
+      const response = await send("/metrics", "GET");
+      return response.status === 200 ? response.body : (parsed(response) as string);
+    },
+    token: async (namespace, agent) => {
+      const path = `/agents/${encodeURIComponent(namespace)}/${encodeURIComponent(agent)}/token`;
+      return ((await ask(path)) as { token: string }).token;
+    },
+    status: async () => (await ask("/status")) as GatewayStatus,
+  };
+}
+
+function objectPath(kind: string, namespace: string, name: string): string {
+  return `/objects/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
+}
+
+/** @throws CliError for what the gateway refused */
+function parsed(response: UnixResponse): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(response.body);
+  } catch {
+    throw new CliError(`the gateway answered ${response.status}, and not in JSON: is it of another version?`);
+  }
+  if (response.status === 200) return body;
+  const { error = "the gateway refused", problems = [] } = body as Partial<ControlFailure>;
+  throw new CliError((problems.length > 0 ? problems : [error]).join("\n"));
+}
+
+function unreachable(error: unknown, dir: string): CliError {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
+    case "ENOENT":
+    case "ECONNREFUSED":
+    case "ENOTDIR":
+      return new CliError(`No svc up runs with the state folder ${dir}. Start one, or name its folder with --state-dir.`);
+    case "EACCES":
+    case "EPERM":
+      return new CliError(`The svc up with the state folder ${dir} is another user's. Run the command as that user, or name another folder with --state-dir.`);
+    default:
+      return new CliError(`The svc up with the state folder ${dir} did not answer: ${message}.`);
+  }
+}

@@ -1,0 +1,31 @@
+/** JSON bodies of the control API. */
+import type http from "node:http";
+
+/** Longest body taken, in bytes: as long as the longest file of the resource folder that is read, and its quoting. */
+export const MAX_CONTROL_BODY_BYTES = 64 * 1024 * 1024;
+
+export class BodyError extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.name = "BodyError";
+    this.status = status;
+  }
+}
+
+/** @throws BodyError, which quotes nothing of the body */
+export async function readBody(request: http.IncomingMessage, maxBytes = MAX_CONTROL_BODY_BYTES): Promise<unknown> {
+  const parts: Buffer[] = [];
+  let length = 0;
+  for await (const part of request as AsyncIterable<Buffer>) {
+    length += part.length;
+    if (length > maxBytes) throw new BodyError(413, `the body is longer than ${maxBytes} bytes`);
+    parts.push(part);
+  }
+  try {
+    return JSON.parse(Buffer.concat(parts).toString("utf8"));
+  } catch {
+    throw new BodyError(400, "the body is not JSON");
+  }
+}

@@ -1,0 +1,85 @@
+/** A control server over a folder of resources, without the rest of the gateway: for tests. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import type http from "node:http";
+import os from "node:os";
+import path from "node:path";
+import { compilePolicy } from "../compile/policy.ts";
+import { type ObjectStatus, withProblems } from "../policy/status.ts";
+import { formatProblem } from "../resources/problem.ts";
+import { AppliedStore } from "../sources/applied/applied-store.ts";
+import { type FolderSource, openFolder } from "../sources/folder/folder-source.ts";
+import type { LoadResult } from "../sources/load-result.ts";
+import { createControl } from "./control.ts";
+import type { Usage } from "./objects.ts";
+
+export class ControlWorld {
+  readonly dir: string;
+  readonly resources: string;
+  readonly socket: string;
+  readonly store: AppliedStore;
+  readonly log: unknown[] = [];
+  /** By id of the object. */
+  readonly usage = new Map<string, Usage>();
+  /** How often a change was waited for. */
+  settled = 0;
+  #source: FolderSource;
+  #server: http.Server;
+  #objects: readonly ObjectStatus[] = [];
+  #problems: readonly string[] = [];
+
+  private constructor(dir: string, source: FolderSource) {
+    this.dir = dir;
+    this.resources = path.join(dir, "resources");
+    this.socket = path.join(dir, "svc.sock");
+    this.#source = source;
+    this.store = new AppliedStore({
+      dir: this.resources,
+      refresh: () => this.#source.refresh(),
+      inForce: async () => {
+        this.settled += 1;
+      },
+      placeOf: (id) => this.#source.placeOf(id),
+    });
+    this.#server = createControl({
+      status: () => ({ ready: true, reason: undefined, policyVersion: "1", activeCalls: 0, objects: this.#objects, problems: this.#problems, envoys: [] }),
+      tokenOf: (namespace, name) => `svcw_${namespace}_${name}`,
+      metrics: () => Promise.resolve("svc_metric 1\n"),
+      objects: { statuses: () => this.#objects, resources: () => this.#source.current().resources, usage: () => Promise.resolve(this.usage) },
+      store: this.store,
+      log: { error: (fields: unknown) => void this.log.push(fields) },
+    });
+  }
+
+  /** @param files of the resource folder: name to YAML */
+  static async start(files: Readonly<Record<string, string>> = {}): Promise<ControlWorld> {
+    const dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
+    mkdirSync(path.join(dir, "resources"));
+    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, "resources", name), text);
+    let world: ControlWorld | undefined;
+    const source = await openFolder({ dir: path.join(dir, "resources"), onChange: (load) => world?.load(load), log: { warn: () => undefined } });
+    world = new ControlWorld(dir, source);
+    world.load(source.current());
+    const server = world.#server;
+    const { socket } = world;
+    await new Promise<void>((resolve) => server.listen(socket, resolve));
+    return world;
+  }
+
+  load({ resources, problems }: LoadResult): void {
+    const { statuses } = compilePolicy(resources, {
+      env: {},
+      now: Date.now(),
+      tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+      mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
+    });
+    this.#objects = withProblems(statuses, problems);
+    this.#problems = problems.map(formatProblem);
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await this.#source.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}

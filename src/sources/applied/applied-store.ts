@@ -1,0 +1,230 @@
+/**
+ * Objects that came over the control API, as files of the watched folder: one file an object in `applied/`, so that the
+ * folder stays the one source of truth, whoever else watches it sees the same, and they outlive a restart. Writes are
+ * one at a time. A file is written beside and renamed: no reader ever sees half of one.
+ */
+import { randomBytes } from "node:crypto";
+import { chmod, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { parseDocuments } from "../../resources/parse.ts";
+import { formatProblem } from "../../resources/problem.ts";
+import type { ResourceKind } from "../../resources/resource-set.ts";
+import { resourceId } from "../../resources/resource-set.ts";
+import { readDocuments } from "../../resources/yaml.ts";
+import { AppliedError } from "./applied-error.ts";
+import { documentText, type Manifest, type ManifestObject, readManifests } from "./manifest.ts";
+import { patchDocument } from "./merge-patch.ts";
+
+/** Below the folder of resources. */
+export const APPLIED_FOLDER = "applied";
+
+export interface ObjectRef {
+  readonly kind: ResourceKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export type Change = "created" | "configured" | "unchanged";
+
+export interface Applied extends ObjectRef {
+  readonly change: Change;
+}
+
+export interface AppliedStoreOptions {
+  /** The folder of resources. */
+  readonly dir: string;
+  /** Looks at the folder. */
+  readonly refresh: () => Promise<unknown>;
+  /** Resolves once what was found there is in force. */
+  readonly inForce: () => Promise<void>;
+  /** Where the folder defines an object, as `file:line`, by its id. */
+  readonly placeOf: (id: string) => string | undefined;
+}
+
+export class AppliedStore {
+  readonly #options: AppliedStoreOptions;
+  readonly #dir: string;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: AppliedStoreOptions) {
+    this.#options = options;
+    this.#dir = path.join(options.dir, APPLIED_FOLDER);
+  }
+
+  /**
+   * Puts all objects of the manifests in force, or none.
+   * @param create refuse objects that exist
+   * @throws AppliedError
+   */
+  apply(manifests: readonly Manifest[], { create = false }: { readonly create?: boolean } = {}): Promise<readonly Applied[]> {
+    return this.#alone(async () => {
+      const read = readManifests(manifests);
+      if (read.kind === "refused") throw AppliedError.invalid(read.problems.map(formatProblem));
+      if (read.objects.length === 0) throw AppliedError.invalid(["nothing to apply: there is no object in what was given"]);
+      await this.#look();
+      const elsewhere = read.objects.map((object) => this.#elsewhere(object)).filter((text) => text !== undefined);
+      if (elsewhere.length > 0) throw new AppliedError("conflict", elsewhere);
+      const planned: { object: ManifestObject; change: Change }[] = [];
+      for (const object of read.objects) {
+        const before = await this.#read(object.resource);
+        planned.push({ object, change: before === undefined ? "created" : before === object.text ? "unchanged" : "configured" });
+      }
+      const existing = planned.filter(({ change }) => create && change !== "created");
+      if (existing.length > 0) throw new AppliedError("exists", existing.map(({ object }) => `${label(object.resource)} exists already`));
+      await this.#write(planned.filter(({ change }) => change !== "unchanged").map(({ object }) => object));
+      await this.#settle();
+      return planned.map(({ object: { resource }, change }) => ({ kind: resource.kind, namespace: resource.namespace, name: resource.name, change }));
+    });
+  }
+
+  /**
+   * Changes an object by a JSON merge patch (RFC 7396). A patch that holds `metadata.resourceVersion` demands it.
+   * @throws AppliedError
+   */
+  patch(ref: ObjectRef, patch: unknown): Promise<Applied> {
+    return this.#alone(async () => {
+      await this.#look();
+      const before = await this.#existing(ref, "patched");
+      const wanted = demandedVersion(patch);
+      if (wanted !== undefined && wanted !== parseDocuments(before, "").resources[0]?.version) {
+        throw new AppliedError("conflict", [`${label(ref)} has changed in the meantime: look at it again, and retry`]);
+      }
+      const [first] = readDocuments(before);
+      if (first === undefined) throw AppliedError.invalid([`${fileName(ref)} holds no object: remove the file`]);
+      const text = documentText(patchDocument(first.document, patch));
+      const read = readManifests([{ source: `${label(ref)}, patched`, text }]);
+      if (read.kind === "refused") throw AppliedError.invalid(read.problems.map(formatProblem));
+      const [object] = read.objects;
+      if (object === undefined || object.id !== resourceId(ref)) throw AppliedError.invalid([`a patch cannot change the kind, namespace or name of ${label(ref)}`]);
+      const change: Change = object.text === before ? "unchanged" : "configured";
+      if (change === "configured") await this.#write([object]);
+      await this.#settle();
+      return { ...ref, change };
+    });
+  }
+
+  /** @throws AppliedError */
+  delete(ref: ObjectRef): Promise<void> {
+    return this.#alone(async () => {
+      await this.#look();
+      await this.#existing(ref, "deleted");
+      await orExplain(this.#options.dir, async () => rm(this.#fileOf(ref)));
+      await this.#settle();
+    });
+  }
+
+  #look(): Promise<void> {
+    return orExplain(this.#options.dir, async () => void (await this.#options.refresh()));
+  }
+
+  async #settle(): Promise<void> {
+    await this.#look();
+    await this.#options.inForce();
+  }
+
+  /** The text of the object's file. @throws AppliedError where there is none */
+  async #existing(ref: ObjectRef, verb: string): Promise<string> {
+    const text = await this.#read(ref);
+    if (text !== undefined) return text;
+    const place = this.#options.placeOf(resourceId(ref));
+    throw place === undefined
+      ? new AppliedError("not-found", [`there is no ${label(ref)}`])
+      : new AppliedError("conflict", [`${label(ref)} is defined in ${place}, and is not ${verb} here: edit that file`]);
+  }
+
+  /** What is wrong with applying an object that another file defines. */
+  #elsewhere({ id, resource }: ManifestObject): string | undefined {
+    const place = this.#options.placeOf(id);
+    if (place === undefined || place.startsWith(`${APPLIED_FOLDER}/${fileName(resource)}:`)) return undefined;
+    return `${label(resource)} is defined in ${place}: edit that file, or take the object out of it and apply again`;
+  }
+
+  async #read(ref: ObjectRef): Promise<string | undefined> {
+    try {
+      return await readFile(this.#fileOf(ref), "utf8");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+      throw explain(error, this.#options.dir);
+    }
+  }
+
+  /** All are written beside first: a full disk changes nothing. */
+  async #write(objects: readonly ManifestObject[]): Promise<void> {
+    if (objects.length === 0) return;
+    const staged: { readonly from: string; readonly to: string }[] = [];
+    try {
+      await orExplain(this.#options.dir, async () => {
+        await this.#prepare();
+        for (const { resource, text } of objects) {
+          const from = path.join(this.#dir, `.${randomBytes(12).toString("hex")}.tmp`);
+          staged.push({ from, to: this.#fileOf(resource) });
+          const file = await open(from, "wx", 0o600);
+          try {
+            await file.writeFile(text);
+            await file.sync();
+          } finally {
+            await file.close();
+          }
+        }
+        for (const { from, to } of staged) await rename(from, to);
+      });
+    } finally {
+      await Promise.all(staged.map(({ from }) => rm(from, { force: true }).catch(() => undefined)));
+    }
+  }
+
+  /** The folder holds Secrets: it is this user's alone, and a folder, not a link to somewhere else. */
+  async #prepare(): Promise<void> {
+    await mkdir(this.#dir, { mode: 0o700 }).catch((error: unknown) => {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    });
+    const stats = await lstat(this.#dir);
+    if (!stats.isDirectory()) throw new AppliedError("unwritable", [`${this.#dir} is not a folder: move it away`]);
+    if ((stats.mode & 0o077) !== 0) await chmod(this.#dir, 0o700);
+  }
+
+  #fileOf(ref: ObjectRef): string {
+    return path.join(this.#dir, fileName(ref));
+  }
+
+  async #alone<Result>(work: () => Promise<Result>): Promise<Result> {
+    const run = this.#last.then(work);
+    this.#last = run.catch(() => undefined);
+    return run;
+  }
+}
+
+/** `agent.default.hello.yaml`. Kind, namespace and name hold no `/`: only checked names come here. */
+function fileName({ kind, namespace, name }: ObjectRef): string {
+  const file = `${kind}.${namespace}.${name}.yaml`.toLowerCase();
+  if (/[^a-z0-9.-]/.test(file) || file.includes("..")) throw AppliedError.invalid([`${kind} ${namespace}/${name} is no name of an object`]);
+  // The most that file systems take, with what a file's name is while it is written.
+  if (file.length > 255) throw AppliedError.invalid([`${kind} ${name}: the name is too long to be kept as a file; put it in a file of the folder instead`]);
+  return file;
+}
+
+/** `Agent default/hello`. */
+function label({ kind, namespace, name }: ObjectRef): string {
+  return `${kind} ${namespace}/${name}`;
+}
+
+function demandedVersion(patch: unknown): string | undefined {
+  const version = (patch as { metadata?: { resourceVersion?: unknown } } | null)?.metadata?.resourceVersion;
+  return typeof version === "string" ? version : undefined;
+}
+
+async function orExplain(dir: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    throw explain(error, dir);
+  }
+}
+
+function explain(error: unknown, dir: string): unknown {
+  if (error instanceof AppliedError) return error;
+  const code = (error as NodeJS.ErrnoException).code;
+  if (code === undefined) return error;
+  const why = code === "EROFS" || code === "EACCES" || code === "EPERM" ? "cannot be written" : "could not be written";
+  return new AppliedError("unwritable", [`the resource folder ${dir} ${why} (${code}): nothing was changed; free it, or change its files where they come from`]);
+}

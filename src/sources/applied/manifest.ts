@@ -1,0 +1,84 @@
+/**
+ * What a caller hands in to be applied: texts of YAML or JSON, each with several documents. Checked as strictly as a
+ * file of the folder; one bad document refuses all of them.
+ */
+import { Document } from "yaml";
+import { duplicateOf, parseDocuments } from "../../resources/parse.ts";
+import type { Problem } from "../../resources/problem.ts";
+import { resourceId, type Resource } from "../../resources/resource-set.ts";
+import { readDocuments } from "../../resources/yaml.ts";
+
+export interface Manifest {
+  /** Names the text in problems: the file it came from. */
+  readonly source: string;
+  readonly text: string;
+}
+
+/** One object of a manifest, and the text that its file will have. */
+export interface ManifestObject {
+  readonly id: string;
+  readonly resource: Resource;
+  readonly text: string;
+}
+
+export type ReadManifests =
+  | { readonly kind: "ok"; readonly objects: readonly ManifestObject[] }
+  | { readonly kind: "refused"; readonly problems: readonly Problem[] };
+
+/** Fields that change with every write, taken off what is kept: `svc get -o yaml` can be applied. */
+const SERVER_METADATA = ["resourceVersion", "managedFields", "generation"] as const;
+
+export function readManifests(manifests: readonly Manifest[]): ReadManifests {
+  const objects: ManifestObject[] = [];
+  const problems: Problem[] = [];
+  const places = new Map<string, string>();
+  for (const { source, text } of manifests) {
+    const parsed = parseDocuments(text, source);
+    const byLine = new Map(parsed.documents.map((document) => [document.line, document]));
+    for (const { document, line } of readDocuments(text)) {
+      const checked = byLine.get(line);
+      if (checked === undefined) {
+        if (document.contents !== null && document.toJS() !== null) problems.push(notOurs(source, line));
+        continue;
+      }
+      const first = checked.id === undefined ? undefined : places.get(checked.id);
+      const judged = first === undefined || checked.problems.length > 0 ? checked : duplicateOf(checked, source, first);
+      problems.push(...judged.problems);
+      if (judged.resource === undefined || judged.problems.length > 0) continue;
+      const id = resourceId(judged.resource);
+      places.set(id, `${source}:${line}`);
+      objects.push({ id, resource: judged.resource, text: keptText(document, judged.resource.version) });
+    }
+  }
+  return problems.length > 0 ? { kind: "refused", problems } : { kind: "ok", objects };
+}
+
+/** A text that holds the very object that was checked: where the document's own does not (a `%YAML 1.1`), a plain one. */
+function keptText(document: Document, version: string): string {
+  const value: unknown = document.toJS({ maxAliasCount: 100 });
+  const text = documentText(document);
+  return parseDocuments(text, "").resources[0]?.version === version ? text : documentText(new Document(value));
+}
+
+/** The text of a document as it is kept: comments stay, what the server writes goes. */
+export function documentText(document: Document): string {
+  document.delete("status");
+  for (const field of SERVER_METADATA) if (document.hasIn(["metadata", field])) document.deleteIn(["metadata", field]);
+  // Directives and end marks belong to the file it came from.
+  return document.toString({ lineWidth: 0, directives: false });
+}
+
+/** The price overrides: a ConfigMap that the folder may hold, and that nothing reads from there. */
+function notOurs(source: string, line: number): Problem {
+  return {
+    reason: "InvalidSpec",
+    file: source,
+    line,
+    kind: undefined,
+    namespace: undefined,
+    name: undefined,
+    path: "kind",
+    message: "price overrides are not applied",
+    fix: "name their file when svc up starts: --prices FILE",
+  };
+}
