@@ -10,7 +10,7 @@ import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind
 import { createLimits, type Limits } from "../limits/limits.ts";
 import type { Clock } from "../platform/clock.ts";
 import { Secret } from "../platform/secret.ts";
-import type { AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AccessKeyPolicy, AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting, type Settlement } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
@@ -167,6 +167,27 @@ export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
       if (found === undefined || rest.length === 0) return { kind: "unknown" };
       return { kind: "granted", grant: { ref: name, provider: found, model: rest.join("/") } };
     },
+  };
+}
+
+/** Of a provider that is open to callers outside. */
+export const EXTERNAL = { maxTokensPerDay: undefined };
+
+/** An access key that opens a provider's every model. */
+export function accessKey(opened: ProviderPolicy, overrides: Partial<AccessKeyPolicy> = {}): AccessKeyPolicy {
+  return {
+    kind: "key",
+    namespace: "default",
+    name: "laptop",
+    workload: "ext:laptop",
+    revoked: false,
+    expiresAt: undefined,
+    providerKey: opened.key,
+    limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
+    grants: [],
+    allowsAddress: () => true,
+    resolveModel: (name) => ({ kind: "granted", grant: { ref: `${opened.name}/${name}`, provider: opened, model: name } }),
+    ...overrides,
   };
 }
 
