@@ -62,6 +62,10 @@ export interface Exchange {
 export interface Target {
   readonly port: number;
   readonly token: string;
+  /** Before the path: `/ext`. */
+  readonly prefix?: string;
+  /** Address to call from, of this machine. */
+  readonly from?: string;
 }
 
 export function begin(target: Target, ask: Ask, options: { readonly agent?: http.Agent | false } = {}): Exchange {
@@ -70,7 +74,8 @@ export function begin(target: Target, ask: Ask, options: { readonly agent?: http
     host: "127.0.0.1",
     port: target.port,
     method: "POST",
-    path: requestPath(ask),
+    path: (target.prefix ?? "") + requestPath(ask),
+    ...(target.from === undefined ? {} : { localAddress: target.from }),
     agent: options.agent ?? false,
     headers: {
       "content-type": "application/json",

@@ -1,4 +1,7 @@
 /** The resources of tests, as YAML (JSON is YAML). */
+import { createHash } from "node:crypto";
+import { newAccessKey } from "../../src/access/access-keys.ts";
+import { hashKey } from "../../src/access/credentials.ts";
 import type { Vendor } from "./vendors.ts";
 
 function render(...objects: readonly object[]): string {
@@ -28,6 +31,17 @@ export function providerYaml(name: string, vendor: Vendor, { kind = vendor.diale
   );
 }
 
-export function agentYaml(name: string, models: readonly string[]): string {
-  return render({ apiVersion: "svc.io/v1", kind: "Agent", metadata: { name }, spec: { models } });
+export function agentYaml(name: string, models: readonly string[], rateLimits: Readonly<Record<string, number>> = {}): string {
+  return render({ apiVersion: "svc.io/v1", kind: "Agent", metadata: { name }, spec: { models, rateLimits } });
+}
+
+/** The raw access key of this name: the same in every run. */
+export function rawKey(name: string): string {
+  return newAccessKey(createHash("sha256").update(`access key ${name}`).digest());
+}
+
+/** An AccessKey whose raw key is {@link rawKey} of its name. */
+export function accessKeyYaml(name: string, modelProvider: string, spec: Readonly<Record<string, unknown>> = {}): string {
+  const keySHA256 = hashKey(rawKey(name));
+  return render({ apiVersion: "svc.io/v1", kind: "AccessKey", metadata: { name }, spec: { modelProvider, keySHA256, ...spec } });
 }
