@@ -18,8 +18,8 @@ test: debian ## Install, and run every test (as root it installs what it needs f
 	@$(MAKE) unit
 	@$(MAKE) e2e
 
-# Debian's Python comes without venv, and the tests of limits run a real Redis, also with TLS; everything else that tests need is in the
-# package registries.
+# Debian's Python comes without venv, and the tests of limits run a real Redis, also with TLS; everything else that tests
+# need is in the package registries.
 debian:
 	@missing=""; \
 	python3 -c 'import ensurepip' 2>/dev/null || missing="python3-venv"; \

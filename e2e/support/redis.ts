@@ -149,6 +149,8 @@ export class TcpProxy {
   #holding = false;
   /** How long each part of an answer is kept back. */
   delayMs = 0;
+  /** Requests get lost on their way. */
+  swallows = false;
 
   private constructor(target: number) {
     this.#server = net.createServer((client) => {
@@ -162,7 +164,9 @@ export class TcpProxy {
           other.destroy();
         });
       }
-      client.on("data", (part) => upstream.write(part));
+      client.on("data", (part) => {
+        if (!this.swallows) upstream.write(part);
+      });
       upstream.on("data", (part) => this.#answer(() => client.write(part)));
     });
   }
@@ -192,8 +196,13 @@ export class TcpProxy {
     for (const send of this.#held.splice(0)) send();
   }
 
-  async stop(): Promise<void> {
+  /** Breaks all connections; new ones are taken. */
+  cut(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.cut();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 

@@ -189,6 +189,49 @@ test("what the store admitted late, and memory refused, is given back there", as
   await until(async () => (await server.command("ZCARD", `svc:{${SCOPE}}:window:60000:agent`)) === 0);
 });
 
+test("a settling that was lost with its connection is told again", async () => {
+  const server = await redis();
+  const proxy = await proxyOf(server);
+  const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
+  const lease = await admitted(gateway, [daily(100)], 10);
+  proxy.swallows = true;
+  gateway.limits.settle(lease, used(6));
+  // It is on its way when the connection breaks.
+  await new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+  proxy.cut();
+  proxy.swallows = false;
+  await until(async () => (await leases(server)) === 0, { what: "the lease to be taken away" });
+  expect(await stored(server, "agent|t")).toBe(6);
+  expect(await server.command("EXISTS", `svc:{${SCOPE}}:reserved`)).toBe(0);
+});
+
+test("what is counted while the store is told what it missed is told at the end of it", async () => {
+  const server = await redis();
+  const proxy = await proxyOf(server);
+  const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
+  proxy.hold();
+  const asked = ask(gateway, [daily(100)], 1);
+  await until(() => proxy.held > 0);
+  clock.advance(TIMEOUT_MS);
+  await asked;
+  let records = 0;
+  // At each answer on the way back, of a probe or of what was told, something more is counted.
+  await until(async () => {
+    if (await gateway.up()) return true;
+    if (proxy.held > 0) {
+      gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+      records++;
+      proxy.release();
+      proxy.hold();
+    } else if (records === 0 || (await server.command("HEXISTS", `svc:{${SCOPE}}:usage:2026-11-21`, "agent|t")) === 0) {
+      clock.advance(STEP_MS);
+    }
+    return false;
+  });
+  proxy.release();
+  await until(async () => (await stored(server, "agent|t")) === records, { what: "the last record to be told, though no time passes" });
+});
+
 test("a store that stays slow is not used: it answers, but not in time", async () => {
   const server = await redis();
   const proxy = await proxyOf(server);
@@ -246,6 +289,12 @@ test("read-only: it answers PING and is away all the same", async () => {
   expect((await ask(gateway, [daily(100)], 10)).kind).toBe("admitted");
   expect(gateway.warnings[0]?.["reason"]).toMatch(/READONLY: it is a replica/);
   await server.command("REPLICAOF", "NO", "ONE");
+  const before = await gateway.probes();
+  for (const good of [1, 2]) {
+    clock.advance(STEP_MS);
+    await until(async () => (await gateway.probes()) === before + good);
+    expect(await gateway.up()).toBe(false);
+  }
   await back(gateway);
   expect(gateway.warnings).toHaveLength(1);
 });

@@ -67,6 +67,13 @@ export class Gateway {
     return metric?.values[0]?.value ?? Number.NaN;
   }
 
+  /** Answers of the store to its probes. */
+  async probes(): Promise<number> {
+    const metric = await this.#registry.getSingleMetric("svc_store_seconds")?.get();
+    const count = metric?.values.find((value) => "metricName" in value && value.metricName === "svc_store_seconds_count" && value.labels["op"] === "probe");
+    return count?.value ?? 0;
+  }
+
   async up(): Promise<boolean> {
     return (await this.metric("svc_store_up")) === 1;
   }
