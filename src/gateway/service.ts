@@ -41,6 +41,7 @@ import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
 import type { GatewayStatus } from "./status.ts";
+import { usageFrom } from "./usage.ts";
 
 export interface GatewayService {
   close(): Promise<void>;
@@ -167,7 +168,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         status,
         tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
         metrics: () => registry.metrics(),
-        objects: { statuses: () => objects, resources: () => source.current().resources, usage: () => Promise.resolve(new Map()) },
+        objects: { statuses: () => objects, resources: () => source.current().resources, usage: usageFrom(limits, () => source.current().resources) },
         store: new AppliedStore({
           dir: options.resources,
           refresh: () => source.refresh(),
