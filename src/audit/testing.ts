@@ -1,0 +1,179 @@
+/** For tests of the audit chain: a clock that tests move, files that fail on demand, chains in folders of their own. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { pino } from "pino";
+import { Registry } from "prom-client";
+import type { Clock } from "../platform/clock.ts";
+import type { AuditWriterOptions } from "./contract.ts";
+import type { AppendOutcome, AuditEvent } from "./event.ts";
+import { type AuditFile, type AuditFiles, systemFiles } from "./files.ts";
+import { findChains } from "./layout.ts";
+import type { AuditRecord } from "./record.ts";
+import { type ChainReport, verifyChain, type VerifyOptions } from "./verify.ts";
+import { type AuditWriter, openAuditWriter } from "./writer.ts";
+
+/** Stands still until it is told to go on. */
+export class FakeClock implements Clock {
+  #now = Date.UTC(2026, 0, 31, 12);
+  #monotonic = 1000;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#monotonic + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  get pending(): number {
+    return this.#timers.length;
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    this.#monotonic += ms;
+    for (;;) {
+      const next = this.#timers.filter(({ at }) => at <= this.#monotonic).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) return;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      next.callback();
+    }
+  }
+
+  /** The time of day alone. */
+  step(ms: number): void {
+    this.#now += ms;
+  }
+}
+
+/** Real files, until something is set. */
+export class FailingFiles implements AuditFiles {
+  /** Bytes that the disk still takes; then ENOSPC, after what fits. */
+  room = Number.POSITIVE_INFINITY;
+  /** Code of every write's error. */
+  writeError: string | undefined;
+  openError: string | undefined;
+  /** Names of files that fail; all when undefined. */
+  only: RegExp | undefined;
+  /** A write waits for it. */
+  gate: Promise<void> | undefined;
+  writes = 0;
+
+  async open(file: string, make: boolean, durable: boolean): Promise<AuditFile> {
+    if (this.openError !== undefined) throw failure(this.openError);
+    const real = await systemFiles.open(file, make, durable);
+    return {
+      ...real,
+      append: async (bytes, offset) => {
+        this.writes++;
+        await this.gate;
+        if (this.only !== undefined && !this.only.test(file)) return real.append(bytes, offset);
+        if (this.writeError !== undefined) throw failure(this.writeError);
+        if (this.room <= 0) throw failure("ENOSPC");
+        const taken = await real.append(bytes.subarray(0, Math.min(bytes.length, offset + this.room)), offset);
+        this.room -= taken;
+        return taken;
+      },
+    };
+  }
+
+  async syncDir(dir: string): Promise<void> {
+    await systemFiles.syncDir(dir);
+  }
+}
+
+const failure = (code: string): Error => Object.assign(new Error(code), { code });
+
+/** A folder of chains, and writers of it. */
+export class World {
+  readonly root = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
+  readonly dir = path.join(this.root, "audit");
+  readonly keyFile = path.join(this.root, "audit.key");
+  readonly clock = new FakeClock();
+  readonly files = new FailingFiles();
+  readonly logged: { readonly [key: string]: unknown }[] = [];
+  registry = new Registry();
+
+  async open(more: Partial<AuditWriterOptions> = {}): Promise<AuditWriter> {
+    this.registry = new Registry();
+    const log = pino({ level: "debug" }, { write: (line: string) => void this.logged.push(JSON.parse(line) as { [key: string]: unknown }) });
+    return openAuditWriter({
+      dir: this.dir,
+      writer: "gw",
+      keyFile: this.keyFile,
+      onFailure: "refuse",
+      sync: "none",
+      commitMs: 0,
+      clock: this.clock,
+      log,
+      registry: this.registry,
+      files: this.files,
+      ...more,
+    });
+  }
+
+  /** A chain of `count` calls, closed. */
+  async write(count: number, more: Partial<AuditWriterOptions> = {}): Promise<void> {
+    const writer = await this.open(more);
+    for (let i = 0; i < count; i++) await append(writer, call(i));
+    await writer.close();
+  }
+
+  path(file: string, writer = "gw"): string {
+    return path.join(this.dir, writer, file);
+  }
+
+  /** All records of a chain. Lines that are none are left out. */
+  records(writer = "gw"): AuditRecord[] {
+    return readdirSync(path.join(this.dir, writer))
+      .filter((name) => /^\d+\.jsonl$/.test(name))
+      .sort()
+      .flatMap((name) => readFileSync(this.path(name, writer), "utf8").split("\n"))
+      .flatMap((line) => {
+        try {
+          return [JSON.parse(line) as AuditRecord];
+        } catch {
+          return [];
+        }
+      });
+  }
+
+  types(writer = "gw"): string[] {
+    return this.records(writer).map(({ type }) => type);
+  }
+
+  verify(more: Partial<VerifyOptions> = {}, dir = this.dir): ChainReport {
+    const found = findChains(dir);
+    if (found[0] === undefined || found.length > 1) throw new Error(`${found.length} chains`);
+    return verifyChain(found[0], { keys: [], witnesses: [], from: undefined, maxUnsigned: 10_000, ...more });
+  }
+
+  async metric(name: string): Promise<number> {
+    const metric = await this.registry.getSingleMetric(name)?.get();
+    return metric?.values.reduce((sum, { value }) => sum + value, 0) ?? Number.NaN;
+  }
+
+  remove(): void {
+    rmSync(this.root, { recursive: true, force: true });
+  }
+}
+
+export const call = (i: number): AuditEvent => ({ type: "LLM_CALL", fields: { workload: "default/hello", i } });
+
+/** Appends and waits for what becomes of it. */
+export const append = (writer: AuditWriter, event: AuditEvent): Promise<AppendOutcome> => new Promise((resolve) => writer.append(event, resolve));
+
+/** Until something holds: the files are real. */
+export async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise(setImmediate);
+}
