@@ -1,53 +1,67 @@
 import { expect, test, vi } from "vitest";
 import { Deadline } from "./deadline.ts";
-import { FakeClock } from "./testing.ts";
+import { FakeClock, pass, rounds } from "./testing.ts";
 
-/** More than the rounds of the event loop that a deadline lets pass. */
-async function rounds(): Promise<void> {
-  for (let round = 0; round < 4; round++) await new Promise((resolve) => setImmediate(resolve));
+const MS = 40;
+
+function make(): { readonly clock: FakeClock; readonly late: () => void; readonly deadline: Deadline<string> } {
+  const clock = new FakeClock();
+  const late = vi.fn<() => void>();
+  return { clock, late, deadline: new Deadline(clock, MS, late) };
 }
 
 test("says so when the oldest has waited too long, and not before", async () => {
-  const clock = new FakeClock();
-  const late = vi.fn<() => void>();
-  const deadline = new Deadline(clock, 40, late);
-  const first = { since: clock.monotonic() };
-  deadline.add(first);
-  clock.advance(30);
-  deadline.add({ since: clock.monotonic() });
-  expect(deadline.done(first)).toBe(true);
-  clock.advance(39);
-  await rounds();
+  const { clock, late, deadline } = make();
+  deadline.add("first");
+  await pass(clock, 30);
+  deadline.add("second");
+  expect(deadline.done("first")).toBe(true);
+  await pass(clock, 30);
   expect(late).not.toHaveBeenCalled();
-  clock.advance(1);
-  await rounds();
+  await pass(clock, 10);
   expect(late).toHaveBeenCalledOnce();
 });
 
-test("an answer that was in the socket when our own loop was late is in time", async () => {
-  const clock = new FakeClock();
-  const late = vi.fn<() => void>();
-  const deadline = new Deadline(clock, 40, late);
-  const waiting = { since: clock.monotonic() };
-  deadline.add(waiting);
-  // The loop was held up for a second: the timer runs first, the sockets are read after.
-  clock.advance(1_000);
-  setImmediate(() => deadline.done(waiting));
+test("what is added again waits since the first time", async () => {
+  const { clock, late, deadline } = make();
+  deadline.add("it");
+  await pass(clock, 30);
+  deadline.add("it");
+  await pass(clock, 10);
+  expect(late).toHaveBeenCalledOnce();
+});
+
+test("an answer that is in the socket when the time is over is in time", async () => {
+  const { clock, late, deadline } = make();
+  deadline.add("it");
+  await pass(clock, 30);
+  // The timer runs first, the sockets are read after.
+  clock.advance(10);
+  setImmediate(() => deadline.done("it"));
   await rounds();
   expect(late).not.toHaveBeenCalled();
 });
 
+test("time in which we did not run does not count", async () => {
+  const { clock, late, deadline } = make();
+  deadline.add("it");
+  await pass(clock, 60_000, 60_000);
+  expect(late).not.toHaveBeenCalled();
+  await pass(clock, 20);
+  expect(late).not.toHaveBeenCalled();
+  await pass(clock, 10);
+  expect(late).toHaveBeenCalledOnce();
+});
+
 test("what is waited for after all was taken away is not late for it", async () => {
-  const clock = new FakeClock();
-  const late = vi.fn<() => void>();
-  const deadline = new Deadline(clock, 40, late);
-  deadline.add({ since: clock.monotonic() });
-  clock.advance(40);
-  expect(deadline.takeAll()).toHaveLength(1);
-  deadline.add({ since: clock.monotonic() });
+  const { clock, late, deadline } = make();
+  deadline.add("first");
+  await pass(clock, 30);
+  clock.advance(10);
+  expect(deadline.takeAll()).toEqual(["first"]);
+  deadline.add("second");
   await rounds();
   expect(late).not.toHaveBeenCalled();
-  clock.advance(40);
-  await rounds();
+  await pass(clock, MS);
   expect(late).toHaveBeenCalledOnce();
 });

@@ -1,30 +1,44 @@
-/** Notices that something is not answered in time: one timer for all that is waited for. */
+/**
+ * Notices that something is not answered in time: one timer for all that is waited for.
+ *
+ * It must not take our own lateness for somebody else's. Time in which this process did not run (a long turn of the event
+ * loop, a processor that others have, a machine that was paused) says nothing about who should have answered: it counts as
+ * little. And before anything is called late, every socket is looked at once more: the answer may be there.
+ */
 import type { Clock } from "../platform/clock.ts";
 
-export interface Waiting {
-  readonly since: number;
-}
+/** Looks in the time of the deadline. */
+const LOOKS = 4;
+/** How much later than asked for a timer may be and count in full. */
+const SLACK = 1.25;
 
-export class Deadline<W extends Waiting> {
+export class Deadline<W> {
   readonly #clock: Clock;
   readonly #ms: number;
+  readonly #stepMs: number;
   readonly #late: () => void;
-  /** Oldest first. */
-  readonly #waiting = new Set<W>();
+  /** Oldest first, with the time that had been counted when its waiting began. */
+  readonly #waiting = new Map<W, number>();
   #cancel: (() => void) | undefined;
   /** Of waiting: a look that was taken before all was taken away says nothing of what came after. */
   #round = 0;
+  /** Time that counts, up to the last look. */
+  #counted = 0;
+  #lookedAt = 0;
 
   /** `late` is called when the oldest has waited for `ms`. */
   constructor(clock: Clock, ms: number, late: () => void) {
     this.#clock = clock;
     this.#ms = ms;
+    this.#stepMs = Math.max(1, Math.floor(ms / LOOKS));
     this.#late = late;
   }
 
+  /** Waits for it, if it is not waited for already. */
   add(waiting: W): void {
-    this.#waiting.add(waiting);
-    this.#cancel ??= this.#look(this.#ms);
+    if (this.#waiting.has(waiting)) return;
+    if (this.#cancel === undefined) this.#look();
+    this.#waiting.set(waiting, this.#counted + this.#sinceLook());
   }
 
   done(waiting: W): boolean {
@@ -33,7 +47,7 @@ export class Deadline<W extends Waiting> {
 
   /** All that waited; nothing does any more. */
   takeAll(): readonly W[] {
-    const all = [...this.#waiting];
+    const all = [...this.#waiting.keys()];
     this.#waiting.clear();
     this.#round++;
     this.#cancel?.();
@@ -41,13 +55,16 @@ export class Deadline<W extends Waiting> {
     return all;
   }
 
-  /**
-   * Our own event loop may be what is late, with the answer long in the socket: a whole round of it, and so a look at
-   * every socket, passes before anything is called late.
-   */
-  #look(ms: number): () => void {
+  #sinceLook(): number {
+    return Math.min(this.#clock.monotonic() - this.#lookedAt, this.#stepMs * SLACK);
+  }
+
+  #look(): void {
     const round = this.#round;
-    return this.#clock.after(ms, () => {
+    this.#lookedAt = this.#clock.monotonic();
+    this.#cancel = this.#clock.after(this.#stepMs, () => {
+      this.#counted += this.#sinceLook();
+      // Sockets are read between a timer and the second immediate after it.
       setImmediate(() => setImmediate(() => {
         if (round === this.#round) this.#judge();
       }));
@@ -56,10 +73,9 @@ export class Deadline<W extends Waiting> {
 
   #judge(): void {
     this.#cancel = undefined;
-    const [oldest] = this.#waiting;
+    const [oldest] = this.#waiting.values();
     if (oldest === undefined) return;
-    const left = oldest.since + this.#ms - this.#clock.monotonic();
-    if (left <= 0) this.#late();
-    else this.#cancel = this.#look(Math.ceil(left));
+    if (this.#counted - oldest >= this.#ms) this.#late();
+    else this.#look();
   }
 }

@@ -6,7 +6,7 @@ import { until } from "../../e2e/support/wait.ts";
 import type { Admission, Check, Lease } from "./contract.ts";
 import { type LimitsOptions } from "./limits.ts";
 import { parseRedisSettings } from "./redis-options.ts";
-import { concurrency, daily, FakeClock, Gateway, NOTHING, rate, SCOPE, used } from "./testing.ts";
+import { concurrency, daily, FakeClock, Gateway, NOTHING, pass, rate, rounds, SCOPE, used } from "./testing.ts";
 
 const TIMEOUT_MS = 40;
 /** More than a probe's interval. */
@@ -129,10 +129,10 @@ test("stopped: one admission waits for its deadline, the next do not wait; what 
   server.pause();
   let decided = false;
   const waiting = ask(gateway, checks, 10).finally(() => (decided = true));
-  await new Promise((resolve) => setImmediate(resolve));
+  await pass(clock, TIMEOUT_MS - 10);
   expect(decided).toBe(false);
-  clock.advance(TIMEOUT_MS);
-  // The store has answered nothing: the decision was made without it.
+  await pass(clock, 10);
+  // The store has answered nothing: the decision is made without it.
   const first = await waiting;
   const second = await ask(gateway, checks, 10);
   expect([first.kind, second.kind]).toEqual(["admitted", "admitted"]);
@@ -158,7 +158,7 @@ test("answers that come seconds late hold nobody up; an admission that was refus
   // Both are asked of the store, which admits one more and has room for it; memory decides, in this order.
   const answers = [ask(gateway, [concurrency(2), rate(9)]), ask(gateway, [concurrency(2), rate(9)])];
   await until(() => proxy.held > 0, { what: "the answers to be on their way" });
-  clock.advance(TIMEOUT_MS);
+  await pass(clock, TIMEOUT_MS);
   const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
   expect(kinds).toEqual(["admitted", "refused"]);
   gateway.limits.settle(one, NOTHING);
@@ -179,7 +179,7 @@ test("what the store admitted late, and memory refused, is given back there", as
   proxy.hold();
   const asked = ask(gateway, [concurrency(1), rate(9)]);
   await until(() => proxy.held > 0);
-  clock.advance(TIMEOUT_MS);
+  await pass(clock, TIMEOUT_MS);
   expect((await asked).kind).toBe("refused");
   expect(await leases(server)).toBe(1);
   gateway.limits.settle(held, NOTHING);
@@ -197,7 +197,7 @@ test("a settling that was lost with its connection is told again", async () => {
   proxy.swallows = true;
   gateway.limits.settle(lease, used(6));
   // It is on its way when the connection breaks.
-  await new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+  await rounds();
   proxy.cut();
   proxy.swallows = false;
   await until(async () => (await leases(server)) === 0, { what: "the lease to be taken away" });
@@ -212,7 +212,7 @@ test("what is counted while the store is told what it missed is told at the end 
   proxy.hold();
   const asked = ask(gateway, [daily(100)], 1);
   await until(() => proxy.held > 0);
-  clock.advance(TIMEOUT_MS);
+  await pass(clock, TIMEOUT_MS);
   await asked;
   let records = 0;
   // At each answer on the way back, of a probe or of what was told, something more is counted.
@@ -239,7 +239,7 @@ test("a store that stays slow is not used: it answers, but not in time", async (
   proxy.hold();
   const asked = ask(gateway, [daily(10)], 1);
   await until(() => proxy.held > 0);
-  clock.advance(TIMEOUT_MS);
+  await pass(clock, TIMEOUT_MS);
   await asked;
   proxy.release();
   proxy.hold();
@@ -253,8 +253,7 @@ test("a store that stays slow is not used: it answers, but not in time", async (
       { what: "a probe's answer to be held" },
     );
     // Longer than a request would wait for it.
-    clock.advance(TIMEOUT_MS);
-    await new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve))));
+    await pass(clock, TIMEOUT_MS);
     proxy.release();
     proxy.hold();
     expect(await gateway.up()).toBe(false);

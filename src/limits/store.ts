@@ -42,8 +42,9 @@ const PROBE_PATIENCE_MS = 10_000;
 const PROBE_TTL_MS = 60_000;
 
 interface Pending {
+  /** On the monotonic clock. */
   readonly since: number;
-  readonly resolve: (reply: readonly number[] | undefined) => void;
+  resolve: (reply: readonly number[] | undefined) => void;
 }
 
 export class Store {
@@ -97,19 +98,24 @@ export class Store {
     write: () => { readonly keys: Keys; readonly args: Arguments },
     late: (reply: readonly number[]) => void,
   ): Promise<readonly number[] | undefined> {
-    const since = this.#options.clock.monotonic();
-    if (this.#state === "connecting") await this.#untilConnected(since);
-    if (this.#state !== "up") return undefined;
+    const pending = this.#pending();
+    if (this.#state === "connecting") {
+      this.#admits.add(pending);
+      await this.#connecting.promise;
+    }
+    if (this.#state !== "up") {
+      this.#admits.done(pending);
+      return undefined;
+    }
     this.#cork();
     const { keys, args } = write();
-    return this.#run("admit", since, this.#admits, this.#client.svcAdmit(keys.length, ...keys, ...args), late);
+    return this.#run("admit", pending, this.#admits, this.#client.svcAdmit(keys.length, ...keys, ...args), late);
   }
 
   /** Tells what we know. Undefined: it may or may not have been heard. */
   sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
     this.#cork();
-    const since = this.#options.clock.monotonic();
-    return this.#run("sync", since, this.#syncs, this.#client.svcSync(keys.length, ...keys, ...args));
+    return this.#run("sync", this.#pending(), this.#syncs, this.#client.svcSync(keys.length, ...keys, ...args));
   }
 
   close(): void {
@@ -120,21 +126,18 @@ export class Store {
     this.#client.disconnect();
   }
 
-  async #untilConnected(since: number): Promise<void> {
-    const waiting: Pending = { since, resolve: () => {} };
-    this.#admits.add(waiting);
-    await this.#connecting.promise;
-    this.#admits.done(waiting);
+  #pending(): Pending {
+    return { since: this.#options.clock.monotonic(), resolve: () => {} };
   }
 
-  /** What is said in one turn of the event loop goes out in one write: the system call is half of what asking costs. */
+  /** What one event brings goes out in one write: the system call is a good part of what asking costs. Nothing waits. */
   #cork(): void {
     // Absent until the first attempt to connect, which its types do not say.
     const stream = this.#client.stream as Redis["stream"] | undefined;
     if (this.#corked || stream === undefined) return;
     this.#corked = true;
     stream.cork();
-    setImmediate(() => {
+    process.nextTick(() => {
       this.#corked = false;
       stream.uncork();
     });
@@ -142,16 +145,16 @@ export class Store {
 
   #run(
     op: StoreOp,
-    since: number,
+    pending: Pending,
     deadline: Deadline<Pending>,
     answer: Promise<readonly number[]>,
     late?: (reply: readonly number[]) => void,
   ): Promise<readonly number[] | undefined> {
     const { clock, metrics } = this.#options;
     return new Promise((resolve) => {
-      const pending: Pending = { since, resolve };
+      pending.resolve = resolve;
       const answered = (reply: readonly number[]): void => {
-        metrics.answered(op, clock.monotonic() - since);
+        metrics.answered(op, clock.monotonic() - pending.since);
         if (deadline.done(pending)) resolve(reply);
         else late?.(reply);
       };
@@ -265,10 +268,10 @@ export class Store {
     const { clock, admitTimeoutMs, metrics, processId } = this.#options;
     const since = clock.monotonic();
     let slow = false;
-    const quick = new Deadline(clock, admitTimeoutMs, () => (slow = true));
-    const patience = new Deadline(clock, PROBE_PATIENCE_MS, () => this.#client.disconnect(true));
-    quick.add({ since });
-    patience.add({ since });
+    const quick = new Deadline<unknown>(clock, admitTimeoutMs, () => (slow = true));
+    const patience = new Deadline<unknown>(clock, PROBE_PATIENCE_MS, () => this.#client.disconnect(true));
+    quick.add(quick);
+    patience.add(patience);
     try {
       await this.#client.svcProbe(1, probeKey(processId), PROBE_TTL_MS);
       metrics.answered("probe", clock.monotonic() - since);

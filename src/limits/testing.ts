@@ -45,6 +45,19 @@ export class FakeClock implements Clock {
   }
 }
 
+/** More than the rounds of the event loop that a deadline lets pass. */
+export async function rounds(): Promise<void> {
+  for (let round = 0; round < 4; round++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Time passes as it does: not all at once, which would look like a process that was held up. */
+export async function pass(clock: FakeClock, ms: number, stepMs = 10): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    clock.advance(Math.min(stepMs, ms - passed));
+    await rounds();
+  }
+}
+
 /** One process: its limits, its log, its metrics. */
 export class Gateway {
   readonly clock: FakeClock;
