@@ -310,6 +310,19 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     await until(async () => (await storedTotal("tokens")) === 101, { what: "both to have told their totals again" });
   });
 
+  test("more than one script should say at once is told in parts", async () => {
+    const many = 1_201;
+    for (let call = 0; call < many; call++) await admitted(first(), request([rate(many)], 1, { accounts: ["agent", `key/${call}`] }));
+    first().limits.record(SCOPE, Array.from({ length: many }, (_, key) => `key/${key}`), used(2), clock.now());
+    await (server as RedisServer).command("FLUSHALL");
+    await (server as RedisServer).command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    const other = await another();
+    await until(async () => (await usage(other))?.inFlight === many);
+    await until(async () => (await usage(other, `key/${many - 1}`))?.tokens === 2);
+    expect(await usage(other, "key/0")).toMatchObject({ tokens: 2, inFlight: 1 });
+    expect(await other.limits.admit(request([rate(many)]))).toMatchObject({ kind: "refused", used: many });
+  });
+
   test("a process that stops writes what is pending", async () => {
     const lease = await admitted(first(), request([daily(100)], 10));
     const other = await another();

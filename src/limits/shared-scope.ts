@@ -112,14 +112,13 @@ export function syncWords(scope: ScopeLedger, questions: readonly Question[], no
   const { outbox } = scope;
   const syncs: Sync[] = [];
   const live = [...outbox.live].filter((lease) => !lease.settled);
+  const totals = [...outbox.totals];
   const admissions = [...outbox.admissions];
-  while (live.length > LARGEST_SYNC || admissions.length > LARGEST_SYNC) {
-    const part = { ...NOTHING, live: live.splice(0, LARGEST_SYNC), admissions: admissions.splice(0, LARGEST_SYNC) };
-    syncs.push(oneSync(scope, part, now, writer));
+  const next = <T>(items: T[]): T[] => items.splice(0, LARGEST_SYNC);
+  while (live.length > LARGEST_SYNC || totals.length > LARGEST_SYNC || admissions.length > LARGEST_SYNC) {
+    syncs.push(oneSync(scope, { ...NOTHING, live: next(live), totals: next(totals), admissions: next(admissions) }, now, writer));
   }
-  const rest = {
-    ended: [...outbox.ended], live, totals: [...outbox.totals], admissions, takenBack: [...outbox.takenBack], questions,
-  };
+  const rest = { ended: [...outbox.ended], live, totals, admissions, takenBack: [...outbox.takenBack], questions };
   syncs.push(oneSync(scope, rest, now, writer));
   outbox.clear();
   return syncs;

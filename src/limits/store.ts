@@ -237,7 +237,7 @@ export class Store {
     if (this.#goodProbes >= enough && (await this.#caughtUp()) && this.#connected) this.#isUp();
     this.#recovering = false;
     if (this.#state === "away") this.#probeSoon();
-    else if (this.#state === "connecting" && this.#connected) this.#away("it does not answer well");
+    else if (this.#state === "connecting" && this.#connected) this.#away(`no answer in ${this.#options.admitTimeoutMs} ms`);
   }
 
   async #caughtUp(): Promise<boolean> {
