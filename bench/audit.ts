@@ -10,10 +10,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { AuditEvent } from "../src/audit/event.ts";
+import { findChains } from "../src/audit/layout.ts";
+import { verifyChain } from "../src/audit/verify.ts";
 import { openAuditWriter } from "../src/audit/writer.ts";
 import { systemClock } from "../src/platform/clock.ts";
 
 const count = Number(process.argv[2] ?? 1_000_000);
+const PACED_SECONDS = 5;
 
 const event = (i: number): AuditEvent => ({
   type: "LLM_CALL",
@@ -71,6 +74,18 @@ async function saturate(dir: string, sync: "group" | "none", records: number): P
   await writer.close();
 }
 
+/** From the files alone. */
+function verify(dir: string): void {
+  const started = performance.now();
+  const [chain] = findChains(dir);
+  if (chain === undefined) throw new Error(`no chain in ${dir}`);
+  const { records, segments, fault } = verifyChain(chain, { keys: [], witnesses: [], from: undefined, maxUnsigned: 0 });
+  if (fault !== undefined) throw new Error(fault.message);
+  const seconds = (performance.now() - started) / 1000;
+  const resident = process.memoryUsage.rss() / 1024 / 1024;
+  process.stdout.write(`verify: ${records} records in ${segments} segments in ${seconds.toFixed(1)} s (${Math.round(records / seconds)} records/s), ${Math.round(resident)} MiB resident\n`);
+}
+
 /** At a steady rate, as a gateway has it: each record in a turn of its own. */
 async function paced(dir: string, sync: "group" | "none", commitMs: number, rate: number, seconds: number): Promise<void> {
   const writer = await openAuditWriter(options(dir, sync, commitMs));
@@ -121,10 +136,11 @@ function report(name: string, records: number, ms: number, cpu: NodeJS.CpuUsage)
 const root = mkdtempSync(path.join(os.tmpdir(), "svc-bench-audit-"));
 try {
   for (const sync of ["group", "none"] as const) {
-    for (const commitMs of [0, 2, 5, 10]) await paced(path.join(root, `${sync}-${commitMs}`), sync, commitMs, 1000, 5);
+    for (const commitMs of [0, 2, 5, 10]) await paced(path.join(root, `${sync}-${commitMs}`), sync, commitMs, 1000, PACED_SECONDS);
   }
   await saturate(path.join(root, "none"), "none", count / 4);
   await saturate(path.join(root, "group"), "group", count);
+  verify(path.join(root, "group"));
 } finally {
   rmSync(root, { recursive: true, force: true });
 }

@@ -40,6 +40,10 @@ export class ChainWalk {
 
   /** The record, when the line is one that follows. */
   take(line: Line): AuditRecord | undefined {
+    if (this.broken !== undefined && !line.text.includes(CHAIN.torn)) {
+      skip(this.broken, line);
+      return undefined;
+    }
     const parsed = parseRecord(line.text);
     let fault: { readonly seq: number | undefined; readonly message: string } | undefined;
     if (parsed.kind === "bad") fault = line.ended ? parsed : { seq: parsed.seq, message: `the file ends in the middle of a record (${line.bytes.length} bytes)` };
@@ -56,10 +60,7 @@ export class ChainWalk {
     }
     if (this.broken === undefined) {
       this.broken = { line: line.number, offset: line.offset, seq: fault?.seq, message: fault?.message ?? "", bytes: line.bytes.length, digest: createHash("sha256").update(line.bytes) };
-    } else {
-      this.broken.digest.update("\n").update(line.bytes);
-      this.broken.bytes += 1 + line.bytes.length;
-    }
+    } else skip(this.broken, line);
     return undefined;
   }
 
@@ -79,6 +80,12 @@ export class ChainWalk {
     }
     return undefined;
   }
+}
+
+/** One more line that is not part of the chain, with the end of the one before. */
+function skip(broken: Broken, { bytes }: Line): void {
+  broken.digest.update("\n").update(bytes);
+  broken.bytes += 1 + bytes.length;
 }
 
 const missing = (from: number, to: number): string => (from === to ? `record ${from} was deleted or moved` : `records ${from} to ${to} were deleted or moved`);
