@@ -3,13 +3,22 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
 import { freePort, type Processes, until } from "./processes.ts";
-import { findDescendant } from "./stats.ts";
+import { findDescendant, type ProcessTree } from "./stats.ts";
 import { answers200, type Target } from "./target.ts";
 
 const PROVIDER = "bench";
 
+/** Limits of every kind, none of which is ever reached. */
+const ALL_LIMITS = {
+  requestsPerMinute: 10_000_000,
+  maxConcurrentRequests: 100_000,
+  maxTokensPerDay: 1_000_000_000_000,
+  maxTokensPerRequest: 10_000_000,
+  maxCostPerDayUSD: 1_000_000_000,
+};
+
 /** JSON is YAML. */
-function resources(upstreamPort: number): string {
+function resources(upstreamPort: number, limited: boolean): string {
   const metadata = { name: PROVIDER };
   const objects = [
     { apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": UPSTREAM_KEY } },
@@ -23,7 +32,7 @@ function resources(upstreamPort: number): string {
         apiKeySecretRef: { name: PROVIDER, key: "api-key" },
       },
     },
-    { apiVersion: "svc.io/v1", kind: "Agent", metadata, spec: { models: [`${PROVIDER}/*`] } },
+    { apiVersion: "svc.io/v1", kind: "Agent", metadata, spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) } },
   ];
   return objects.map((object) => JSON.stringify(object)).join("\n---\n");
 }
@@ -33,21 +42,28 @@ export async function startGateway(options: {
   readonly upstreamPort: number;
   readonly dir: string;
   readonly processes: Processes;
+  readonly name?: string;
+  /** More of `svc up`'s flags. */
+  readonly args?: readonly string[];
+  /** Whether the agent has limits. @defaultValue true */
+  readonly limited?: boolean;
+  readonly beside?: ProcessTree["beside"];
 }): Promise<Target> {
-  const { root, upstreamPort, dir, processes } = options;
+  const { root, upstreamPort, processes, name = "gateway", args = [], limited = true, beside = [] } = options;
   const port = await freePort();
+  const dir = path.join(options.dir, name);
   const folder = path.join(dir, "resources");
   const state = path.join(dir, "state");
   const log = path.join(dir, "gateway.log");
   const svc = path.join(root, "dist/svc.js");
-  mkdirSync(folder);
-  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort));
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort, limited));
   const child = processes.start({
     place: "measured",
     command: process.execPath,
     args: [
       [svc, "up", "--resources", folder, "--state-dir", state, "--port", String(port), "--external-port", "off"],
-      ["--concurrency", "1", "--drain", "1", "--log-level", "info"],
+      ["--concurrency", "1", "--drain", "1", "--log-level", "info", ...args],
     ].flat(),
     log,
   });
@@ -75,8 +91,8 @@ export async function startGateway(options: {
     return { pid: found, name };
   };
   return {
-    name: "gateway",
+    name,
     ...target,
-    tree: { pid, name: "supervisor", named: [part("Envoy", "--config-path"), part("Node", "dist/gateway.js")] },
+    tree: { pid, name: "supervisor", beside, named: [part("Envoy", "--config-path"), part("Node", "dist/gateway.js")] },
   };
 }

@@ -37,10 +37,12 @@ export interface Bench {
   readonly progress: (line: string) => void;
 }
 
+export const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
+
 /** Phases in random order, and in each phase the targets in random order right after one another. */
-export async function measureRound(bench: Bench): Promise<Round> {
+export async function measureRound(bench: Bench, phases: readonly PhaseName[] = ALL_PHASES): Promise<Round> {
   const round: Record<PhaseName, Record<string, LoadResult>> = { low: {}, max: {}, stream: {}, burst: {}, big: {} };
-  for (const name of shuffled(Object.keys(PHASES) as PhaseName[])) {
+  for (const name of shuffled(phases)) {
     const phase = PHASES[name];
     const targets = bench.targets.filter((target) => phase.direct || target.tree !== undefined);
     for (const target of shuffled(targets)) {

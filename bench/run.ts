@@ -11,16 +11,18 @@ import { MODEL, UPSTREAM_KEY } from "./answers.ts";
 import { findEnvoy, startEnvoy } from "./envoy.ts";
 import { startGateway } from "./gateway.ts";
 import { measureRound, type Round } from "./phases.ts";
+import { PARTS_PHASES, renderParts, startParts } from "./parts.ts";
 import { Processes, until } from "./processes.ts";
 import { type Memory, renderReport } from "./report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import { check, checkRefusal, type Target } from "./target.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick]"
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts]"
 
   --rounds N    rounds, each with every kind of load (default 5)
   --seconds N   how long each kind of load lasts for each target (default 5)
+  --parts       what limits and the audit chain add, with and without Redis, instead of all beside bare Envoy
   --quick       one round of 2 seconds: to see it work, not for figures
 `;
 /** Until memory and garbage collection of what was started are at rest. */
@@ -29,12 +31,13 @@ const SETTLE_MS = 2_000;
 interface Options {
   readonly rounds: number;
   readonly seconds: number;
+  readonly parts: boolean;
 }
 
 /** Undefined when only help is wanted. */
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
-    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, parts: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
   });
   if (values.help) return undefined;
   const positive = (text: string | undefined, otherwise: number): number => {
@@ -42,7 +45,7 @@ function readOptions(): Options | undefined {
     if (!(value > 0)) throw new Error(`${text} is not a number above 0. See ARGS=--help.`);
     return value;
   };
-  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5) };
+  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5), parts: values.parts };
 }
 
 function progress(line: string): void {
@@ -75,6 +78,7 @@ async function bench(options: Options | undefined, processes: Processes, dir: st
   const binary = findEnvoy(ROOT);
   const upstream = await startUpstream(processes);
   const upstreamPort = upstream.target.port;
+  if (options.parts) return measureParts(options, { binary, upstream, processes, dir });
   const proxies = [
     await startEnvoy({ binary, upstreamPort, dir, processes }),
     await startGateway({ root: ROOT, upstreamPort, dir, processes }),
@@ -101,6 +105,18 @@ async function bench(options: Options | undefined, processes: Processes, dir: st
     names: { direct: upstream.target.name, bare: proxies[0].name, gateway: proxies[1].name },
     machine: machine(binary, processes),
   });
+}
+
+async function measureParts(options: Options, { binary, upstream, processes, dir }: { readonly binary: string; readonly upstream: Awaited<ReturnType<typeof startUpstream>>; readonly processes: Processes; readonly dir: string }): Promise<string> {
+  const targets = await startParts({ root: ROOT, upstreamPort: upstream.target.port, dir, processes });
+  for (const target of targets) await check(target);
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
+  const rounds: Round[] = [];
+  for (let number = 1; number <= options.rounds; number++) {
+    progress(`Round ${number} of ${options.rounds}`);
+    rounds.push(await measureRound({ processes, targets, upstream: upstream.tree, seconds: options.seconds, progress }, PARTS_PHASES));
+  }
+  return renderParts(rounds, machine(binary, processes));
 }
 
 async function main(): Promise<void> {

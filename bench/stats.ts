@@ -23,6 +23,8 @@ export interface ProcessTree {
   readonly pid: number;
   readonly name: string;
   readonly named: readonly { readonly pid: number; readonly name: string }[];
+  /** Processes elsewhere that work for it. */
+  readonly beside?: readonly { readonly pid: number; readonly name: string }[];
 }
 
 interface ProcessStat {
@@ -70,7 +72,7 @@ function members(tree: ProcessTree): { readonly pid: number; readonly name: stri
     const own = names.get(pid) ?? name;
     return [{ pid, name: own, cpu: stat.cpu }, ...(children.get(pid) ?? []).flatMap((child) => walk(child, own))];
   };
-  return walk(tree.pid, tree.name);
+  return [walk(tree.pid, tree.name), ...(tree.beside ?? []).map(({ pid, name }) => walk(pid, name))].flat();
 }
 
 /** Processes below `pid` whose command line contains `part`. */

@@ -78,14 +78,12 @@ async function rush(caller: CallerAt, callers = CALLERS): Promise<Rush> {
   const targets = await Promise.all(Array.from({ length: callers }, async (_, i) => caller(stacks[i % 2] as Stack, i >> 1)));
   const exchanges = targets.map((target) => begin(target, { dialect: "openai", model: target.model, body: { max_tokens: USED.output } } satisfies Ask));
   const refused: { exchange: Exchange; status: number; message: string }[] = [];
-  for (const exchange of exchanges) {
-    exchange.answer.then(
-      (answer) => {
-        if (answer.status === 429) refused.push({ exchange, status: answer.status, message: answer.message });
-      },
-      () => {},
-    );
-  }
+  const note = async (exchange: Exchange): Promise<void> => {
+    const answer = await exchange.answer;
+    if (answer.status === 429) refused.push({ exchange, status: answer.status, message: answer.message });
+  };
+  // A caller that leaves rejects: it was let in.
+  for (const exchange of exchanges) note(exchange).catch(() => {});
   await until(() => vendor.requests.length + refused.length === callers, { timeoutMs: 30_000, what: "every caller to be let in or refused" });
   return { inside: exchanges.filter((exchange) => !refused.some((each) => each.exchange === exchange)), refused, gate };
 }

@@ -7,6 +7,8 @@ export interface Outcome {
   /** 0 where no answer came. */
   readonly status: number;
   readonly text: string;
+  /** `x-svc-call-id`, once the answer began. */
+  readonly callId: string | undefined;
 }
 
 export interface Load {
@@ -56,10 +58,12 @@ export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINI
       const request = http.request(options, (response) => {
         let text = "";
         response.on("data", (part: Buffer) => (text += part.toString()));
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, text }));
-        response.on("error", (error) => resolve({ status: 0, text: error.message }));
+        const id = response.headers["x-svc-call-id"];
+        const callId = Array.isArray(id) ? id[0] : id;
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, text, callId }));
+        response.on("error", (error) => resolve({ status: 0, text: error.message, callId }));
       });
-      request.on("error", (error) => resolve({ status: 0, text: error.message }));
+      request.on("error", (error) => resolve({ status: 0, text: error.message, callId: undefined }));
       request.end(body);
     });
   };

@@ -49,6 +49,8 @@ function refusal(trip: Trip): { status: number; code: string; message: string; r
   return { status, code: error.code, message: error.message, retryAfter: headers.get("retry-after"), shouldRetry: headers.get("x-should-retry") };
 }
 
+const generationConfig = (body: Record<string, unknown>): Record<string, unknown> => body["generationConfig"] as Record<string, unknown>;
+
 const passed = (trip: Trip): boolean => trip.exchange.last.kind === "proceed";
 
 describe("requestsPerMinute", () => {
@@ -171,18 +173,18 @@ describe("maxTokensPerRequest", () => {
   });
 
   const openai = provider("openai");
-  test.each<[string, ProviderPolicy, Request, (body: Record<string, never>) => unknown]>([
+  test.each<[string, ProviderPolicy, Request, (body: Record<string, unknown>) => unknown]>([
     ["OpenAI", openai, { body: chat("openai/m") }, (body) => body["max_completion_tokens"]],
     ["OpenAI, where null stands", openai, { body: chat("openai/m", { max_completion_tokens: null }) }, (body) => body["max_completion_tokens"]],
     ["a server of its dialect", provider("openai-compatible"), { body: chat("openai-compatible/m") }, (body) => body["max_tokens"]],
     ["OpenAI's responses", openai, { path: "/v1/responses", body: { model: "openai/m", input: "the-prompt" } }, (body) => body["max_output_tokens"]],
     ["Anthropic, from OpenAI's shape", provider("anthropic"), { body: chat("anthropic/m") }, (body) => body["max_tokens"]],
-    ["Gemini, from OpenAI's shape", provider("gemini"), { body: chat("gemini/m") }, (body) => (body["generationConfig"] as Record<string, unknown>)["maxOutputTokens"]],
-    ["Gemini", provider("gemini"), { path: "/v1beta/models/gemini%2Fm:generateContent", body: { contents: [], generationConfig: { temperature: 1, max_output_tokens: null } } }, (body) => (body["generationConfig"] as Record<string, unknown>)["maxOutputTokens"]],
-    ["Gemini without settings", provider("gemini"), { path: "/v1beta/models/gemini%2Fm:generateContent", body: { contents: [] } }, (body) => (body["generationConfig"] as Record<string, unknown>)["maxOutputTokens"]],
+    ["Gemini, from OpenAI's shape", provider("gemini"), { body: chat("gemini/m") }, (body) => generationConfig(body)["maxOutputTokens"]],
+    ["Gemini", provider("gemini"), { path: "/v1beta/models/gemini%2Fm:generateContent", body: { contents: [], generationConfig: { temperature: 1, max_output_tokens: null } } }, (body) => generationConfig(body)["maxOutputTokens"]],
+    ["Gemini without settings", provider("gemini"), { path: "/v1beta/models/gemini%2Fm:generateContent", body: { contents: [] } }, (body) => generationConfig(body)["maxOutputTokens"]],
   ])("what names no maximum is capped: %s", async (_name, upstream, request, read) => {
     const trip = await ask(limited({ maxTokensPerRequest: 1_000 }, upstream), request);
-    const cap = read(JSON.parse(String(trip.exchange.proceeded.body)) as Record<string, never>) as number;
+    const cap = read(JSON.parse(String(trip.exchange.proceeded.body)) as Record<string, unknown>) as number;
     expect(cap).toBeGreaterThan(950);
     expect(cap).toBeLessThan(1_000);
     expect(trip.call().outputCap).toBe(cap);

@@ -1,0 +1,96 @@
+/** What limits and the audit chain add: the same gateway without them, with them, and with their counters in Redis. */
+import { execFileSync } from "node:child_process";
+import type { LoadResult } from "./load.ts";
+import { CONNECTIONS, LOW_RATE, type PhaseName, type Round, STREAM_RATE } from "./phases.ts";
+import { freePort, type Processes, until } from "./processes.ts";
+import { startGateway } from "./gateway.ts";
+import { median } from "./stats.ts";
+import type { Target } from "./target.ts";
+
+export const PARTS_PHASES: readonly PhaseName[] = ["low", "max", "stream", "burst"];
+
+const NAMES = { plain: "neither", memory: "both", redis: "both, Redis" } as const;
+
+export interface PartsOptions {
+  readonly root: string;
+  readonly upstreamPort: number;
+  readonly dir: string;
+  readonly processes: Processes;
+}
+
+export async function startParts(options: PartsOptions): Promise<readonly Target[]> {
+  const redis = await startRedis(options);
+  return [
+    await startGateway({ ...options, name: NAMES.plain, args: ["--no-audit"], limited: false }),
+    await startGateway({ ...options, name: NAMES.memory }),
+    await startGateway({ ...options, name: NAMES.redis, args: ["--redis-url", `redis://127.0.0.1:${redis.port}`], beside: [{ pid: redis.pid, name: "Redis" }] }),
+  ];
+}
+
+async function startRedis({ dir, processes }: PartsOptions): Promise<{ readonly port: number; readonly pid: number }> {
+  const port = await freePort();
+  const binary = process.env["REDIS_PATH"] ?? "redis-server";
+  const child = processes.start({
+    // Elsewhere in a cluster: it does not take the gateway's CPU.
+    place: "measuring",
+    command: binary,
+    args: ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", dir, "--loglevel", "warning"],
+  });
+  await until(
+    async () => {
+      try {
+        return execFileSync("redis-cli", ["-p", String(port), "ping"], { encoding: "utf8", stdio: "pipe" }).startsWith("PONG") ? true : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+    child,
+    "Redis",
+  );
+  return { port, pid: child.pid ?? 0 };
+}
+
+type Figure = (result: LoadResult) => number;
+
+function number(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
+}
+
+export function renderParts(rounds: readonly Round[], machine: string): string {
+  const each = (phase: PhaseName, target: string, figure: Figure): number[] =>
+    rounds.map((round) => {
+      const result = round[phase][target];
+      return result === undefined ? Number.NaN : figure(result);
+    });
+  const cpu =
+    (...processes: string[]): Figure =>
+    ({ cpu: used, count }) =>
+      (processes.reduce((sum, process) => sum + (used[process] ?? 0), 0) / count) * 1e6;
+  const ratio = (left: readonly number[], right: readonly number[]): string => {
+    const ratios = left.map((value, i) => value / (right[i] ?? Number.NaN));
+    return `${number(median(ratios))}× (${number(Math.min(...ratios))} to ${number(Math.max(...ratios))})`;
+  };
+  const row = (label: string, phase: PhaseName, figure: Figure): string[] => {
+    const [plain, memory, redis] = [NAMES.plain, NAMES.memory, NAMES.redis].map((name) => each(phase, name, figure)) as [number[], number[], number[]];
+    return [label, number(median(plain)), number(median(memory)), ratio(memory, plain), number(median(redis)), ratio(redis, plain)];
+  };
+  const gateway = cpu("Envoy", "Node", "supervisor");
+  const rows = [
+    ["", NAMES.plain, NAMES.memory, "", NAMES.redis, ""],
+    ["---", "---:", "---:", "---:", "---:", "---:"],
+    row(`CPU per 1,000 requests, ${CONNECTIONS} connections, ms`, "max", gateway),
+    row("&nbsp;&nbsp;of it Envoy", "max", cpu("Envoy")),
+    row("&nbsp;&nbsp;of it Node", "max", cpu("Node")),
+    ["&nbsp;&nbsp;beside it Redis", "", "", "", number(median(each("max", NAMES.redis, cpu("Redis")))), ""],
+    row(`Requests/s, ${CONNECTIONS} connections`, "max", ({ perSecond }) => perSecond),
+    row(`Latency p50, ${CONNECTIONS} connections, ms`, "max", ({ latencyMs }) => latencyMs.p50),
+    row(`Latency p99, ${CONNECTIONS} connections, ms`, "max", ({ latencyMs }) => latencyMs.p99),
+    row(`Latency p50 at ${LOW_RATE}/s, ms`, "low", ({ latencyMs }) => latencyMs.p50),
+    row(`Latency p99 at ${LOW_RATE}/s, ms`, "low", ({ latencyMs }) => latencyMs.p99),
+    row(`First token p50 at ${STREAM_RATE} streams/s, ms`, "stream", ({ firstByteMs }) => firstByteMs.p50),
+    row(`First token p99 at ${STREAM_RATE} streams/s, ms`, "stream", ({ firstByteMs }) => firstByteMs.p99),
+    row(`CPU per 1,000 streams, ${CONNECTIONS} at once, ms`, "burst", gateway),
+  ];
+  return [...rows.map((cells) => `| ${cells.join(" | ")} |`), "", `Medians of ${rounds.length} rounds; a ratio is of the same round, with its least and most.`, "", machine, ""].join("\n");
+}
