@@ -34,7 +34,7 @@ export async function complete(program: Command, words: readonly string[], conte
     return { ...values, words: values.words.map((value) => `${glued[1] ?? ""}=${value}`) };
   }
   if (current.startsWith("-")) return only(flagNames(command), current);
-  if (command.commands.length > 0) return only(shown(command), current);
+  if (command.commands.length > 0) return positionals.length > 0 ? NOTHING : only(shown(command), current);
   return only(await positional(command, positionals, flags, context), current);
 }
 

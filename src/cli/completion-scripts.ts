@@ -13,7 +13,8 @@ _svc_complete() {
   done < <("\${COMP_WORDS[0]}" __complete -- "\${words[@]}" 2>/dev/null)
   if [[ -n $files ]]; then
     while read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$cur")
-    type compopt >/dev/null 2>&1 && compopt -o filenames
+    # Slashes and quotes of files; bash 3.2 has no compopt.
+    compopt -o filenames 2>/dev/null || true
   fi
   return 0
 }

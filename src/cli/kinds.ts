@@ -19,10 +19,14 @@ export const KIND_NAMES: readonly KindName[] = [
   { kind: "Secret", singular: "secret", plural: "secrets" },
 ];
 
+/** Kinds of the interface that nothing acts on yet. */
+const LATER = /^(?:guards?|guard-?bindings?|providers?|sessions?)$/i;
+
 /** @throws CliError, a usage error that names what is near */
 export function kindNamed(text: string): KindName {
   const found = findKind(text);
   if (found !== undefined) return found;
+  if (LATER.test(text)) throw new CliError(`the kind '${text}' is not supported yet`);
   const names = KIND_NAMES.map(({ plural }) => plural);
   const near = nearest(text, names);
   throw CliError.usage(`there is no kind '${text}'${near === undefined ? `: use one of ${names.join(", ")}` : `: did you mean ${near}?`}`);
