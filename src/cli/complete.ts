@@ -34,8 +34,8 @@ export async function complete(program: Command, words: readonly string[], conte
     return { ...values, words: values.words.map((value) => `${glued[1] ?? ""}=${value}`) };
   }
   if (current.startsWith("-")) return only(flagNames(command), current);
-  if (command.commands.length > 0) return positionals.length > 0 ? NOTHING : only(shown(command), current);
-  return only(await positional(command, positionals, flags, context), current);
+  const children = positionals.length === 0 ? shown(command) : [];
+  return only([...children, ...(await positional(command, positionals, flags, context))], current);
 }
 
 interface Walked {
@@ -83,6 +83,7 @@ function flagNames(command: Command): string[] {
 }
 
 function shown(command: Command): string[] {
+  if (command.commands.length === 0) return [];
   return [...command.commands.map((child) => child.name()).filter((name) => !name.startsWith("__")), "help"];
 }
 

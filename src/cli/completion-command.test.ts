@@ -50,6 +50,8 @@ describe("what may stand next", () => {
     ["svc token he", ["hello", "help-desk"]],
     ["svc delete acc", ["access-keys"]],
     ["svc delete access-key ", ["laptop"]],
+    ["svc audit he", ["help", "hello", "help-desk"]],
+    ["svc audit ver", ["verify"]],
     ["svc completion ", ["bash", "zsh", "fish"]],
     ["svc gateway env --shell f", ["fish"]],
     ["svc nothing ", []],

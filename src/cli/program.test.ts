@@ -20,7 +20,7 @@ afterEach(() => rmSync(dir, { recursive: true }));
 const program = createProgram({ root: "/nowhere", version: "1.2.3", env: {}, stdout: () => undefined, stderr: () => undefined } as unknown as Context);
 
 /** Commands that do something themselves, and are shown. */
-const leaves = everyCommand(program).filter((command) => command.commands.length === 0 && !hidden(command));
+const leaves = everyCommand(program).filter((command) => (command.commands.length === 0 || command.registeredArguments.length > 0) && !hidden(command));
 
 function hidden(command: Command): boolean {
   return command.name().startsWith("__");

@@ -2,6 +2,7 @@
 import { Command } from "commander";
 import { accessKeyCommand } from "./access-key-command.ts";
 import { applyCommand } from "./apply-command.ts";
+import { auditCommand } from "./audit-command.ts";
 import { completeCommand, completionCommand } from "./completion-command.ts";
 import type { Context } from "./context.ts";
 import { createCommand } from "./create-command.ts";
@@ -28,6 +29,7 @@ export function createProgram(context: Context): Command {
     deleteCommand(context),
     accessKeyCommand(context),
     tokenCommand(context),
+    auditCommand(context),
     loginCommand(context),
     logoutCommand(context),
     gatewayCommand(context),
