@@ -3,7 +3,7 @@
  * XDG Base Directory: https://specifications.freedesktop.org/basedir-spec/latest/
  */
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
@@ -62,7 +62,6 @@ export async function writeLogin(file: string, login: Login): Promise<void> {
       await handle.close();
     }
     await rename(temporary, file);
-    await chmod(file, 0o600);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw new CliError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`);

@@ -20,9 +20,10 @@ export async function readBody(request: http.IncomingMessage, maxBytes = MAX_CON
   let length = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     length += part.length;
-    if (length > maxBytes) throw new BodyError(413, `the body is longer than ${maxBytes} bytes`);
-    parts.push(part);
+    // The rest is read and dropped: a client that is still sending would not see the answer.
+    if (length <= maxBytes) parts.push(part);
   }
+  if (length > maxBytes) throw new BodyError(413, `the body is longer than ${maxBytes} bytes`);
   try {
     return JSON.parse(Buffer.concat(parts).toString("utf8"));
   } catch {
