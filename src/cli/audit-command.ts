@@ -43,8 +43,6 @@ export function auditCommand(context: Needs, session: () => AuditSession = proce
   const command = withDirs(
     new Command("audit")
       .description("Show what agents did, from the audit chains.")
-      // What stands behind `verify` is for verify.
-      .enablePositionalOptions()
       .argument("[agent]", "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all"),
   )
     .option("-n, --namespace <namespace>", "namespace of a bare name", "default")
@@ -70,8 +68,23 @@ function verifyCommand(context: Needs): Command {
     .option("--max-unsigned <count>", "how many records may follow the last checkpoint", parseCount, 10_000)
     .addOption(new Option("-o, --output <format>", "how to print it").choices(["table", "json"]).default("table"))
     .addHelpText("after", "\nExit code: 0 all good, 1 something is wrong, 2 wrongly called.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log")
-    .action((dir: string | undefined, flags: VerifyFlags) => worded(() => verify(dir, flags, context)));
+    .action((dir: string | undefined, _flags: VerifyFlags, command: Command) => worded(() => verify(dir, ownFlags(command), context)));
 }
+
+/** Commander gives the command above what both know, wherever it stands. */
+function ownFlags(command: Command): VerifyFlags {
+  const flags: Record<string, unknown> = command.opts();
+  const above = command.parent;
+  for (const { long, attributeName } of above?.options.map((option) => ({ long: option.long, attributeName: option.attributeName() })) ?? []) {
+    if (above?.getOptionValueSource(attributeName) !== "cli") continue;
+    if (!(attributeName in SHARED)) throw CliError.usage(`svc audit verify does not know ${long}: it verifies whole chains.`);
+    if (command.getOptionValueSource(attributeName) !== "cli") flags[attributeName] = above.getOptionValue(attributeName);
+  }
+  if (flags["output"] !== "table" && flags["output"] !== "json") throw CliError.usage("svc audit verify prints table or json (-o).");
+  return flags as unknown as VerifyFlags;
+}
+
+const SHARED: { readonly [name in keyof DirFlags | "output"]: true } = { auditDir: true, stateDir: true, output: true };
 
 function withDirs(command: Command): Command {
   return command
