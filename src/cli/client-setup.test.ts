@@ -2,9 +2,10 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import { anthropicBaseURL, openaiBaseURL } from "./client-setup.ts";
+import { parseRoute } from "../llm/routes.ts";
+import { clientBaseURL } from "./client-setup.ts";
 
-const BASE = "https://gateway.example.com/team";
+const BASE = "https://gateway.example.com";
 
 interface Call {
   readonly url: string;
@@ -18,20 +19,29 @@ function recorder(calls: Call[]): typeof fetch {
   };
 }
 
-test("Anthropic's adds /v1/messages", async () => {
+/** What the gateway takes a call's path for. */
+function operation({ url }: Call): string | undefined {
+  expect(new URL(url).origin).toBe(BASE);
+  const route = parseRoute(new URL(url).pathname);
+  expect(route?.surface).toBe("external");
+  return route?.operation;
+}
+
+test("Anthropic's reaches its paths", async () => {
   const calls: Call[] = [];
-  const client = new Anthropic({ baseURL: anthropicBaseURL(BASE), apiKey: "wrapped", authToken: null, fetch: recorder(calls) });
+  const client = new Anthropic({ baseURL: clientBaseURL(BASE), apiKey: "wrapped", authToken: null, fetch: recorder(calls) });
   await client.messages.create({ model: "m", max_tokens: 1, messages: [] });
   await client.messages.countTokens({ model: "m", messages: [] });
-  expect(calls.map(({ url }) => url)).toEqual([`${BASE}/ext/v1/messages`, `${BASE}/ext/v1/messages/count_tokens`]);
+  expect(calls.map(operation)).toEqual(["chat", "count_tokens"]);
   // One key, in one of the headers that the gateway reads.
   expect([calls[0]?.headers.get("x-api-key"), calls[0]?.headers.get("authorization")].filter((value) => value !== null)).toEqual([expect.stringMatching(/^(?:Bearer )?wrapped$/)]);
 });
 
-test("OpenAI's adds /chat/completions", async () => {
+test("OpenAI's reaches its paths", async () => {
   const calls: Call[] = [];
-  const client = new OpenAI({ baseURL: openaiBaseURL(BASE), apiKey: "raw", fetch: recorder(calls) });
+  const client = new OpenAI({ baseURL: clientBaseURL(BASE), apiKey: "raw", fetch: recorder(calls) });
   await client.chat.completions.create({ model: "m", messages: [] });
-  expect(calls.map(({ url }) => url)).toEqual([`${BASE}/ext/v1/chat/completions`]);
+  await client.embeddings.create({ model: "m", input: "x" }).catch(() => undefined);
+  expect(calls.map(operation)).toEqual(["chat", "embeddings"]);
   expect(calls[0]?.headers.get("authorization")).toBe("Bearer raw");
 });

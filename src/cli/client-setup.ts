@@ -2,15 +2,11 @@
  * What to put where so that well-known clients use the external gateway. No snippet holds the key: it comes from the
  * environment, or from `svc gateway env`.
  *
- * Base URLs: the official Anthropic SDK (@anthropic-ai/sdk 1.12) adds `/v1/messages` to ANTHROPIC_BASE_URL, so that it
- * ends with `/ext`; the OpenAI SDK (openai 6.49) adds `/chat/completions` to OPENAI_BASE_URL, so that it ends with `/ext/v1`.
+ * One base URL serves all: the OpenAI SDK (openai 6.49) adds `/chat/completions` to it, the Anthropic SDK
+ * (@anthropic-ai/sdk 1.12) `/v1/messages`, and the gateway takes `/ext/v1/v1/messages` for `/ext/v1/messages`.
  */
 
-export function anthropicBaseURL(baseURL: string): string {
-  return `${baseURL}/ext`;
-}
-
-export function openaiBaseURL(baseURL: string): string {
+export function clientBaseURL(baseURL: string): string {
   return `${baseURL}/ext/v1`;
 }
 
@@ -37,10 +33,10 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
       "",
       "# Python",
       "from anthropic import Anthropic",
-      `client = Anthropic(base_url="${anthropicBaseURL(baseURL)}", api_key=os.environ["ANTHROPIC_API_KEY"])`,
+      `client = Anthropic(base_url="${clientBaseURL(baseURL)}", api_key=os.environ["ANTHROPIC_API_KEY"])`,
       "",
       "// TypeScript",
-      `const client = new Anthropic({ baseURL: "${anthropicBaseURL(baseURL)}", apiKey: process.env.ANTHROPIC_API_KEY });`,
+      `const client = new Anthropic({ baseURL: "${clientBaseURL(baseURL)}", apiKey: process.env.ANTHROPIC_API_KEY });`,
     ],
   },
   {
@@ -51,10 +47,10 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
       "",
       "# Python",
       "from openai import OpenAI",
-      `client = OpenAI(base_url="${openaiBaseURL(baseURL)}", api_key=os.environ["OPENAI_API_KEY"])`,
+      `client = OpenAI(base_url="${clientBaseURL(baseURL)}", api_key=os.environ["OPENAI_API_KEY"])`,
       "",
       "// TypeScript",
-      `const client = new OpenAI({ baseURL: "${openaiBaseURL(baseURL)}", apiKey: process.env.OPENAI_API_KEY });`,
+      `const client = new OpenAI({ baseURL: "${clientBaseURL(baseURL)}", apiKey: process.env.OPENAI_API_KEY });`,
     ],
   },
   {
@@ -67,7 +63,7 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
     title: "curl",
     lines: (baseURL) => [
       EVAL,
-      `curl ${openaiBaseURL(baseURL)}/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d '{"model":"<model>","messages":[{"role":"user","content":"Hello"}]}'`,
+      `curl ${clientBaseURL(baseURL)}/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d '{"model":"<model>","messages":[{"role":"user","content":"Hello"}]}'`,
     ],
   },
 ];

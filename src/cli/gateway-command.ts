@@ -1,7 +1,7 @@
 /** `svc gateway ...`: for those who use an external gateway they logged in at. */
 import { Command, Option } from "commander";
 import { wrapAccessKey } from "../access/access-keys.ts";
-import { anthropicBaseURL, CLIENT_SETUPS, openaiBaseURL, renderSetup } from "./client-setup.ts";
+import { CLIENT_SETUPS, clientBaseURL, renderSetup } from "./client-setup.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { configFile, type Login, readLogin } from "./login-store.ts";
@@ -22,11 +22,11 @@ function envCommand(context: Context): Command {
     .action(async ({ shell }: { readonly shell: Shell }) => {
       const { baseURL, accessKey } = await login(context);
       const lines = [
-        setVariable(shell, "ANTHROPIC_BASE_URL", anthropicBaseURL(baseURL)),
+        setVariable(shell, "ANTHROPIC_BASE_URL", clientBaseURL(baseURL)),
         setVariable(shell, "ANTHROPIC_API_KEY", wrapAccessKey(accessKey)),
         // Where both are set, some clients send both, and two different keys are refused.
         unsetVariable(shell, "ANTHROPIC_AUTH_TOKEN"),
-        setVariable(shell, "OPENAI_BASE_URL", openaiBaseURL(baseURL)),
+        setVariable(shell, "OPENAI_BASE_URL", clientBaseURL(baseURL)),
         setVariable(shell, "OPENAI_API_KEY", accessKey),
       ];
       context.stdout(`${lines.join("\n")}\n`);

@@ -156,7 +156,7 @@ describe("gateway env", () => {
     await world.run("login", BASE, "--access-key", "-");
     expect((await world.run("gateway", "env")).stdout).toBe(
       [
-        `export ANTHROPIC_BASE_URL='${BASE}/ext'`,
+        `export ANTHROPIC_BASE_URL='${BASE}/ext/v1'`,
         `export ANTHROPIC_API_KEY='sk-ant-api03-${KEY}-AA'`,
         "unset ANTHROPIC_AUTH_TOKEN",
         `export OPENAI_BASE_URL='${BASE}/ext/v1'`,
@@ -187,8 +187,8 @@ describe("gateway setup", () => {
     const all = (await world.run("gateway", "setup")).stdout;
     expect(all).not.toContain(KEY);
     for (const name of ["Claude Code", "Anthropic SDKs", "OpenAI SDKs", "aider", "curl"]) expect(all).toContain(name);
-    expect(all).toContain(`base_url="${BASE}/ext"`);
-    expect(all).toContain(`base_url="${BASE}/ext/v1"`);
+    expect(all).toContain(`Anthropic(base_url="${BASE}/ext/v1"`);
+    expect(all).toContain(`OpenAI(base_url="${BASE}/ext/v1"`);
     expect((await world.run("gateway", "setup", "--client", "aider")).stdout).not.toContain("Claude");
     expect((await world.run("gateway", "setup", "--client", "vi")).code).toBe(2);
   });

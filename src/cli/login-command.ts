@@ -16,7 +16,7 @@ const VERIFY_TIMEOUT_MS = 15_000;
 export function loginCommand(context: Context): Command {
   return new Command("login")
     .description("Remember an external gateway and an AccessKey for it, once it took the key.")
-    .argument("<base_url>", "address of the external gateway, without /ext")
+    .argument("<base_url>", "address of the external gateway")
     .option("--access-key <key>", "the AccessKey, raw or wrapped; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --access-key-file")
     .option("--access-key-file <file>", "file that holds the AccessKey")
     .addHelpText(
