@@ -12,7 +12,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["compile"],
   ["xds"],
   ["extproc"],
-  ["access", "audit", "limits", "pricing"],
+  ["access", "audit", "limits", "pricing", "providers"],
   ["llm"],
   ["gateway", "mock"],
   ["up"],
