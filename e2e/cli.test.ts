@@ -71,6 +71,8 @@ describe("an Agent", () => {
     expect((await done("apply", "-f", yaml)).stdout).toBe("agent/hello created\n");
     const token = (await done("token", "hello")).stdout.trim();
     expect(await callWith(token, `${stack.baseUrl}/v1/chat/completions`)).toBe(200);
+    // What the call used is settled once its answer has gone.
+    await until(async () => /^hello +yes +Ready +[1-9]\d* +1 +\$/m.test((await done("get", "agents")).stdout), { what: "the call to be counted" });
     expect((await done("apply", "-f", yaml)).stdout).toBe("agent/hello unchanged\n");
     const kept = path.join(stack.resourcesDir, "applied/agent.default.hello.yaml");
     expect(readFileSync(kept, "utf8")).toContain("# the greeter");

@@ -1,7 +1,7 @@
 /** Standard input, as the command line reads it. */
 import { createInterface } from "node:readline/promises";
 import { Writable } from "node:stream";
-import type { ReadStream } from "node:tty";
+import { CliError } from "./errors.ts";
 
 /** All of it, as text. */
 export async function readAll(input: AsyncIterable<Buffer>): Promise<string> {
@@ -11,14 +11,16 @@ export async function readAll(input: AsyncIterable<Buffer>): Promise<string> {
 }
 
 /** A question on the terminal; what is typed is not shown. */
-export async function askSecret(question: string, input: ReadStream, said: (text: string) => void): Promise<string> {
+export async function askSecret(question: string, input: NodeJS.ReadableStream, said: (text: string) => void): Promise<string> {
   said(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true });
   try {
     const answer = lines.question("");
-    // Ctrl+C would otherwise leave the question waiting for ever.
-    const stopped = new Promise<never>((_resolve, reject) => lines.once("SIGINT", () => reject(new Error("stopped"))));
+    // Ctrl+C and Ctrl+D would otherwise leave the question waiting for ever.
+    const stopped = new Promise<never>((_resolve, reject) => {
+      for (const event of ["SIGINT", "close"]) lines.once(event, () => reject(new CliError("stopped: nothing was typed")));
+    });
     return await Promise.race([answer, stopped]);
   } finally {
     lines.close();

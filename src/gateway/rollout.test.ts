@@ -103,6 +103,30 @@ test("of several that wait only the newest comes into force", async () => {
   expect(world.pushed).toHaveLength(2);
 });
 
+test("is idle once what was given is in force", async () => {
+  const world = new World();
+  await world.rollout.idle();
+  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(policyAt("2", "b.test"));
+  const inForce = world.rollout.idle().then(() => world.policy.current.version);
+  await world.answered();
+  await world.answered();
+  expect(await inForce).toBe("2");
+});
+
+test("what is given in the moment that the last comes into force is not forgotten", async () => {
+  const world = new World();
+  world.rollout.apply(policyAt("1", "a.test"));
+  const swapped = world.policy.swap.bind(world.policy);
+  world.policy.swap = (next) => {
+    swapped(next);
+    if (next.version === "1") queueMicrotask(() => world.rollout.apply(policyAt("2", "b.test")));
+  };
+  await world.answered();
+  await world.answered();
+  expect(world.policy.current.version).toBe("2");
+});
+
 test("an Envoy that does not answer holds nothing back for ever", async () => {
   const world = new World();
   world.rollout.apply(policyAt("1", "a.test"));

@@ -49,9 +49,7 @@ export class Rollout {
     this.#next = snapshot;
     if (this.#running) return;
     this.#running = true;
-    this.#idle = this.#run().finally(() => {
-      this.#running = false;
-    });
+    this.#idle = this.#run();
   }
 
   /** Resolves once what was given to {@link apply} so far is in force, or has failed and been logged. */
@@ -73,6 +71,8 @@ export class Rollout {
         log.error({ error: error instanceof Error ? error.stack : String(error) }, "not applied; the last good state stays");
       }
     }
+    // In the same turn as the last look at what waits: nothing can come to wait in between.
+    this.#running = false;
   }
 
   /** The new configuration, with the clusters of the old one. */

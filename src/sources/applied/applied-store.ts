@@ -11,6 +11,7 @@ import { formatProblem } from "../../resources/problem.ts";
 import type { ResourceKind } from "../../resources/resource-set.ts";
 import { resourceId } from "../../resources/resource-set.ts";
 import { readDocuments } from "../../resources/yaml.ts";
+import { inParallel } from "../folder/scan.ts";
 import { AppliedError } from "./applied-error.ts";
 import { documentText, type Manifest, type ManifestObject, readManifests } from "./manifest.ts";
 import { patchDocument } from "./merge-patch.ts";
@@ -151,21 +152,17 @@ export class AppliedStore {
   /** All are written beside first: a full disk changes nothing. */
   async #write(objects: readonly ManifestObject[]): Promise<void> {
     if (objects.length === 0) return;
-    const staged: { readonly from: string; readonly to: string }[] = [];
+    const staged = objects.map(({ resource, text }) => ({
+      from: path.join(this.#dir, `.${randomBytes(12).toString("hex")}.tmp`),
+      to: this.#fileOf(resource),
+      text,
+    }));
     try {
       await orExplain(this.#options.dir, async () => {
         await this.#prepare();
-        for (const { resource, text } of objects) {
-          const from = path.join(this.#dir, `.${randomBytes(12).toString("hex")}.tmp`);
-          staged.push({ from, to: this.#fileOf(resource) });
-          const file = await open(from, "wx", 0o600);
-          try {
-            await file.writeFile(text);
-            await file.sync();
-          } finally {
-            await file.close();
-          }
-        }
+        // All come to their end before the first failure is told: none is written after the others were taken away.
+        const written = await inParallel(staged, ({ from, text }) => writeSynced(from, text).catch((error: unknown) => ({ error })));
+        for (const failure of written) if (failure !== undefined) throw failure.error;
         for (const { from, to } of staged) await rename(from, to);
       });
     } finally {
@@ -191,6 +188,16 @@ export class AppliedStore {
     const run = this.#last.then(work);
     this.#last = run.catch(() => undefined);
     return run;
+  }
+}
+
+async function writeSynced(name: string, text: string): Promise<void> {
+  const file = await open(name, "wx", 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 
@@ -226,5 +233,5 @@ function explain(error: unknown, dir: string): unknown {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === undefined) return error;
   const why = code === "EROFS" || code === "EACCES" || code === "EPERM" ? "cannot be written" : "could not be written";
-  return new AppliedError("unwritable", [`the resource folder ${dir} ${why} (${code}): nothing was changed; free it, or change its files where they come from`]);
+  return new AppliedError("unwritable", [`the resource folder ${dir} ${why} (${code}): make it so that svc up can write it, or change its files where they come from`]);
 }
