@@ -51,6 +51,23 @@ describe("append", () => {
     expect(outcomes).toEqual(["committed", "committed"]);
   });
 
+  test("whenever it comes, it is committed", async () => {
+    const writer = await world.open();
+    // Somewhere in these turns one commit's work ends and nothing else is there to begin another.
+    for (let turns = 0; turns < 25; turns++) {
+      await new Promise<void>((resolve) => {
+        writer.append(call(turns), () => {
+          void (async () => {
+            for (let i = 0; i < turns; i++) await Promise.resolve();
+            writer.append(call(turns), () => resolve());
+          })();
+        });
+      });
+    }
+    await writer.close();
+    expect(world.types().filter((type) => type === "LLM_CALL")).toHaveLength(50);
+  });
+
   test("a caller that throws does not stop the others", async () => {
     const writer = await world.open();
     writer.append(call(0), () => {
