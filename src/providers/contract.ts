@@ -62,6 +62,8 @@ export const NO_INJECTION: Injection = { set: [], remove: [], setQuery: [] };
 export interface BodyRule {
   /** Hosts as in {@link ProviderPlugin.hosts}; empty for all of the binding's. */
   readonly hosts: readonly string[];
+  /** RE2, of the whole host: left out though `hosts` names them, so that what streams to them is not held. */
+  readonly exceptHosts?: string;
   /** Undefined for all. */
   readonly methods: readonly string[] | undefined;
   /** Exact paths, or prefixes that end in `*`. */
