@@ -4,6 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { AuditMetrics } from "../audit/metrics.ts";
 import { Gateway, provider } from "../llm/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { type GatewayOptionsInput, gatewayOptionsSchema } from "./options.ts";
@@ -125,8 +126,9 @@ describe("the service", () => {
       for (const row of rows) expect([row.name, row.type, row.help]).toEqual([row.name, types.get(row.name), help.get(row.name)]);
     });
 
-    test("has the labels of the LLM metrics", () => {
+    test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
+      new AuditMetrics(registry);
       for (const { name, labels } of rows) {
         const metric = registry.getSingleMetric(name) as unknown as { readonly labelNames?: readonly string[] } | undefined;
         expect([name, labels]).toEqual([name, [...(metric?.labelNames ?? [])]]);
