@@ -1,0 +1,120 @@
+/** For tests of plugins: a clock that tests move, requests, a context, a token server. */
+import { pino } from "pino";
+import type { Clock } from "../platform/clock.ts";
+import { Secret } from "../platform/secret.ts";
+import type { PluginContext, ServiceRequest } from "./contract.ts";
+
+/** Stands still until it is told to go on. */
+export class FakeClock implements Clock {
+  #now = 1_800_000_000_000;
+  #monotonic = 1_000_000;
+  #timers: { readonly at: number; readonly callback: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonic(): number {
+    return this.#monotonic;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    const timer = { at: this.#monotonic + ms, callback };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** How long until each timer that is set. */
+  get pending(): readonly number[] {
+    return this.#timers.map(({ at }) => at - this.#monotonic).sort((a, b) => a - b);
+  }
+
+  /** Somebody sets the wall clock; timers and the monotonic clock do not notice. */
+  stepWallClock(ms: number): void {
+    this.#now += ms;
+  }
+
+  /** Lets time pass; what timers started has settled when it resolves. */
+  async advance(ms: number): Promise<void> {
+    const until = this.#monotonic + ms;
+    for (;;) {
+      const next = this.#timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
+      if (next === undefined) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#moveTo(next.at);
+      next.callback();
+      await settled();
+    }
+    this.#moveTo(until);
+    await settled();
+  }
+
+  #moveTo(monotonic: number): void {
+    this.#now += monotonic - this.#monotonic;
+    this.#monotonic = monotonic;
+  }
+}
+
+/** Everything that promises alone can bring about has happened. */
+export function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+}
+
+/** `GET https://host/path?query`, cut as the pipeline does: raw, nothing decoded. */
+export function request(
+  line: string,
+  options: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Buffer } = {},
+): ServiceRequest {
+  const match = /^([^ ]+) https:\/\/([^/?]+)(\/[^?]*)(?:\?(.*))?$/s.exec(line);
+  if (match === null) throw new Error(`not METHOD https://host/path: ${line}`);
+  const [, method = "", host = "", path = "", query = ""] = match;
+  const body = options.body === undefined ? undefined : Buffer.from(options.body);
+  return { method, host, path, query, headers: new Map(Object.entries(options.headers ?? {})), body };
+}
+
+export interface Call {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: Headers;
+  readonly body: string;
+}
+
+/** A token server: answers with what `respond` says, and keeps what it was asked. */
+export class FakeServer {
+  readonly calls: Call[] = [];
+  respond: (call: Call) => Response | Promise<Response>;
+
+  constructor(respond: (call: Call) => Response | Promise<Response>) {
+    this.respond = respond;
+  }
+
+  readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
+    const body = init.body instanceof URLSearchParams || typeof init.body === "string" ? String(init.body) : "";
+    const call = { url, method: init.method ?? "GET", headers: new Headers(init.headers), body };
+    this.calls.push(call);
+    return this.respond(call);
+  };
+}
+
+/** A context whose log lines are kept, and whose `fetch` fails unless one is given. */
+export function context(
+  options: { readonly secrets?: Readonly<Record<string, string>> } & Partial<Omit<PluginContext, "secrets" | "log" | "clock">> & {
+      readonly clock?: FakeClock;
+    } = {},
+): PluginContext & { readonly clock: FakeClock; readonly lines: string[] } {
+  const lines: string[] = [];
+  return {
+    binding: "bound",
+    authType: "token",
+    config: {},
+    fetch: () => Promise.reject(new Error("nothing is to be fetched")),
+    random: () => 0.5,
+    ...options,
+    clock: options.clock ?? new FakeClock(),
+    secrets: new Map(Object.entries(options.secrets ?? {}).map(([key, value]) => [key, new Secret(value)])),
+    log: pino({ level: "trace" }, { write: (line: string) => void lines.push(line) }),
+    lines,
+  };
+}
