@@ -66,7 +66,7 @@ export interface BodyRule {
   readonly exceptHosts?: string;
   /** Undefined for all. */
   readonly methods: readonly string[] | undefined;
-  /** Exact paths, or prefixes that end in `*`. */
+  /** Exact paths, prefixes that end in `*`, or suffixes that begin with `*` (of the path, without the query). */
   readonly paths: readonly string[];
   /** A larger body is refused with 413. */
   readonly maxBytes: number;
@@ -115,6 +115,10 @@ export interface ProviderPlugin {
   readonly defaultHosts: readonly string[];
   /** Hosts that are intercepted, each `*.` and a domain: any number of labels before it, at least one. */
   readonly hostPatterns: readonly string[];
+  /** Hosts that `spec.config` puts in the place of both lists, exact; undefined, or no such function, for none. */
+  hostsFor?(config: Readonly<Record<string, string>>): readonly string[] | undefined;
+  /** The path as logs and the audit trail may show it; for services that take credentials in it. */
+  redactPath?(path: string): string;
   /** Kinds of `spec.auth.type` and the Secret's keys that each needs. */
   readonly authTypes: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
   /** Keys of `spec.scope` that it fills. */
