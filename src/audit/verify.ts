@@ -121,21 +121,23 @@ class Verification {
     if (this.#options.from === undefined && first !== undefined && first !== 1) {
       throw new Fault({ file: segmentName(1) }, `the segment is missing, and the first there is ${segmentName(first)}: if the older ones were archived, say from which record on with --from-checkpoint`);
     }
+    // All at once, and soon after the checkpoints: what a living writer appends during a long look is not looked at.
+    const sizes = segments.map((number) => statSync(path.join(this.#found.dir, segmentName(number))).size);
     for (const [i, number] of segments.entries()) {
       const expected = (segments[i - 1] ?? number - 1) + 1;
       if (number !== expected) throw new Fault({ file: segmentName(expected) }, "the segment is missing: it was deleted");
-      this.#segment(number, i === segments.length - 1);
+      this.#segment(number, sizes[i] ?? 0, i === segments.length - 1);
     }
     if (strangers[0] !== undefined) throw new Fault({ file: strangers[0] }, "the file has no place in the chain: it was inserted or renamed, or the chain was forked");
     this.#end();
   }
 
-  #segment(number: number, last: boolean): void {
+  #segment(number: number, size: number, last: boolean): void {
     const file = segmentName(number);
     const before = this.#walk.last;
     let tied = false;
     const full = path.join(this.#found.dir, file);
-    for (const line of readLines(full, 0, statSync(full).size)) {
+    for (const line of readLines(full, 0, size)) {
       const record = this.#walk.take(line);
       if (record === undefined) continue;
       if (!line.ended && !(last && this.#report.live)) throw new Fault({ file, line: line.number, seq: record.seq }, "its line has no end: the end of the file was cut off, or the writer was killed and not started since");
