@@ -1,0 +1,96 @@
+/** `svc-init`: its flags, and what it says. */
+import { parseArgs } from "node:util";
+import { applyRedirect, RedirectError, type RunCommand } from "./redirect.ts";
+import { type Endpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
+
+const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
+
+Redirects the pod's loopback port 443 to the sidecar, for every user but the sidecar's own.
+
+  --sidecar-uid UID       user that the sidecar runs as, and no other container
+  --https-port PORT       where the sidecar takes HTTPS (default 8443)
+  --deny-egress           let nothing out but what is named here, the sidecar's calls, and answers
+  --gateway ADDRESS:PORT  gateway that may be called ([ADDRESS]:PORT for IPv6); may be repeated
+  --dns ADDRESS           DNS server that may be asked; may be repeated
+  --print                 print the rules, as nft has them, and change nothing
+`;
+
+const DEFAULT_HTTPS_PORT = 8443;
+
+export interface InitEnvironment {
+  readonly run: RunCommand;
+  readonly stdout: (text: string) => void;
+  readonly stderr: (text: string) => void;
+}
+
+/** @returns the exit code: 0 in force, 1 not, 2 wrongly called */
+export function runInit(args: readonly string[], { run, stdout, stderr }: InitEnvironment): number {
+  let parsed: ReturnType<typeof parseFlags>;
+  try {
+    parsed = parseFlags(args);
+    if (parsed === "help") {
+      stdout(USAGE);
+      return 0;
+    }
+    // What is out of range is known before anything runs.
+    const rules = nftRuleset(parsed.options);
+    if (parsed.print) {
+      stdout(rules);
+      return 0;
+    }
+  } catch (error) {
+    stderr(`svc-init: ${(error as Error).message}\n\n${USAGE}`);
+    return 2;
+  }
+  try {
+    const tool = applyRedirect(parsed.options, run);
+    stdout(`svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} (${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}\n`);
+    return 0;
+  } catch (error) {
+    if (!(error instanceof RedirectError)) throw error;
+    stderr(`svc-init: ${error.message}\n`);
+    return 1;
+  }
+}
+
+function parseFlags(args: readonly string[]): { readonly options: RedirectOptions; readonly print: boolean } | "help" {
+  const { values } = parseArgs({
+    args: [...args],
+    strict: true,
+    options: {
+      "sidecar-uid": { type: "string" },
+      "https-port": { type: "string" },
+      "deny-egress": { type: "boolean" },
+      gateway: { type: "string", multiple: true },
+      dns: { type: "string", multiple: true },
+      print: { type: "boolean" },
+      help: { type: "boolean", short: "h" },
+    },
+  });
+  if (values.help === true) return "help";
+  const uid = values["sidecar-uid"];
+  if (uid === undefined) throw new RangeError("--sidecar-uid is wanted");
+  const { gateway = [], dns = [] } = values;
+  if (values["deny-egress"] !== true && gateway.length + dns.length > 0) throw new RangeError("--gateway and --dns are exceptions of --deny-egress, which is not given");
+  const egress = { gateways: gateway.map(parseEndpoint), dnsServers: dns };
+  return {
+    options: {
+      sidecarUid: wholeNumber(uid, "--sidecar-uid"),
+      httpsPort: values["https-port"] === undefined ? DEFAULT_HTTPS_PORT : wholeNumber(values["https-port"], "--https-port"),
+      ...(values["deny-egress"] === true ? { egress } : {}),
+    },
+    print: values.print === true,
+  };
+}
+
+function parseEndpoint(text: string): Endpoint {
+  const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text);
+  const address = match?.[1] ?? match?.[2];
+  if (match === null || address === undefined) throw new RangeError(`--gateway ${JSON.stringify(text)}: ADDRESS:PORT or [ADDRESS]:PORT is wanted`);
+  return { address, port: Number(match[3]) };
+}
+
+function wholeNumber(text: string, flag: string): number {
+  if (!/^\d{1,10}$/.test(text)) throw new RangeError(`${flag} ${JSON.stringify(text)}: a whole number is wanted`);
+  return Number(text);
+}

@@ -1,0 +1,67 @@
+/** Puts the rules in force: by nft, or by iptables where there is no nft. */
+import { iptablesTables, nftRuleset, type RedirectOptions } from "./ruleset.ts";
+
+export interface CommandResult {
+  /** undefined where there is no such program. */
+  readonly code: number | undefined;
+  readonly stderr: string;
+}
+
+/** Runs a program to its end, with `input` as its standard input. */
+export type RunCommand = (command: string, args: readonly string[], input: string) => CommandResult;
+
+export type RedirectTool = "nft" | "iptables";
+
+/** Why the rules are not in force: what, and how to mend it. */
+export class RedirectError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "RedirectError";
+  }
+}
+
+/**
+ * Replaces the rules of before, if any. With nft it is one transaction; with iptables one for each table and family.
+ * @returns what they are now held by
+ * @throws RedirectError
+ */
+export function applyRedirect(options: RedirectOptions, run: RunCommand): RedirectTool {
+  const nft = run("nft", ["-f", "-"], nftRuleset(options));
+  if (nft.code === 0) return "nft";
+  if (nft.code !== undefined && forbidden(nft.stderr)) throw notPermitted(nft.stderr);
+  const iptables = applyIptables(options, run);
+  if (iptables === undefined) return "iptables";
+  const first = nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
+  if (forbidden(iptables)) throw notPermitted(iptables);
+  throw new RedirectError(`Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and see that the kernel has one of them.`);
+}
+
+/** @returns what failed, or undefined */
+function applyIptables(options: RedirectOptions, run: RunCommand): string | undefined {
+  for (const family of ["ip6", "ip"] as const) {
+    const [command, restore] = family === "ip" ? ["iptables", "iptables-restore"] : ["ip6tables", "ip6tables-restore"];
+    for (const { table, chain, restore: text } of iptablesTables(options, family)) {
+      const jumps = run(command, ["-w", "5", "-t", table, "-C", "OUTPUT", "-j", chain], "").code === 0;
+      // In front of everybody else's; and in the same transaction as what it jumps to.
+      const whole = jumps ? text : text.replace(/COMMIT\n$/, `-I OUTPUT 1 -j ${chain}\nCOMMIT\n`);
+      const { code, stderr } = run(restore, ["-w", "5", "--noflush"], whole);
+      if (code === undefined) return `${restore} is not installed`;
+      if (code !== 0) return `${restore} failed: ${oneLine(stderr)}`;
+    }
+  }
+  return undefined;
+}
+
+function forbidden(stderr: string): boolean {
+  return /operation not permitted|permission denied|you must be root/i.test(stderr);
+}
+
+function notPermitted(stderr: string): RedirectError {
+  return new RedirectError(
+    `The kernel did not permit packet rules: ${oneLine(stderr)}. The capability NET_ADMIN is wanted, and user 0: securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {add: [NET_ADMIN]}} for this init container alone.`,
+  );
+}
+
+function oneLine(text: string): string {
+  return text.trim().split("\n")[0]?.slice(0, 300) ?? "";
+}

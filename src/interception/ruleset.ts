@@ -1,0 +1,137 @@
+/**
+ * Packet rules of an agent's network namespace, as text: loopback's port 443 leads to the sidecar, QUIC is refused, and
+ * optionally nothing else leaves. Pure; `redirect.ts` puts them in force.
+ */
+import net from "node:net";
+
+export interface RedirectOptions {
+  /** Where the sidecar takes HTTPS. */
+  readonly httpsPort: number;
+  /** The sidecar's user where it shares the namespace: its own calls are not redirected. Never the agent's. */
+  readonly sidecarUid?: number;
+  /** Default-deny: what may leave besides. Undefined leaves egress as it is. */
+  readonly egress?: EgressOptions;
+}
+
+export interface EgressOptions {
+  /** The gateway's address and port, as seen from here. */
+  readonly gateways: readonly Endpoint[];
+  /** DNS servers that the agent may ask. A way out for whoever controls a domain: leave it empty where hosts entries do. */
+  readonly dnsServers: readonly string[];
+}
+
+export interface Endpoint {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** The table, and with iptables the chains, that are ours: replaced whole each time. */
+const NAME = "svc_interception";
+const IPTABLES_REDIRECT = "SVC_REDIRECT";
+const IPTABLES_EGRESS = "SVC_EGRESS";
+const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1" } as const;
+/** (uid_t) -1 is nobody's. */
+const MAX_UID = 4_294_967_294;
+
+/** One transaction for `nft -f`: the table of before goes as the new one comes. */
+export function nftRuleset(options: RedirectOptions): string {
+  check(options);
+  const { httpsPort, sidecarUid, egress } = options;
+  const own = sidecarUid === undefined ? [] : [`    meta skuid ${sidecarUid} accept`];
+  const lines = [
+    `table inet ${NAME}`,
+    `delete table inet ${NAME}`,
+    `table inet ${NAME} {`,
+    "  chain divert {",
+    "    type nat hook output priority -100; policy accept;",
+    ...own,
+    `    ip daddr ${LOOPBACK.ip} tcp dport 443 redirect to :${httpsPort}`,
+    `    ip6 daddr ${LOOPBACK.ip6} tcp dport 443 redirect to :${httpsPort}`,
+    "  }",
+    "  chain outbound {",
+    `    type filter hook output priority 0; policy ${egress === undefined ? "accept" : "drop"};`,
+    ...own,
+    // A QUIC client falls back to TCP at once when it is told.
+    `    ip daddr ${LOOPBACK.ip} udp dport 443 reject`,
+    `    ip6 daddr ${LOOPBACK.ip6} udp dport 443 reject`,
+    ...(egress === undefined ? [] : nftEgress(egress)),
+    "  }",
+    "}",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function nftEgress({ gateways, dnsServers }: EgressOptions): string[] {
+  return [
+    '    oifname "lo" accept',
+    // Answers to who called the agent.
+    "    ct state established,related accept",
+    ...gateways.map(({ address, port }) => `    ${nftFamily(address)} daddr ${address} tcp dport ${port} accept`),
+    ...dnsServers.flatMap((address) => ["udp", "tcp"].map((protocol) => `    ${nftFamily(address)} daddr ${address} ${protocol} dport 53 accept`)),
+    // Neighbours must be found for anything to be sent over IPv6 (RFC 4890, section 4.4).
+    "    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept",
+    "    reject with icmpx type admin-prohibited",
+  ];
+}
+
+/** What `iptables-save` would have to say for the jump to be there already. */
+export interface IptablesTable {
+  readonly table: "nat" | "filter";
+  readonly chain: string;
+  /** For `iptables-restore --noflush`: fills the chain, which that empties first. */
+  readonly restore: string;
+}
+
+/** The same rules for one family of addresses, where there is no nftables. */
+export function iptablesTables(options: RedirectOptions, family: "ip" | "ip6"): readonly IptablesTable[] {
+  check(options);
+  const { httpsPort, sidecarUid, egress } = options;
+  const loopback = LOOPBACK[family];
+  const own = (chain: string, target: string): string[] => (sidecarUid === undefined ? [] : [`-A ${chain} -m owner --uid-owner ${sidecarUid} -j ${target}`]);
+  const ofFamily = (address: string): boolean => nftFamily(address) === family;
+  const port = family === "ip" ? "icmp-port-unreachable" : "icmp6-port-unreachable";
+  const prohibited = family === "ip" ? "icmp-admin-prohibited" : "icmp6-adm-prohibited";
+  const redirect = [...own(IPTABLES_REDIRECT, "RETURN"), `-A ${IPTABLES_REDIRECT} -d ${loopback} -p tcp --dport 443 -j REDIRECT --to-ports ${httpsPort}`];
+  const filter = [...own(IPTABLES_EGRESS, "ACCEPT"), `-A ${IPTABLES_EGRESS} -d ${loopback} -p udp --dport 443 -j REJECT --reject-with ${port}`];
+  if (egress !== undefined) {
+    filter.push(
+      `-A ${IPTABLES_EGRESS} -o lo -j ACCEPT`,
+      `-A ${IPTABLES_EGRESS} -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT`,
+      ...egress.gateways.filter(({ address }) => ofFamily(address)).map(({ address, port }) => `-A ${IPTABLES_EGRESS} -d ${address} -p tcp --dport ${port} -j ACCEPT`),
+      ...egress.dnsServers.filter(ofFamily).flatMap((address) => ["udp", "tcp"].map((protocol) => `-A ${IPTABLES_EGRESS} -d ${address} -p ${protocol} --dport 53 -j ACCEPT`)),
+      ...(family === "ip6" ? [135, 136, 133].map((type) => `-A ${IPTABLES_EGRESS} -p ipv6-icmp --icmpv6-type ${type} -j ACCEPT`) : []),
+      `-A ${IPTABLES_EGRESS} -j REJECT --reject-with ${prohibited}`,
+    );
+  }
+  const text = (table: string, chain: string, rules: readonly string[]): string => `*${table}\n:${chain} - [0:0]\n${rules.join("\n")}\nCOMMIT\n`;
+  return [
+    // Egress first: what is not yet redirected is refused rather than let out.
+    { table: "filter", chain: IPTABLES_EGRESS, restore: text("filter", IPTABLES_EGRESS, filter) },
+    { table: "nat", chain: IPTABLES_REDIRECT, restore: text("nat", IPTABLES_REDIRECT, redirect) },
+  ];
+}
+
+function nftFamily(address: string): "ip" | "ip6" {
+  return net.isIPv6(address) ? "ip6" : "ip";
+}
+
+/** Everything that gets into the text: nothing but numbers and addresses. @throws RangeError */
+function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
+  checkPort(httpsPort);
+  if (httpsPort === 443) throw new RangeError("port 443 cannot be redirected to itself");
+  if (sidecarUid !== undefined && !(Number.isInteger(sidecarUid) && sidecarUid >= 0 && sidecarUid <= MAX_UID)) throw new RangeError(`${sidecarUid} is no user id`);
+  for (const { address, port } of egress?.gateways ?? []) {
+    checkAddress(address);
+    checkPort(port);
+  }
+  for (const address of egress?.dnsServers ?? []) checkAddress(address);
+}
+
+function checkPort(port: number): void {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is no port: a number from 1 to 65535 is wanted`);
+}
+
+/** No zone (`fe80::1%eth0`): rules know none there. */
+function checkAddress(address: string): void {
+  if (net.isIP(address) === 0 || address.includes("%")) throw new RangeError(`${JSON.stringify(address)} is no address: rules need addresses, not names`);
+}

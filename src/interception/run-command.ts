@@ -1,0 +1,14 @@
+/** A program, run to its end. */
+import { spawnSync } from "node:child_process";
+import type { CommandResult } from "./redirect.ts";
+
+const TIMEOUT_MS = 30_000;
+
+/** Where init containers keep their tools: not on everybody's PATH. */
+const TOOLS_PATH = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin";
+
+export function runCommand(command: string, args: readonly string[], input: string): CommandResult {
+  const { status, error, stderr, signal } = spawnSync(command, args, { input, encoding: "utf8", timeout: TIMEOUT_MS, env: { PATH: TOOLS_PATH, LC_ALL: "C" } });
+  if (error?.code === "ENOENT") return { code: undefined, stderr: "" };
+  return { code: status ?? 1, stderr: error?.message ?? (signal === null ? stderr : `${stderr} ended by ${signal}`) };
+}
