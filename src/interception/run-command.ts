@@ -9,6 +9,7 @@ const TOOLS_PATH = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin
 
 export function runCommand(command: string, args: readonly string[], input: string): CommandResult {
   const { status, error, stderr, signal } = spawnSync(command, args, { input, encoding: "utf8", timeout: TIMEOUT_MS, env: { PATH: TOOLS_PATH, LC_ALL: "C" } });
-  if (error?.code === "ENOENT") return { code: undefined, stderr: "" };
-  return { code: status ?? 1, stderr: error?.message ?? (signal === null ? stderr : `${stderr} ended by ${signal}`) };
+  const failure: NodeJS.ErrnoException | undefined = error;
+  if (failure?.code === "ENOENT") return { code: undefined, stderr: "" };
+  return { code: status ?? 1, stderr: failure?.message ?? (signal === null ? stderr : `${stderr} ended by ${signal}`) };
 }
