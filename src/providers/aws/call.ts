@@ -1,0 +1,34 @@
+/** What a request calls, as the protocols tell it. */
+import type { ServiceRequest } from "../contract.ts";
+import type { Parameters } from "../raw-url.ts";
+import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
+import type { Operation, Service } from "./service-table.ts";
+
+export type Call =
+  | {
+      readonly kind: "call";
+      readonly service: Service;
+      readonly operation: Operation;
+      readonly labels: Readonly<Record<string, string>>;
+      readonly query: Parameters;
+      readonly fields: () => JsonObject | undefined;
+    }
+  | { readonly kind: "doubt"; readonly reason: string; readonly hint?: string };
+
+export function doubt(reason: string, hint?: string): Call & { readonly kind: "doubt" } {
+  return { kind: "doubt", reason, ...(hint === undefined ? {} : { hint }) };
+}
+
+export type JsonObject = Readonly<Record<string, Json>>;
+
+/** Undefined where there is no body of JSON that every reader reads alike. */
+export function jsonFields(request: ServiceRequest): JsonObject | undefined {
+  if (request.body === undefined || request.headers.has("content-encoding")) return undefined;
+  const parsed = parseStrictJson(request.body);
+  return parsed.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : undefined;
+}
+
+/** What a client sent, short enough for a message and without anything that a terminal minds. */
+export function safe(text: string): string {
+  return text.replace(/[^A-Za-z0-9_.:/-]/g, "?").slice(0, 64) || "nothing";
+}

@@ -1,0 +1,111 @@
+/**
+ * What operations.json says of each AWS service: its hosts, how requests name an operation, and which IAM actions that is.
+ * The table is made by scripts/aws-operations.py from AWS's own service models. Services are unpacked when first asked for.
+ */
+import table from "./operations.json" with { type: "json" };
+
+interface Row {
+  readonly id: string;
+  readonly iam: string;
+  readonly sign: string;
+  readonly hosts: string;
+  readonly whole?: Readonly<Record<string, string>>;
+  readonly target?: string;
+  readonly query?: string;
+  readonly rpc?: string;
+  readonly rest?: string;
+}
+
+export interface Operation {
+  /** As the API names it. */
+  readonly name: string;
+  /** IAM's names, e.g. `dynamodb:PutItem`; all are needed. */
+  readonly actions: readonly string[];
+}
+
+export type PathPart = { readonly kind: "literal"; readonly text: string } | { readonly kind: "label"; readonly name: string; readonly greedy: boolean };
+
+export interface RestOperation extends Operation {
+  readonly method: string;
+  readonly path: readonly PathPart[];
+  /** Parameters that must be there; a value where it matters. */
+  readonly query: readonly { readonly name: string; readonly value: string | undefined }[];
+}
+
+export class Service {
+  readonly id: string;
+  /** What it is called in a signature. */
+  readonly signingName: string;
+  /** Of `x-amz-target`, and of CBOR's paths; undefined where it speaks neither. */
+  readonly target: string | undefined;
+  /** Whether it understands `Action=`. */
+  readonly speaksQuery: boolean;
+  readonly #row: Row;
+  #rpc: ReadonlyMap<string, Operation> | undefined;
+  #rest: readonly RestOperation[] | undefined;
+
+  constructor(row: Row) {
+    this.id = row.id;
+    this.signingName = row.sign;
+    this.target = row.target;
+    this.speaksQuery = row.query !== undefined;
+    this.#row = row;
+  }
+
+  /** An operation that is named in a header, a form or CBOR's path. */
+  rpc(name: string): Operation | undefined {
+    this.#rpc ??= new Map((this.#row.rpc ?? "").split(" ").filter(Boolean).map((text) => [this.#operation(text).name, this.#operation(text)]));
+    return this.#rpc.get(name);
+  }
+
+  /** Operations that are told by method and path. */
+  get rest(): readonly RestOperation[] {
+    this.#rest ??= (this.#row.rest ?? "").split("\n").filter(Boolean).map((line) => this.#restOperation(line));
+    return this.#rest;
+  }
+
+  #operation(text: string): Operation {
+    const [name = "", actions = name] = text.split("=");
+    return { name, actions: actions.split("+").map((action) => `${this.#row.iam}:${action}`) };
+  }
+
+  #restOperation(line: string): RestOperation {
+    const [method = "", uri = "", text = ""] = line.split(" ");
+    const [path = "", query = ""] = uri.split("?");
+    return {
+      ...this.#operation(text),
+      method,
+      path: path.split("/").filter(Boolean).map(pathPart),
+      query: query.split("&").filter(Boolean).map((part) => {
+        const [name = "", value] = part.split("=");
+        return { name, value };
+      }),
+    };
+  }
+}
+
+function pathPart(text: string): PathPart {
+  const label = /^\{(\w+)(\+)?\}$/.exec(text);
+  return label === null ? { kind: "literal", text } : { kind: "label", name: label[1] as string, greedy: label[2] !== undefined };
+}
+
+const rows: readonly Row[] = table.services;
+const byPrefix = new Map<string, Service[]>();
+const byHost = new Map<string, { readonly region: string; readonly services: Service[] }>();
+for (const row of rows) {
+  const service = new Service(row);
+  for (const prefix of row.hosts.split(" ")) byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), service]);
+  for (const [host, region] of Object.entries(row.whole ?? {})) {
+    byHost.set(host, { region, services: [...(byHost.get(host)?.services ?? []), service] });
+  }
+}
+
+/** Services at `<prefix>.<region>.amazonaws.com`. */
+export function servicesByPrefix(prefix: string): readonly Service[] | undefined {
+  return byPrefix.get(prefix);
+}
+
+/** Services at a host that is not made of a prefix and a region, with the region that its signatures name. */
+export function servicesByHost(host: string): { readonly region: string; readonly services: readonly Service[] } | undefined {
+  return byHost.get(host);
+}

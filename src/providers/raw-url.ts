@@ -1,0 +1,99 @@
+/**
+ * Paths and queries as they are on the wire, read strictly: what two servers could read in two ways is refused here, so
+ * that what is judged is what the far end will do.
+ */
+
+/** Printable ASCII without what RFC 3986 allows nowhere; `%` must begin an escape. */
+const WIRE = /^(?:[!#-$&-;=?-[\]_a-z~]|%[0-9A-Fa-f]{2})*$/;
+/** Characters that need no escape: one that has it is meant to be read differently by somebody. */
+const UNRESERVED_ESCAPED = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/;
+const CONTROL = /\p{Cc}/u;
+
+/** Decodes escapes once; undefined where one is broken, is no UTF-8 or hides a control character. `+` is a plus. */
+export function decodeOnce(raw: string): string | undefined {
+  const decoded = decodeText(raw);
+  return decoded === undefined || CONTROL.test(decoded) ? undefined : decoded;
+}
+
+/** The same for text that may hold line ends and the like. */
+function decodeText(raw: string): string | undefined {
+  try {
+    return WIRE.test(raw) ? decodeURIComponent(raw) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface PathSegments {
+  /** Each decoded once. */
+  readonly segments: readonly string[];
+  readonly trailingSlash: boolean;
+}
+
+/**
+ * The segments of an API's path. Undefined where it holds an empty segment, `.` or `..` (escaped or not), `;`, `\`, a
+ * broken or needless escape, or, unless `slashes` allows them inside a segment, an escaped slash.
+ */
+export function pathSegments(path: string, options: { readonly slashes: boolean }): PathSegments | undefined {
+  if (!path.startsWith("/") || path.includes(";") || path.includes("+") || UNRESERVED_ESCAPED.test(path)) return undefined;
+  const trailingSlash = path.length > 1 && path.endsWith("/");
+  const raw = path === "/" ? [] : path.slice(1, trailingSlash ? -1 : undefined).split("/");
+  const segments: string[] = [];
+  for (const part of raw) {
+    const segment = decodeOnce(part);
+    if (segment === undefined || !isPlain(segment, options.slashes)) return undefined;
+    segments.push(segment);
+  }
+  return { segments, trailingSlash };
+}
+
+function isPlain(segment: string, slashes: boolean): boolean {
+  // An escaped percent sign would be one more escape to whoever decodes twice.
+  if (segment === "" || /[\\;%?#]/.test(segment)) return false;
+  if (!slashes && segment.includes("/")) return false;
+  return segment.split("/").every((part) => part !== "." && part !== ".." && part !== "");
+}
+
+export type Parameters = readonly (readonly [name: string, value: string])[];
+
+/** A query's parameters in order, decoded; undefined where `+`, `;`, an escape or a nameless part leaves a doubt. */
+export function parseQuery(query: string): Parameters | undefined {
+  return /[+;]/.test(query) ? undefined : parameters(query, decodeOnce);
+}
+
+/** The same of a form in a body, where a plus is a space and values may be any text. */
+export function parseForm(body: Buffer): Parameters | undefined {
+  const text = body.toString("latin1");
+  return text.includes(";") ? undefined : parameters(text.replaceAll("+", "%20"), decodeText);
+}
+
+function parameters(query: string, decodeValue: (raw: string) => string | undefined): Parameters | undefined {
+  if (query === "") return [];
+  const found: [string, string][] = [];
+  for (const part of query.split("&")) {
+    const equals = part.indexOf("=");
+    const name = decodeOnce(equals < 0 ? part : part.slice(0, equals));
+    const value = decodeValue(equals < 0 ? "" : part.slice(equals + 1));
+    if (name === undefined || value === undefined || name === "") return undefined;
+    found.push([name, value]);
+  }
+  return found;
+}
+
+/** A name that stands twice, whatever its case; undefined for none. */
+export function repeatedName(parameters: Parameters): string | undefined {
+  const seen = new Set<string>();
+  for (const [name] of parameters) {
+    if (seen.has(name.toLowerCase())) return name;
+    seen.add(name.toLowerCase());
+  }
+  return undefined;
+}
+
+/** Headers by which a client asks for another method, path or host than the request line has. */
+const OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url", "x-original-uri"];
+
+/** The name of a header that would turn the request into another one; undefined for none. */
+export function overridingHeader(headers: ReadonlyMap<string, string>): string | undefined {
+  return OVERRIDES.find((name) => headers.has(name));
+}
