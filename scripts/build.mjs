@@ -7,7 +7,7 @@ import { build } from "esbuild";
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 await build({
   absWorkingDir: root,
-  entryPoints: ["src/bin/svc.ts", "src/bin/gateway.ts"],
+  entryPoints: ["src/bin/svc.ts", "src/bin/gateway.ts", "src/bin/sidecar.ts", "src/bin/svc-init.ts"],
   outdir: "dist",
   bundle: true,
   packages: "external",

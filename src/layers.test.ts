@@ -12,10 +12,11 @@ const LAYERS: readonly (readonly string[])[] = [
   ["compile"],
   ["xds"],
   ["extproc"],
-  ["access", "audit", "limits", "pricing", "providers"],
-  ["llm"],
+  ["access", "audit", "interception", "limits", "pricing", "providers"],
+  ["binding", "llm"],
   ["gateway", "mock"],
   ["up"],
+  ["run"],
   ["cli"],
   ["bin"],
 ];

@@ -58,6 +58,16 @@ export const COLUMNS: Readonly<Record<ResourceKind, readonly Column[]>> = {
     { title: "ROTATED-KEY-UNTIL", wide: true, cell: ({ spec }, now) => expiry(field(spec, "previous", "expiresAt"), now, NONE) },
     message,
   ],
+  Provider: [
+    name,
+    { title: "TYPE", cell: ({ spec }) => text(spec?.["type"]) },
+    { title: "ENFORCEMENT", cell: ({ spec }) => text(field(spec, "audit", "enforcement")) },
+    ready,
+    reason,
+    { title: "ALLOW", wide: true, cell: ({ spec }) => some(strings(field(spec, "policy", "allow")), "*") },
+    { title: "DENY", wide: true, cell: ({ spec }) => some(strings(field(spec, "policy", "deny")), NONE) },
+    message,
+  ],
   Secret: [name, { title: "KEYS", cell: ({ keys }) => some(keys ?? [], NONE) }, ready, reason, message],
 };
 

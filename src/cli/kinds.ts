@@ -16,11 +16,12 @@ export const KIND_NAMES: readonly KindName[] = [
   { kind: "Agent", singular: "agent", plural: "agents" },
   { kind: "ModelProvider", singular: "model-provider", plural: "model-providers", short: "mp" },
   { kind: "AccessKey", singular: "access-key", plural: "access-keys", short: "ak" },
+  { kind: "Provider", singular: "provider", plural: "providers" },
   { kind: "Secret", singular: "secret", plural: "secrets" },
 ];
 
 /** Kinds of the interface that nothing acts on yet. */
-const LATER = /^(?:guards?|guard-?bindings?|providers?|sessions?)$/i;
+const LATER = /^(?:guards?|guard-?bindings?|sessions?)$/i;
 
 /** @throws CliError, a usage error that names what is near */
 export function kindNamed(text: string): KindName {

@@ -3,6 +3,7 @@
  *
  *     GET    /status                               how the gateway is
  *     GET    /agents/<namespace>/<name>/token      an Agent's workload token
+ *     GET    /agents/<namespace>/<name>/sidecar    what its sidecar is given, secrets too: for svc run
  *     GET    /metrics                              Prometheus' text
  *     GET    /objects/<Kind>[?namespace=<ns>]      {items: ObjectView[]}
  *     GET    /objects/<Kind>/<namespace>/<name>    ObjectView
@@ -21,11 +22,13 @@ import { AppliedError, type AppliedFault } from "../sources/applied/applied-erro
 import type { Applied, AppliedStore, Change } from "../sources/applied/applied-store.ts";
 import { BodyError, readBody } from "./control-body.ts";
 import { type ObjectsOptions, type ObjectView, viewObjects } from "./objects.ts";
+import type { SidecarView } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
 
 export interface ControlOptions {
   readonly status: () => GatewayStatus;
   readonly tokenOf: (namespace: string, name: string) => string;
+  readonly sidecarOf: (namespace: string, name: string) => SidecarView;
   readonly metrics: () => Promise<string>;
   readonly objects: ObjectsOptions;
   readonly store: AppliedStore;
@@ -46,7 +49,7 @@ export interface ControlFailure {
   readonly problems?: readonly string[];
 }
 
-const KINDS: ReadonlySet<string> = new Set<ResourceKind>(["AccessKey", "Agent", "ModelProvider", "Secret"]);
+const KINDS: ReadonlySet<string> = new Set<ResourceKind>(["AccessKey", "Agent", "ModelProvider", "Provider", "Secret"]);
 
 const FAULT_STATUS: Readonly<Record<AppliedFault, number>> = { invalid: 422, "not-found": 404, exists: 409, conflict: 409, unwritable: 507 };
 
@@ -105,10 +108,10 @@ async function route(options: ControlOptions, request: http.IncomingMessage): Pr
   if (method !== "GET") return notAllowed();
   if (first === "status" && parts.length === 1) return { status: 200, body: options.status() };
   if (first === "metrics" && parts.length === 1) return { status: 200, body: await options.metrics() };
-  if (first === "agents" && second !== undefined && third !== undefined && fourth === "token" && parts.length === 4) {
+  if (first === "agents" && second !== undefined && third !== undefined && (fourth === "token" || fourth === "sidecar") && parts.length === 4) {
     const known = options.status().objects.some((object) => object.kind === "Agent" && object.namespace === second && object.name === third);
     if (!known) return refuse(404, `no Agent ${third} in namespace ${second}`);
-    return { status: 200, body: { token: options.tokenOf(second, third) } };
+    return { status: 200, body: fourth === "token" ? { token: options.tokenOf(second, third) } : options.sidecarOf(second, third) };
   }
   return refuse(404, "not found");
 }

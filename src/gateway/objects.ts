@@ -62,6 +62,8 @@ function resourceOf(resources: ResourceSet, { kind, namespace, name }: { readonl
       return resources.agents.get(key);
     case "ModelProvider":
       return resources.modelProviders.get(key);
+    case "Provider":
+      return resources.providers.get(key);
     case "Secret":
       return resources.secrets.get(key);
   }

@@ -12,6 +12,7 @@ import { compileClientAddress } from "../access/client-address.ts";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
 import { openAuditWriter } from "../audit/writer.ts";
 import { BUFFER_LIMIT_BYTES } from "../compile/envoy/names.ts";
+import type { SidecarConfig } from "../compile/bindings.ts";
 import { compilePolicy } from "../compile/policy.ts";
 import { serveExtProc } from "../extproc/server.ts";
 import { Accounting } from "../llm/accounting.ts";
@@ -40,6 +41,7 @@ import { createControl } from "./control.ts";
 import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
+import { compileSidecars, viewSidecar, withBindingStatuses } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
 import { usageFrom } from "./usage.ts";
 
@@ -85,6 +87,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   registerResourceMetrics(registry, calls);
 
   let objects: readonly ObjectStatus[] = [];
+  let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let problems: readonly string[] = [];
   const apply = (load: LoadResult): void => {
     const compiled = compilePolicy(load.resources, {
@@ -93,7 +96,9 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
       tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
       mockEndpoint: options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
     });
-    objects = withProblems(compiled.statuses, load.problems);
+    const bindings = compileSidecars(load.resources, process.env);
+    sidecars = bindings.sidecars;
+    objects = withProblems(withBindingStatuses(compiled.statuses, bindings), load.problems);
     problems = load.problems.map(formatProblem);
     for (const problem of problems) log.warn({ problem }, "resource not in use as written");
     rollout.apply(compiled.snapshot);
@@ -167,6 +172,10 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
       createControl({
         status,
         tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
+        sidecarOf: (namespace, name) => {
+          const config = sidecars.get(`${namespace}/${name}`) ?? { specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] }, environment: new Map() };
+          return viewSidecar(config, tokens.tokenOf(namespace, name), options.listen);
+        },
         metrics: () => registry.metrics(),
         objects: { statuses: () => objects, resources: () => source.current().resources, usage: usageFrom(limits, () => source.current().resources) },
         store: new AppliedStore({

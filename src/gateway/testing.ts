@@ -43,6 +43,13 @@ export class ControlWorld {
     this.#server = createControl({
       status: () => ({ ready: true, reason: undefined, policyVersion: "1", activeCalls: 0, objects: this.#objects, problems: this.#problems, envoys: [] }),
       tokenOf: (namespace, name) => `svcw_${namespace}_${name}`,
+      sidecarOf: (namespace, name) => ({
+        specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] },
+        secrets: {},
+        gateway: { address: "127.0.0.1", port: 8000 },
+        token: `svcw_${namespace}_${name}`,
+        hosts: [],
+      }),
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: { statuses: () => this.#objects, resources: () => this.#source.current().resources, usage: () => Promise.resolve(this.usage) },
       store: this.store,

@@ -29,6 +29,7 @@ function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | unde
       if (provider === undefined) return undefined;
       return { scope: externalScope(`${object.namespace}/${provider}`), account: keyAccount(object.name) };
     }
+    case "Provider":
     case "Secret":
       return undefined;
   }

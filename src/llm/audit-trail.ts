@@ -2,19 +2,14 @@
  * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and LLM_REFUSED for what never
  * became one. No prompt, no answer, no key.
  */
-import type { AppendOutcome, AuditEvent, AuditValue } from "../audit/event.ts";
+import type { AuditEvent, AuditValue } from "../audit/event.ts";
+import type { AuditSink } from "../audit/sink.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { CallerPolicy } from "../policy/snapshot.ts";
 import { formatUsd } from "../pricing/cost.ts";
 import type { Settlement } from "./accounting.ts";
 import type { Refusal, Who } from "./admission.ts";
 import type { Call, CallOutcome } from "./call.ts";
-
-/** The side of the chain's writer that is needed. */
-export interface AuditSink {
-  append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void;
-  readonly refusing: boolean;
-}
 
 /** Told when the record's fate is known; false where it could not be kept and must be (`--audit-on-failure refuse`). */
 export type Recorded = (kept: boolean) => void;

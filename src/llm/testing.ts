@@ -5,6 +5,7 @@ import { Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
 import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
+import type { AuditSink } from "../audit/sink.ts";
 import type { Exchange } from "../extproc/server.ts";
 import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
 import { createLimits, type Limits } from "../limits/limits.ts";
@@ -14,7 +15,7 @@ import type { AccessKeyPolicy, AgentLimits, AgentPolicy, ModelGrant, PolicySnaps
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting, type Settlement } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
-import { type AuditSink, AuditTrail } from "./audit-trail.ts";
+import { AuditTrail } from "./audit-trail.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { LlmMetrics } from "./metrics.ts";

@@ -38,6 +38,12 @@ export const REASONS = [
   "DuplicateKey",
   /** In use; it names models that its ModelProvider does not expose. */
   "DegradedRestrictions",
+  /** The service's plugin knows no such way to authenticate, or lacks a key of the Secret. */
+  "AuthTypeUnknown",
+  /** The service's plugin cannot work with the settings. */
+  "ConfigInvalid",
+  /** In use; some of its Providers are not. */
+  "DegradedProviders",
   // Of objects that were not loaded, or not in their newest version.
   "InvalidSyntax",
   "InvalidSpec",
@@ -49,7 +55,7 @@ export const REASONS = [
 export type Reason = (typeof REASONS)[number];
 
 export interface ObjectStatus {
-  readonly kind: "AccessKey" | "Agent" | "ModelProvider" | "Secret";
+  readonly kind: "AccessKey" | "Agent" | "ModelProvider" | "Provider" | "Secret";
   readonly namespace: string;
   readonly name: string;
   /** Whether it serves; a degraded object does. */
@@ -59,7 +65,7 @@ export interface ObjectStatus {
   readonly message: string;
 }
 
-const STATUS_KINDS: ReadonlySet<string> = new Set(["AccessKey", "Agent", "ModelProvider", "Secret"]);
+const STATUS_KINDS: ReadonlySet<string> = new Set(["AccessKey", "Agent", "ModelProvider", "Provider", "Secret"]);
 
 /**
  * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the

@@ -118,7 +118,6 @@ export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
   { path: ["spec", "triggers"] },
   { path: ["spec", "tools"] },
   { path: ["spec", "packages"] },
-  { path: ["spec", "providers"] },
   { path: ["spec", "volumes"] },
   { path: ["spec", "runAsUser"], matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0 },
   { path: ["inbound"] },

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { accessKeySchema } from "./access-key.ts";
 import { agentSchema } from "./agent.ts";
 import { modelProviderSchema } from "./model-provider.ts";
+import { providerSchema } from "./provider.ts";
 
 /** The part of JSON Schema that zod makes and a CRD can hold. */
 export interface JsonSchema {
@@ -65,6 +66,17 @@ export const CRD_KINDS: readonly CrdKind[] = [
     shortNames: ["mp"],
     schema: modelProviderSchema,
     columns: [{ name: "Provider", type: "string", jsonPath: ".spec.provider" }, ...READY_COLUMNS],
+  },
+  {
+    kind: "Provider",
+    plural: "providers",
+    shortNames: [],
+    schema: providerSchema,
+    columns: [
+      { name: "Type", type: "string", jsonPath: ".spec.type" },
+      { name: "Enforcement", type: "string", jsonPath: ".spec.audit.enforcement" },
+      ...READY_COLUMNS,
+    ],
   },
 ];
 

@@ -59,7 +59,7 @@ describe("parseDocuments", () => {
     ["metadata: {name: a}\n", "f.yaml:1: kind: is required"],
     ["apiVersion: svc.io/v2\nkind: Agent\nmetadata: {name: a}\nspec: {}\n", "f.yaml:1: Agent a: apiVersion: unknown version of this kind (use apiVersion: svc.io/v1)"],
     ["apiVersion: svc.io/v1\nkind: Secret\nmetadata: {name: a}\n", "use apiVersion: v1"],
-    ["apiVersion: svc.io/v1\nkind: Provider\nmetadata: {name: a}\n", "Provider is not supported yet"],
+    ["apiVersion: svc.io/v1\nkind: GuardBinding\nmetadata: {name: a}\n", "GuardBinding is not supported yet"],
     ["apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: A}\nspec: {}\n", "metadata.name: must be a DNS-1123 label"],
     ["apiVersion: svc.io/v1\nkind: Agent\nspec: {}\n", "metadata: is required"],
     [agent("{}", "{name: a, annotations: {svc.io/when-env: 'A B'}}"), "metadata.annotations.svc.io/when-env: must name one environment variable"],
@@ -112,7 +112,6 @@ describe("fields that nothing acts on yet", () => {
     "triggers: [{webhook: {}}]",
     "tools: [{type: custom, anything: 1}]",
     "packages: [x]",
-    "providers: [x]",
     "volumes: [{mountPath: /x}]",
     "runAsUser: 1000",
   ])("Agent spec.%s is refused with that alone", (field) => {
@@ -129,7 +128,7 @@ describe("fields that nothing acts on yet", () => {
   });
 
   test("values that change nothing are let through", () => {
-    expect(lines(agent("{guards: [], rateLimits: {}, filesystem: {}, triggers: [], tools: [], packages: [], providers: [], volumes: [], runAsUser: 65532}"))).toEqual([]);
+    expect(lines(agent("{guards: [], rateLimits: {}, filesystem: {}, triggers: [], tools: [], packages: [], volumes: [], runAsUser: 65532}"))).toEqual([]);
     expect(lines(provider("provider: mock\nexternalAccess: {enabled: false}"))).toEqual([]);
   });
 });

@@ -10,6 +10,7 @@ import { explainIssues, nearest, valueAt } from "./explain.ts";
 import type { Metadata, ResourceBase, UnsupportedField } from "./metadata.ts";
 import { API_VERSION, DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import { modelProviderSchema } from "./model-provider.ts";
+import { PROVIDER_UNSUPPORTED, providerSchema } from "./provider.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
 import { formatPath } from "./problem.ts";
 import type { Resource } from "./resource-set.ts";
@@ -37,7 +38,7 @@ export interface ParseResult {
 const PRICES_CONFIG_MAP = "svc-model-prices";
 
 /** Kinds of the interface that nothing acts on yet. */
-const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["Provider", "GuardBinding", "Session"]);
+const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["GuardBinding", "Session"]);
 
 interface KindEntry {
   readonly apiVersion: string;
@@ -64,6 +65,12 @@ const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
     schema: modelProviderSchema,
     unsupported: [],
     build: (parsed: z.output<typeof modelProviderSchema>, base) => ({ kind: "ModelProvider", ...base, spec: parsed.spec }),
+  },
+  Provider: {
+    apiVersion: API_VERSION,
+    schema: providerSchema,
+    unsupported: PROVIDER_UNSUPPORTED,
+    build: (parsed: z.output<typeof providerSchema>, base) => ({ kind: "Provider", ...base, spec: parsed.spec }),
   },
   Secret: {
     apiVersion: "v1",

@@ -5,6 +5,7 @@ import type { JsonSchema } from "./crd.ts";
 import { inputSchema } from "./crd.ts";
 import type { UnsupportedField } from "./metadata.ts";
 import { modelProviderSchema } from "./model-provider.ts";
+import { PROVIDER_UNSUPPORTED, providerSchema } from "./provider.ts";
 import { secretSchema } from "./secret.ts";
 
 const INTRODUCTION = `# Resources
@@ -50,6 +51,8 @@ exposes.
 | \`EnvironmentVariableNotSet\` | no | a Secret's value names a variable that is not set |
 | \`MockNotAvailable\` | no | kind mock, where no mock runs |
 | \`UnknownProvider\`, \`ProviderNotReady\`, \`ModelNotAllowed\` | no | an Agent none of whose models can be used, or an AccessKey whose ModelProvider or models cannot be; the first cause |
+| \`AuthTypeUnknown\`, \`ConfigInvalid\` | no | a Provider that its service's plugin cannot work with |
+| \`DegradedProviders\` | yes | an Agent some of whose Providers cannot be used: calls to them are denied |
 | \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | an AccessKey that opens nothing, and why |
 | \`DegradedRestrictions\` | yes | an AccessKey some of whose \`allowedModels\` its ModelProvider does not expose: they open nothing |
 | \`DuplicateKey\` | no | an AccessKey whose SHA-256 another AccessKey has: neither opens anything |
@@ -63,6 +66,7 @@ export function referencePage(): string {
     section("Agent", "A program driven by an LLM, and what it may use. `apiVersion: svc.io/v1`.", inputSchema(agentSchema), AGENT_UNSUPPORTED),
     section("ModelProvider", "An upstream that serves models. `apiVersion: svc.io/v1`.", inputSchema(modelProviderSchema), []),
     section("AccessKey", "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.", inputSchema(accessKeySchema), ACCESS_KEY_UNSUPPORTED),
+    section("Provider", "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.", inputSchema(providerSchema), PROVIDER_UNSUPPORTED),
     section(
       "Secret",
       "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists in files alone, so whoever writes a Secret in a cluster cannot read the gateway's environment.",

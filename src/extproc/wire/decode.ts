@@ -4,75 +4,7 @@
  * envoy/config/core/v3/base.proto; unknown fields are skipped.
  */
 import type { HeaderMap, Phase } from "./messages.ts";
-
-/** A message that is not a well-formed ProcessingRequest. */
-export class WireError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = "WireError";
-  }
-}
-
-class Reader {
-  readonly buffer: Buffer;
-  at: number;
-  readonly end: number;
-
-  constructor(buffer: Buffer, at: number, end: number) {
-    this.buffer = buffer;
-    this.at = at;
-    this.end = end;
-  }
-
-  /** @returns 0 at the end, which no field's tag can be. */
-  tag(): number {
-    return this.at < this.end ? this.varint() : 0;
-  }
-
-  /** Values up to 2^53; lengths and tags are far below. */
-  varint(): number {
-    let value = 0;
-    let scale = 1;
-    for (;;) {
-      if (this.at >= this.end) throw new WireError("varint beyond the end");
-      const byte = this.buffer[this.at++] as number;
-      value += (byte & 0x7f) * scale;
-      if (byte < 0x80) return value;
-      scale *= 128;
-      if (scale > 2 ** 63) throw new WireError("varint too long");
-    }
-  }
-
-  /** Moves behind a length-delimited field and returns where it began. */
-  span(): number {
-    const length = this.varint();
-    const start = this.at;
-    if (start + length > this.end) throw new WireError("field beyond the end");
-    this.at = start + length;
-    return start;
-  }
-
-  skip(tag: number): void {
-    switch (tag & 7) {
-      case 0:
-        this.varint();
-        return;
-      case 1:
-        this.at += 8;
-        return;
-      case 2:
-        this.span();
-        return;
-      case 5:
-        this.at += 4;
-        return;
-      default:
-        throw new WireError(`wire type ${tag & 7}`);
-    }
-  }
-}
-
-const field = (number: number, wireType: number): number => (number << 3) | wireType;
+import { field, Reader, WireError } from "./reader.ts";
 
 const REQUEST_HEADERS = field(2, 2);
 const RESPONSE_HEADERS = field(3, 2);

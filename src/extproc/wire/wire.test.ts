@@ -4,7 +4,8 @@ import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { ProtoRegistry } from "../../xds/proto.ts";
 import { MESSAGE_OFFSET } from "../h2/connection.ts";
-import { decodePhase, WireError } from "./decode.ts";
+import { decodePhase } from "./decode.ts";
+import { WireError } from "./reader.ts";
 import { encodeContinue, encodeImmediate, encodeUnchanged } from "./encode.ts";
 import type { PhaseKind } from "./messages.ts";
 

@@ -1,0 +1,147 @@
+/** The binding proxy through the real Envoy: what is allowed arrives with the real credential, what is not goes nowhere. */
+import https from "node:https";
+import tls from "node:tls";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Outside } from "./support/services.ts";
+import { Sidecar } from "./support/sidecar.ts";
+import { until } from "./support/wait.ts";
+
+const TOKEN = "ghp_the-real-token-0123456789";
+
+const GITHUB = {
+  name: "github",
+  type: "github",
+  auth: { type: "token", env: { token: "SVC_SECRET_GITHUB_TOKEN" } },
+  config: {},
+  policy: { allow: ["pulls:*", "contents:read", "issues:read"], deny: ["pulls:write"], httpRules: [] },
+  scope: { repositories: ["octo/*"] },
+  audit: { enforcement: "enforce", logRequests: false },
+};
+
+let outside: Outside;
+let sidecar: Sidecar;
+
+beforeAll(async () => {
+  outside = await Outside.start(["api.github.com", "github.com", "uploads.github.com", "evil.com"]);
+  sidecar = await Sidecar.start({ outside, bindings: [GITHUB], secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN } });
+});
+
+afterAll(async () => {
+  await sidecar?.stop();
+  await outside?.close();
+});
+
+beforeEach(() => {
+  outside.requests.length = 0;
+});
+
+interface Ask {
+  readonly host?: string;
+  readonly serverName?: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+}
+
+/** With a client that trusts the bundle, and finds the host at 127.0.0.1. */
+function ask({ host = "api.github.com", serverName = host, method = "GET", path = "/", headers = {}, body }: Ask): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const request = https.request(
+      { host: "127.0.0.1", port: sidecar.httpsPort, servername: serverName, ca: sidecar.bundle, method, path, agent: false, headers: { host, ...headers } },
+      (response) => {
+        let text = "";
+        response.on("data", (part: Buffer) => (text += part.toString()));
+        response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text }));
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+describe("an allowed call", () => {
+  test("arrives at the real endpoint with the real credential, as it was sent otherwise", async () => {
+    const reply = await ask({ path: "/repos/octo/hello/pulls?state=open", headers: { authorization: "Bearer agents-own", accept: "application/vnd.github+json", cookie: "a=b" } });
+    expect(reply).toMatchObject({ status: 200, text: '{"ok":true}' });
+    expect(outside.requests).toHaveLength(1);
+    expect(outside.requests[0]).toMatchObject({ host: "api.github.com", method: "GET", url: "/repos/octo/hello/pulls?state=open" });
+    expect(outside.requests[0]?.headers.authorization).toContain(TOKEN);
+    expect(outside.requests[0]?.headers.accept).toBe("application/vnd.github+json");
+    expect(JSON.stringify(outside.requests[0]?.rawHeaders)).not.toMatch(/agents-own|a=b|x-svc|x-envoy|x-forwarded/i);
+  });
+
+  test("is on record before it leaves and when it is over, without its query", async () => {
+    await ask({ path: "/repos/octo/hello/pulls?secret=s3cr3t" });
+    const calls = (): ReturnType<Sidecar["audit"]> => sidecar.audit().filter(({ type }) => type === "SERVICE_CALL");
+    const id = calls().findLast(({ fields }) => fields["phase"] === "request")?.fields["call"];
+    const records = await until(
+      () => {
+        const found = calls().filter(({ fields }) => fields["call"] === id);
+        return found.length === 2 ? found : undefined;
+      },
+      { what: "both records" },
+    );
+    expect(records[0]?.fields).toMatchObject({ phase: "request", workload: "default/tester", binding: "github", action: "pulls:read", resource: "octo/hello", allowed: true, mode: "enforce", method: "GET", path: "/repos/octo/hello/pulls" });
+    expect(records[1]?.fields).toMatchObject({ phase: "response", call: records[0]?.fields["call"], status: 200, bytes_received: 11 });
+    expect(JSON.stringify(sidecar.audit())).not.toMatch(/s3cr3t|ghp_/);
+  });
+});
+
+describe("a denied call", () => {
+  test.each<[string, Ask, object]>([
+    ["an action that is denied", { method: "POST", path: "/repos/octo/hello/pulls" }, { code: "action_denied", binding: "github", action: "pulls:write", rule: "policy.deny: pulls:write" }],
+    ["an action that is not on the list", { method: "DELETE", path: "/repos/octo/hello/issues/comments/1" }, { code: "action_denied", rule: "policy.allow: not on the list" }],
+    ["a repository out of scope", { path: "/repos/other/hello/pulls" }, { code: "out_of_scope", resource: "other/hello" }],
+    ["an unknown route", { path: "/repos/octo/hello/no-such-thing" }, { code: "unresolved_action" }],
+    ["a host that is not bound", { host: "github.com.evil.com", serverName: "api.github.com" }, { code: "malformed_request" }],
+  ])("%s gets a reason, and nothing leaves", async (_name, sent, expected) => {
+    const reply = await ask(sent);
+    expect(JSON.parse(reply.text)).toMatchObject({ source: "svc", ...expected });
+    expect([403, 421]).toContain(reply.status);
+    expect(outside.requests).toEqual([]);
+    expect(reply.text).not.toContain(TOKEN);
+  });
+});
+
+test("a handshake for a name that is not bound fails", async () => {
+  await expect(ask({ host: "evil.com" })).rejects.toThrow();
+});
+
+test("many requests at once are all served", async () => {
+  const replies = await Promise.all(Array.from({ length: 200 }, async (_, i) => ask({ path: `/repos/octo/r${i}/pulls` })));
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(outside.requests).toHaveLength(200);
+});
+
+describe("a reload", () => {
+  test("is live after one poll; a broken file keeps the last good one and is shown", async () => {
+    sidecar.writeSpecs([{ ...GITHUB, policy: { ...GITHUB.policy, deny: ["pulls:*"] } }]);
+    await until(async () => (await ask({ path: "/repos/octo/hello/pulls" })).status === 403, { what: "the new policy" });
+    sidecar.writeSpecsText("{");
+    await until(async () => /svc_binding_reload_ok 0/.test((await sidecar.admin("/metrics")).body), { what: "the metric" });
+    expect((await ask({ path: "/repos/octo/hello/pulls" })).status).toBe(403);
+    sidecar.writeSpecs([{ ...GITHUB, audit: { enforcement: "audit", logRequests: false } }]);
+    await until(async () => (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 200, { what: "audit mode" });
+    await until(() => sidecar.logs.includes("AUDIT (not blocked):"), { what: "the line of the log" });
+    expect(outside.requests.at(-1)?.headers.authorization).toContain(TOKEN);
+    sidecar.writeSpecs([GITHUB]);
+    await until(async () => (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 403, { what: "enforcement again" });
+  });
+});
+
+test("the certificate is the sidecar's, for the name that was asked for", async () => {
+  const socket = tls.connect({ host: "127.0.0.1", port: sidecar.httpsPort, servername: "uploads.github.com", ca: sidecar.bundle });
+  await new Promise<void>((resolve, reject) => {
+    socket.once("secureConnect", () => resolve());
+    socket.once("error", reject);
+  });
+  expect(socket.getPeerCertificate().subjectaltname).toBe("DNS:uploads.github.com");
+  socket.destroy();
+});

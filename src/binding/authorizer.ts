@@ -1,0 +1,147 @@
+/** Answers Envoy: from its question to a passage through the steps, and from that to what Envoy does. */
+import { randomUUID } from "node:crypto";
+import type { AuthzReply, AuthzRequest } from "../extproc/authz/wire.ts";
+import type { ServiceRequest } from "../providers/contract.ts";
+import type { BindingSnapshot } from "./binding.ts";
+import type { BindingMetrics } from "./metrics.ts";
+import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
+import { judge, type World } from "./pipeline.ts";
+import { readRequest } from "./request.ts";
+import { responseFields, shownPath } from "./service-call.ts";
+
+/** Keys of the dynamic metadata that Envoy's configuration looks at: see envoy-config.ts. */
+export const METADATA = { upstream: "upstream", call: "call" } as const;
+
+export interface AuthorizerOptions extends World {
+  readonly snapshot: () => BindingSnapshot;
+  readonly metrics: BindingMetrics;
+}
+
+/** How a call ended, by Envoy's access log. */
+export interface EndedCall {
+  readonly id: string;
+  readonly status: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  readonly flags: readonly string[];
+}
+
+export class Authorizer {
+  readonly #options: AuthorizerOptions;
+  /** Calls that left, until Envoy's log says how they ended. */
+  readonly #under = new Map<string, Passage>();
+
+  constructor(options: AuthorizerOptions) {
+    this.#options = options;
+  }
+
+  get underWay(): number {
+    return this.#under.size;
+  }
+
+  async check(raw: AuthzRequest): Promise<AuthzReply> {
+    const read = readRequest({
+      method: raw.method,
+      target: raw.path,
+      authority: raw.authority,
+      scheme: raw.serverName === undefined ? "http" : "https",
+      headers: raw.headers,
+      body: raw.body.length === 0 ? undefined : raw.body,
+      serverName: raw.serverName,
+    });
+    if (read.kind === "malformed") {
+      this.#options.metrics.malformed();
+      return denial(read.status, { code: "malformed_request", message: read.message });
+    }
+    const passage = await judge(randomUUID(), read.request, this.#options.snapshot(), this.#options);
+    this.#account(passage);
+    if (isDenied(passage)) return this.#deny(passage);
+    this.#under.set(passage.id, passage);
+    return this.#permit(passage);
+  }
+
+  /** Told by Envoy's access log, after the last byte. */
+  ended({ id, ...end }: EndedCall): void {
+    const passage = this.#under.get(id);
+    if (passage === undefined) return;
+    this.#under.delete(id);
+    const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - passage.startedAt));
+    this.#options.metrics.ended(passage, end.status, durationMs);
+    this.#options.audit?.append({ type: "SERVICE_CALL", fields: responseFields(passage, { ...end, durationMs }) });
+  }
+
+  #account(passage: Passage): void {
+    const { clock, log, metrics } = this.#options;
+    const { binding, violations, refusal, request } = passage;
+    metrics.decided(passage, clock.monotonic() - passage.startedAt);
+    const [violation] = violations;
+    const line = {
+      call: passage.id,
+      workload: passage.snapshot.workload,
+      binding: binding?.name,
+      action: actionsOf(passage).map(({ action }) => action),
+      resource: resourcesOf(passage),
+      method: request.method,
+      host: request.host,
+      path: shownPath(passage),
+      rule: refusal?.code ?? violation?.rule,
+    };
+    if (violation !== undefined && !isDenied(passage)) log.warn(line, `AUDIT (not blocked): ${violation.message}`);
+    else if (isDenied(passage)) log.info(line, "service call denied");
+    else if (binding?.policy.logRequests === true) log.info(line, "service call");
+  }
+
+  #permit(passage: Passage): AuthzReply {
+    const { binding, injection, upstream } = passage;
+    if (binding === undefined || injection === undefined || upstream === undefined) throw new Error("a permit without all of its steps");
+    const { credentialHeaders, credentialQuery } = binding.plugin;
+    const set = new Set(injection.set.map(([name]) => name));
+    const remove = new Set([...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove].filter((name) => !set.has(name)));
+    return {
+      kind: "ok",
+      set: injection.set,
+      // Only what is there: Envoy walks the list for each request.
+      remove: [...remove].filter((name) => passage.request.headers.has(name)),
+      setQuery: injection.setQuery,
+      removeQuery: [...credentialQuery].filter((name) => hasParameter(passage.request, name)),
+      metadata: { [METADATA.upstream]: upstream, [METADATA.call]: passage.id },
+    };
+  }
+
+  #deny(passage: Passage): AuthzReply {
+    const { binding, refusal, violations } = passage;
+    const [violation] = violations;
+    if (refusal !== undefined || violation === undefined) {
+      const { status, code, message } = refusal ?? { status: 403, code: "denied", message: "Not allowed." };
+      return denial(status, { code, message, ...(binding === undefined ? {} : { binding: binding.name }) });
+    }
+    const { code, message, rule, action, resource, allowed } = violation;
+    return denial(403, {
+      code,
+      message,
+      binding: binding?.name,
+      action: action ?? actionsOf(passage)[0]?.action,
+      resource: resource ?? resourcesOf(passage)[0],
+      rule,
+      allowed,
+    });
+  }
+}
+
+/** Cookies are credentials with every service, and hop-by-hop ones are this proxy's affair. */
+const ALWAYS_REMOVED: readonly string[] = ["cookie", "proxy-authorization", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"];
+
+function hasParameter({ query }: ServiceRequest, name: string): boolean {
+  return query !== "" && new URLSearchParams(query).has(name);
+}
+
+/** `message` stands outermost, where the services' own clients look for it. */
+function denial(status: number, body: { readonly code: string; readonly message: string } & Readonly<Record<string, unknown>>): AuthzReply {
+  return {
+    kind: "denied",
+    status,
+    headers: [["content-type", "application/json"], ["x-svc-denied", body.code]],
+    body: `${JSON.stringify({ ...body, source: "svc" })}\n`,
+    metadata: {},
+  };
+}

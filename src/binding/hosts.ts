@@ -1,0 +1,7 @@
+/** Which hosts a binding intercepts: those of its spec, those that its settings say, else the service's own. */
+import type { ProviderPlugin } from "../providers/contract.ts";
+import type { BindingSpec } from "../resources/binding-spec.ts";
+
+export function hostsOf({ hosts, config }: Pick<BindingSpec, "hosts" | "config">, plugin: ProviderPlugin): readonly string[] {
+  return hosts ?? plugin.hostsFor?.(config) ?? [...plugin.defaultHosts, ...plugin.hostPatterns];
+}

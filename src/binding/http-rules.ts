@@ -1,0 +1,40 @@
+/** `policy.httpRules`: method and path globs; the first match counts, and with rules present what matches none is denied. */
+import type { BindingSpec } from "../resources/binding-spec.ts";
+import { compilePathGlobs } from "./path-glob.ts";
+
+export type RuleVerdict = { readonly kind: "allowed" } | { readonly kind: "denied"; readonly rule: string };
+
+export type HttpRules = (method: string, path: string) => RuleVerdict;
+
+const ALLOWED: RuleVerdict = { kind: "allowed" };
+
+/**
+ * A path that servers read differently: dot segments, empty segments, parameters, and percent-encoding of what has a
+ * meaning of its own or needs none. No glob says anything reliable about it, so with rules present it is denied.
+ */
+export function isAmbiguousPath(path: string): boolean {
+  const segments = path.split("/").slice(1);
+  // A slash at the end is no empty segment.
+  if (segments.at(-1) === "" && segments.length > 1) segments.pop();
+  if (path !== "/" && segments.some((segment) => segment === "" || segment === "." || segment === "..")) return true;
+  return /[;\\]|%(?:2[eEfF]|5[cC]|3[bB]|25|[01][0-9a-fA-F]|7[fF])|%(?![0-9a-fA-F]{2})/.test(path);
+}
+
+export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): HttpRules {
+  if (rules.length === 0) return () => ALLOWED;
+  const compiled = rules.map((rule, index) => {
+    const covers = compilePathGlobs(rule.paths, false);
+    const methods = rule.methods.includes("*") ? undefined : new Set(rule.methods);
+    return {
+      action: rule.action,
+      name: `policy.httpRules[${index}]: ${rule.action} ${rule.methods.join(",")} ${rule.paths.join(" ")}`,
+      matches: (method: string, path: string) => (methods === undefined || methods.has(method)) && covers(path) !== undefined,
+    };
+  });
+  return (method, path) => {
+    if (isAmbiguousPath(path)) return { kind: "denied", rule: "policy.httpRules: the path can be read in several ways" };
+    const rule = compiled.find((each) => each.matches(method, path));
+    if (rule === undefined) return { kind: "denied", rule: "policy.httpRules: no rule matches" };
+    return rule.action === "allow" ? ALLOWED : { kind: "denied", rule: rule.name };
+  };
+}

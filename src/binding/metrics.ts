@@ -1,0 +1,76 @@
+/** Prometheus metrics of the binding proxy. */
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { actionsOf, isDenied, type Passage } from "./passage.ts";
+
+const DECISION_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
+const CALL_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+export class BindingMetrics {
+  readonly #decisions: Counter;
+  readonly #latency: Histogram;
+  readonly #calls: Histogram;
+  readonly #malformed: Counter;
+  readonly #broken: Counter;
+  readonly #healthy: Gauge;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.#decisions = new Counter({
+      name: "svc_binding_decisions_total",
+      help: "Service calls by binding, action and decision (allowed, denied, audited: a violation that was not blocked).",
+      labelNames: ["binding", "action", "decision"],
+      registers,
+    });
+    this.#latency = new Histogram({
+      name: "svc_binding_decision_seconds",
+      help: "Time of a decision, with audit record and credential.",
+      labelNames: ["binding"],
+      buckets: DECISION_SECONDS,
+      registers,
+    });
+    this.#calls = new Histogram({
+      name: "svc_binding_call_seconds",
+      help: "Time of service calls that were forwarded, to the end of their answer.",
+      labelNames: ["binding", "action", "status"],
+      buckets: CALL_SECONDS,
+      registers,
+    });
+    this.#malformed = new Counter({
+      name: "svc_binding_malformed_total",
+      help: "Requests that could be read in two ways, and went nowhere.",
+      registers,
+    });
+    this.#broken = new Counter({
+      name: "svc_binding_reload_errors_total",
+      help: "Versions of the providers' file that could not be used.",
+      registers,
+    });
+    this.#healthy = new Gauge({
+      name: "svc_binding_reload_ok",
+      help: "1 while the newest version of the providers' file is in force, 0 while an older one is.",
+      registers,
+    });
+    this.#healthy.set(1);
+  }
+
+  decided(passage: Passage, milliseconds: number): void {
+    const binding = passage.binding?.name ?? "none";
+    const decision = isDenied(passage) ? "denied" : passage.violations.length > 0 ? "audited" : "allowed";
+    this.#decisions.inc({ binding, action: actionsOf(passage)[0]?.action ?? "unknown", decision });
+    this.#latency.observe({ binding }, milliseconds / 1000);
+  }
+
+  ended(passage: Passage, status: number, milliseconds: number): void {
+    const action = actionsOf(passage)[0]?.action ?? "unknown";
+    this.#calls.observe({ binding: passage.binding?.name ?? "none", action, status: String(status) }, milliseconds / 1000);
+  }
+
+  malformed(): void {
+    this.#malformed.inc();
+  }
+
+  reloaded(ok: boolean): void {
+    this.#healthy.set(ok ? 1 : 0);
+    if (!ok) this.#broken.inc();
+  }
+}

@@ -1,0 +1,187 @@
+/** The pieces of a binding's policy, against those who want around them. */
+import { describe, expect, test } from "vitest";
+import type { ProviderPlugin, Resource } from "../providers/contract.ts";
+import { compileActionLists } from "./action-lists.ts";
+import { compileHttpRules, isAmbiguousPath } from "./http-rules.ts";
+import { compilePathGlobs } from "./path-glob.ts";
+import { type RawRequest, readRequest } from "./request.ts";
+import { compileScope } from "./scope.ts";
+import { compileWildcards } from "./wildcard.ts";
+
+describe("wildcards", () => {
+  test.each([
+    ["pulls:*", "pulls:read", true],
+    ["pulls:*", "pulls", false],
+    ["pulls:*", "xpulls:read", false],
+    ["*:read", "pulls:read", true],
+    ["s3:Get*", "S3:getObject", true],
+    ["s3:Get*", "s3:PutObject", false],
+    ["a.c", "abc", false],
+    ["(a|b)", "a", false],
+    ["arn:aws:s3:::b/*", "arn:aws:s3:::b/x/y\n", true],
+    ["arn:aws:s3:::b/*", "arn:aws:s3:::b", false],
+    ["*", "", true],
+  ])("%s on %j: %s", (pattern, text, expected) => {
+    expect(compileWildcards([pattern], true)(text) !== undefined).toBe(expected);
+  });
+});
+
+describe("path globs", () => {
+  test.each([
+    ["/repos/*", "/repos/a", true],
+    ["/repos/*", "/repos/a/b", false],
+    ["/repos/*/issues", "/repos/a/issues", true],
+    ["/repos/*/issues", "/repos/a/b/issues", false],
+    ["/repos/**", "/repos/a/b/c", true],
+    ["/repos/**", "/repositories/1", false],
+    ["/repos/*/issues/**", "/repos/a/issues/1/comments", true],
+    ["/a.b", "/axb", false],
+    ["/a[b]", "/ab", false],
+    ["/a[b]", "/a[b]", true],
+    ["/{a,b}", "/a", false],
+    ["/!(a)", "/b", false],
+    ["/a?", "/ab", false],
+    ["/.git/*", "/.git/config", true],
+    ["/*", "/.hidden", true],
+    ["/Repos", "/repos", false],
+    ["octo/*", "octo/.github", true],
+    ["octo/*", "octo/a/b", false],
+    ["octo/*", "octopus/a", false],
+  ])("%s on %s: %s", (glob, path, expected) => {
+    expect(compilePathGlobs([glob], false)(path) !== undefined).toBe(expected);
+  });
+});
+
+describe("httpRules", () => {
+  const rules = compileHttpRules([
+    { methods: ["*"], paths: ["/admin/**"], action: "deny" },
+    { methods: ["GET", "HEAD"], paths: ["/**"], action: "allow" },
+    { methods: ["POST"], paths: ["/repos/*/*/issues"], action: "allow" },
+  ]);
+
+  test.each([
+    ["GET", "/repos/a/b", true],
+    ["GET", "/admin/x", false],
+    ["POST", "/repos/a/b/issues", true],
+    ["POST", "/repos/a/b/issues/1", false],
+    ["DELETE", "/repos/a/b", false],
+    ["get", "/repos/a/b", false],
+    ["GET", "/", true],
+    ["GET", "/repos/", true],
+    // Ways to /admin that are not written as such.
+    ...["/x/../admin/x", "/x/%2e%2e/admin/x", "/x/.%2E/admin", "/x%2f..%2fadmin", "/%252e%252e/admin", "//admin/x", "/x//admin", "/./admin/x", "/admin;x/y", "/x;/admin", "/..;/admin", "/x%5cadmin", "/%00/admin", "/%0a", "/%", "/%zz", "/%2", "/x/..", "/x/."].map((path): [string, string, boolean] => ["GET", path, false]),
+  ])("%s %s: %s", (method, path, expected) => {
+    expect(rules(method, path).kind === "allowed").toBe(expected);
+  });
+
+  test("without rules all is allowed; the rule that denied is named", () => {
+    expect(compileHttpRules([])("DELETE", "/x/../y")).toEqual({ kind: "allowed" });
+    expect(rules("GET", "/admin/x")).toEqual({ kind: "denied", rule: "policy.httpRules[0]: deny * /admin/**" });
+    expect(rules("DELETE", "/x")).toEqual({ kind: "denied", rule: "policy.httpRules: no rule matches" });
+  });
+
+  test.each(["/", "/a", "/a/", "/a%20b", "/a+b", "/caf%C3%A9", "/a@b:c", "/a,b"])("plain: %s", (path) => {
+    expect(isAmbiguousPath(path)).toBe(false);
+  });
+});
+
+describe("action lists", () => {
+  test("deny first; with an allow list what is not on it is denied", () => {
+    const lists = compileActionLists({ allow: ["pulls:*", "contents:read"], deny: ["pulls:write"] });
+    expect(lists.judge("pulls:read")).toEqual({ kind: "allowed" });
+    expect(lists.judge("pulls:write")).toEqual({ kind: "denied", rule: "policy.deny: pulls:write" });
+    expect(lists.judge("issues:read")).toEqual({ kind: "denied", rule: "policy.allow: not on the list" });
+    expect(compileActionLists({ deny: [] }).judge("anything")).toEqual({ kind: "allowed" });
+    expect(compileActionLists({ allow: [], deny: [] }).judge("anything").kind).toBe("denied");
+  });
+});
+
+describe("scope", () => {
+  const plugin = { scopeKeys: ["repositories", "projects"], scopeIgnoresCase: true } as unknown as ProviderPlugin;
+  const repository = (value: string): Resource => ({ kind: "scoped", key: "repositories", value });
+  const scope = compileScope({ repositories: ["octo/*", "me/notes"] }, plugin);
+
+  test.each<[string, readonly Resource[], boolean]>([
+    ["one inside", [repository("Octo/Hello")], true],
+    ["one outside", [repository("other/hello")], false],
+    ["one of two outside", [repository("octo/a"), repository("other/b")], false],
+    ["nothing at all", [], true],
+    ["what no scope is about", [{ kind: "none" }], true],
+    ["what the scope has no words for", [{ kind: "unscopable", reason: "x" }], false],
+    ["both", [repository("octo/a"), { kind: "unscopable", reason: "x" }], false],
+    ["something of another kind only", [{ kind: "scoped", key: "projects", value: "p" }], false],
+    ["a longer name", [repository("me/notes2")], false],
+    ["a slash more", [repository("octo/a/b")], false],
+  ])("%s", (_name, resources, expected) => {
+    expect(scope(resources).kind === "inside").toBe(expected);
+  });
+
+  test("no scope, no bounds; keys of other services do not count", () => {
+    expect(compileScope({}, plugin)([{ kind: "unscopable", reason: "x" }]).kind).toBe("inside");
+    expect(compileScope({ arns: ["x"] }, plugin)([repository("a/b")]).kind).toBe("inside");
+  });
+});
+
+describe("reading a request", () => {
+  const raw = (more: Partial<RawRequest> = {}): RawRequest => ({
+    method: "GET",
+    target: "/user?x=1",
+    authority: "api.github.com",
+    scheme: "https",
+    headers: [["accept", "a"], ["accept", "b"]],
+    body: undefined,
+    serverName: "api.github.com",
+    ...more,
+  });
+
+  test("parts as they are on the wire", () => {
+    expect(readRequest(raw())).toEqual({
+      kind: "request",
+      request: { method: "GET", host: "api.github.com", path: "/user", query: "x=1", headers: new Map([["accept", "a, b"]]), body: undefined },
+    });
+    expect(readRequest(raw({ target: "/a//b/../%2F?" }))).toMatchObject({ request: { path: "/a//b/../%2F", query: "" } });
+  });
+
+  test.each<[string, Partial<RawRequest>]>([
+    ["a port", { authority: "api.github.com:443" }],
+    ["a server name in another case", { serverName: "API.github.com" }],
+    ["without TLS", { scheme: "http", serverName: undefined, authority: "api.github.com:80" }],
+  ])("one host: %s", (_name, more) => {
+    expect(readRequest(raw(more))).toMatchObject({ kind: "request", request: { host: "api.github.com" } });
+  });
+
+  test.each<[string, Partial<RawRequest>, number]>([
+    ["another case", { authority: "API.GitHub.com" }, 400],
+    ["a trailing dot", { authority: "api.github.com." }, 400],
+    ["another port", { authority: "api.github.com:8443" }, 400],
+    ["the port of plain HTTP over TLS", { authority: "api.github.com:80" }, 400],
+    ["two ports", { authority: "api.github.com:443:443" }, 400],
+    ["user information", { authority: "x@api.github.com" }, 400],
+    ["an IPv6 literal", { authority: "[::1]" }, 400],
+    ["an empty host", { authority: "" }, 400],
+    ["two trailing dots", { authority: "api.github.com.." }, 400],
+    ["a space", { authority: "api.github.com evil.com" }, 400],
+    ["two hosts", { authority: "api.github.com,evil.com" }, 400],
+    ["a percent", { authority: "api%2egithub.com" }, 400],
+    ["a NUL", { authority: "api.github.com\0.evil.com" }, 400],
+    ["not ASCII", { authority: "api.github.com\u3002" }, 400],
+    ["a host header beside the authority", { headers: [["host", "evil.com"]] }, 400],
+    ["the connection of another host", { serverName: "uploads.github.com" }, 421],
+    ["a connection that named none", { serverName: "" }, 421],
+    ["no path", { target: "" }, 400],
+    ["an asterisk", { target: "*" }, 400],
+    ["absolute-form", { target: "https://evil.com/user" }, 400],
+    ["a backslash", { target: "/a\\b" }, 400],
+    ["a fragment", { target: "/a#b" }, 400],
+    ["a space in the path", { target: "/a b" }, 400],
+    ["a tab", { target: "/a\tb" }, 400],
+    ["a NUL in the path", { target: "/a\0" }, 400],
+    ["raw UTF-8", { target: "/é" }, 400],
+    ["a method of two words", { method: "GET /" }, 400],
+    ["no method", { method: "" }, 400],
+    ["two content types", { headers: [["content-type", "a"], ["content-type", "b"]] }, 400],
+    ["two targets", { headers: [["x-amz-target", "a"], ["x-amz-target", "b"]] }, 400],
+  ])("refused: %s", (_name, more, status) => {
+    expect(readRequest(raw(more))).toMatchObject({ kind: "malformed", status });
+  });
+});

@@ -1,0 +1,134 @@
+/**
+ * Certificates for Envoy, on demand: it asks for a secret named as the server name of a handshake (delta SDS), and is
+ * given a certificate minted for it. A name that is not bound has none: the handshake fails. Certificates are renewed
+ * before they expire, for whoever still asks.
+ */
+import type * as grpc from "@grpc/grpc-js";
+import type { CertificateAuthority } from "../interception/ca.ts";
+import type { Clock } from "../platform/clock.ts";
+import type { ProtoRegistry } from "../xds/proto.ts";
+
+const REQUEST = "envoy.service.discovery.v3.DeltaDiscoveryRequest";
+const RESPONSE = "envoy.service.discovery.v3.DeltaDiscoveryResponse";
+const SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+
+interface DeltaRequest {
+  readonly resourceNamesSubscribe: readonly string[];
+  readonly resourceNamesUnsubscribe: readonly string[];
+}
+
+type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
+
+/** How often it is looked whether a certificate wants renewing. */
+const CHECK_MS = 60_000;
+
+export interface SecretServiceOptions {
+  readonly authority: CertificateAuthority;
+  readonly registry: ProtoRegistry;
+  readonly clock: Clock;
+}
+
+export class SecretService {
+  readonly #options: SecretServiceOptions;
+  readonly #streams = new Set<SecretStream>();
+  #cancel: () => void = () => undefined;
+
+  constructor(options: SecretServiceOptions) {
+    this.#options = options;
+    this.#check();
+  }
+
+  register(server: grpc.Server): void {
+    const same = (bytes: Buffer): Buffer => bytes;
+    server.addService(
+      {
+        DeltaSecrets: {
+          path: "/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets",
+          requestStream: true,
+          responseStream: true,
+          requestSerialize: same,
+          requestDeserialize: same,
+          responseSerialize: same,
+          responseDeserialize: same,
+        },
+      },
+      {
+        DeltaSecrets: (call: DeltaCall) => {
+          const stream = new SecretStream(call, this.#options);
+          this.#streams.add(stream);
+          const gone = (): void => void this.#streams.delete(stream);
+          call.on("cancelled", gone);
+          call.on("error", gone);
+          call.on("end", () => {
+            gone();
+            call.end();
+          });
+        },
+      },
+    );
+  }
+
+  /** Sends again what has changed: after the authority did, for one. */
+  refresh(): void {
+    for (const stream of this.#streams) stream.refresh();
+  }
+
+  close(): void {
+    this.#cancel();
+  }
+
+  #check(): void {
+    this.#cancel = this.#options.clock.after(CHECK_MS, () => {
+      this.refresh();
+      this.#check();
+    });
+  }
+}
+
+class SecretStream {
+  readonly #call: DeltaCall;
+  readonly #options: SecretServiceOptions;
+  /** What was sent last, by name. */
+  readonly #sent = new Map<string, string>();
+  #nonce = 0;
+
+  constructor(call: DeltaCall, options: SecretServiceOptions) {
+    this.#call = call;
+    this.#options = options;
+    call.on("data", (bytes: Buffer) => {
+      const request = options.registry.decode(REQUEST, bytes) as unknown as DeltaRequest;
+      for (const name of request.resourceNamesUnsubscribe) this.#sent.delete(name);
+      if (request.resourceNamesSubscribe.length > 0) this.#send(request.resourceNamesSubscribe);
+    });
+  }
+
+  refresh(): void {
+    const due = [...this.#sent].filter(([name, chain]) => this.#options.authority.mint(name)?.certificateChainPem !== chain);
+    if (due.length > 0) this.#send(due.map(([name]) => name));
+  }
+
+  #send(names: readonly string[]): void {
+    const resources: object[] = [];
+    const removed: string[] = [];
+    for (const name of names) {
+      const minted = this.#options.authority.mint(name);
+      if (minted === undefined) {
+        removed.push(name);
+        continue;
+      }
+      this.#sent.set(name, minted.certificateChainPem);
+      resources.push({
+        name,
+        version: String(minted.notAfter),
+        resource: {
+          "@type": SECRET_TYPE,
+          name,
+          tlsCertificate: { certificateChain: { inlineString: minted.certificateChainPem }, privateKey: { inlineString: minted.privateKeyPem } },
+        },
+      });
+    }
+    const nonce = String(++this.#nonce);
+    const json = { typeUrl: SECRET_TYPE, nonce, systemVersionInfo: nonce, resources, removedResources: removed };
+    this.#call.write(Buffer.from(this.#options.registry.encode(RESPONSE, json as never)));
+  }
+}

@@ -1,0 +1,211 @@
+/**
+ * The sidecar service: decides for one agent's Envoy. Wires the providers' file, plugins, certificate authority, authorizer
+ * and audit chain together.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import http from "node:http";
+import os from "node:os";
+import path from "node:path";
+import * as grpc from "@grpc/grpc-js";
+import { collectDefaultMetrics, Registry } from "prom-client";
+import { openAuditWriter } from "../audit/writer.ts";
+import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
+import { registerAuthorization } from "../extproc/authz/server.ts";
+import { CertificateAuthority } from "../interception/ca.ts";
+import { writeTrust } from "../interception/trust.ts";
+import { systemClock } from "../platform/clock.ts";
+import type { Logger } from "../platform/log.ts";
+import { Secret } from "../platform/secret.ts";
+import { plugins } from "../providers/registry.ts";
+import type { BindingSpec } from "../resources/binding-spec.ts";
+import { ProtoRegistry } from "../xds/proto.ts";
+import { registerEndedCalls } from "./access-log.ts";
+import { Authorizer } from "./authorizer.ts";
+import { type Binding, type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
+import { compileBodyRules } from "./body-rules.ts";
+import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
+import { hostsOf } from "./hosts.ts";
+import { BindingMetrics } from "./metrics.ts";
+import type { SidecarServiceOptions } from "./options.ts";
+import { EndpointResolver } from "./resolver.ts";
+import { SecretService } from "./sds.ts";
+import { type LoadedSpecs, loadSpecs, watchSpecs } from "./specs.ts";
+
+export interface SidecarService {
+  close(): Promise<void>;
+}
+
+/** File of Envoy's configuration in the run folder. */
+export const ENVOY_CONFIG = "envoy.json";
+
+export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.ProcessEnv, log: Logger): Promise<SidecarService> {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const metrics = new BindingMetrics(registry);
+  const protos = ProtoRegistry.load(options.descriptorSet);
+  const resolver = new EndpointResolver({ clock: systemClock, servers: options.dnsServers, port: options.upstreamPort });
+  const fetch = endpointFetch(resolver, options.upstreamCaFile);
+  const loaded = await loadSpecs(options.specFile);
+  const instances = await startInstances(loaded, { env, fetch, log });
+  let snapshot = snapshotOf(loaded, instances);
+
+  const hosts = instances.flatMap((instance) => instance.hosts);
+  const authority = new CertificateAuthority({
+    clock: systemClock,
+    random: (bytes) => randomBytes(bytes),
+    names: { hosts: hosts.filter((host) => !host.startsWith("*.")), patterns: hosts.filter((host) => host.startsWith("*.")) },
+  });
+  const systemRoots = readFileSync(options.systemCaFile ?? options.upstreamCaFile, "utf8");
+  const publish = (): void => writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
+  publish();
+  const secrets = new SecretService({ authority, registry: protos, clock: systemClock });
+  authority.onChange(() => {
+    publish();
+    secrets.refresh();
+  });
+
+  const audit = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
+  const onDefect = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: the request fails closed");
+  const authorizer = new Authorizer({
+    snapshot: () => snapshot,
+    clock: systemClock,
+    log,
+    audit,
+    metrics,
+    resolve: (host) => resolver.resolve(host),
+  });
+
+  const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
+  registerAuthorization(control, (request) => authorizer.check(request), onDefect);
+  registerEndedCalls(control, protos, (call) => authorizer.ended(call));
+  secrets.register(control);
+  mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
+  await bindGrpc(control, path.join(options.runDir, "control.sock"));
+  writeFileSync(path.join(options.runDir, ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), { mode: 0o600 });
+
+  const watch = watchSpecs({
+    file: options.specFile,
+    clock: systemClock,
+    pollMs: options.pollMs,
+    onChange: (next) => {
+      try {
+        snapshot = snapshotOf(next, instances);
+        metrics.reloaded(true);
+        log.info({ version: next.version }, "policy in force");
+      } catch (error) {
+        metrics.reloaded(false);
+        log.error({ error: (error as Error).message }, "not applied; the last good policy stays");
+      }
+    },
+    onBroken: (error) => {
+      metrics.reloaded(false);
+      log.error({ error: error.message }, "not applied; the last good policy stays");
+    },
+  });
+  const admin = await listen(path.join(options.runDir, "sidecar.sock"), async (url) => {
+    if (url === "/readyz") return { type: "text/plain", body: "ok\n" };
+    return url === "/metrics" ? { type: "text/plain; version=0.0.4", body: await registry.metrics() } : undefined;
+  });
+  log.info({ version: loaded.version, hosts }, "sidecar ready");
+
+  return {
+    close: async () => {
+      watch.close();
+      secrets.close();
+      authority.close();
+      control.forceShutdown();
+      admin.close();
+      admin.closeAllConnections();
+      await Promise.all(instances.map(async ({ instance }) => instance.stop()));
+      await audit?.close();
+    },
+  };
+}
+
+type Started = Pick<Binding, "name" | "plugin" | "instance" | "hosts">;
+
+interface Surroundings {
+  readonly env: NodeJS.ProcessEnv;
+  readonly fetch: Fetch;
+  readonly log: Logger;
+}
+
+/** @throws ConfigError for settings that cannot work */
+async function startInstances({ specs }: LoadedSpecs, surroundings: Surroundings): Promise<readonly Started[]> {
+  const started = specs.bindings.map((spec) => createInstance(spec, surroundings));
+  await Promise.all(started.map(async ({ instance }) => instance.start()));
+  return started;
+}
+
+function createInstance(spec: BindingSpec, { env, fetch, log }: Surroundings): Started {
+  const plugin = plugins.get(spec.type);
+  if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
+  const secrets = new Map<string, Secret>();
+  for (const [key, variable] of Object.entries(spec.auth.env)) {
+    const value = env[variable];
+    if (value === undefined || value === "") throw new Error(`Provider ${spec.name}: the environment variable ${variable} is not set`);
+    secrets.set(key, new Secret(value));
+  }
+  const instance = plugin.create({
+    binding: spec.name,
+    authType: spec.auth.type,
+    secrets,
+    config: spec.config,
+    clock: systemClock,
+    fetch,
+    random: Math.random,
+    log,
+  });
+  return { name: spec.name, plugin, instance, hosts: hostsOf(spec, plugin) };
+}
+
+/** The bindings that run, with the policy of these specs. @throws Error where the list of bindings is another one */
+function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]): BindingSnapshot {
+  const byName = new Map(specs.bindings.map((spec) => [spec.name, spec]));
+  if (byName.size !== started.length || started.some(({ name, plugin }) => byName.get(name)?.type !== plugin.providerName)) {
+    throw new Error("the list of Providers has changed: that needs a restart");
+  }
+  const bindings = started.map((one): Binding => ({ ...one, policy: compileBindingPolicy(byName.get(one.name) as BindingSpec, one.plugin) }));
+  return compileSnapshot(version, specs.workload, bindings);
+}
+
+function bootstrapOf(options: SidecarServiceOptions, instances: readonly Started[]): object {
+  return sidecarBootstrap({
+    nodeId: `svc-sidecar-${os.hostname()}-${process.pid}`,
+    runDir: options.runDir,
+    http: options.listen.http,
+    https: options.listen.https,
+    gateway: options.listen.gateway,
+    bodies: instances.flatMap(({ plugin, hosts }) => compileBodyRules(plugin.bodies, hosts)),
+    caFile: options.upstreamCaFile,
+  });
+}
+
+async function bindGrpc(server: grpc.Server, socket: string): Promise<void> {
+  await rm(socket, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.bindAsync(`unix:${socket}`, grpc.ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+interface Page {
+  readonly type: string;
+  readonly body: string;
+}
+
+async function listen(socket: string, answer: (url: string) => Promise<Page | undefined>): Promise<http.Server> {
+  await rm(socket, { force: true });
+  const server = http.createServer((request, response) => {
+    answer(request.url ?? "/").then(
+      (page) => response.writeHead(page === undefined ? 404 : 200, { "content-type": page?.type ?? "text/plain" }).end(page?.body ?? "not found\n"),
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(socket, resolve);
+  });
+  return server;
+}

@@ -1,0 +1,19 @@
+/** Step 4: `policy.deny`, then `policy.allow`, for everything that the request does. */
+import { actionsOf, type Passage } from "../passage.ts";
+
+export function checkActionLists(passage: Passage): void {
+  const { binding } = passage;
+  if (binding === undefined) return;
+  const { actions } = binding.policy;
+  for (const { action } of actionsOf(passage)) {
+    const verdict = actions.judge(action);
+    if (verdict.kind === "allowed") continue;
+    passage.violations.push({
+      code: "action_denied",
+      rule: verdict.rule,
+      message: `The action ${action} is not allowed for ${binding.name}.`,
+      action,
+      ...(actions.allow === undefined ? {} : { allowed: actions.allow }),
+    });
+  }
+}

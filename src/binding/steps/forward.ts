@@ -1,0 +1,12 @@
+/** Step 8: where the real endpoint is. Its name is asked of DNS servers alone, never of the hosts file. */
+import type { World } from "../pipeline.ts";
+import type { Passage } from "../passage.ts";
+
+export async function forward(passage: Passage, { resolve }: World): Promise<void> {
+  const address = await resolve(passage.request.host);
+  if (address === undefined) {
+    passage.refusal = { status: 502, code: "host_not_found", message: `DNS has no address of ${passage.request.host}.` };
+    return;
+  }
+  passage.upstream = address;
+}

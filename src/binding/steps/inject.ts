@@ -1,0 +1,16 @@
+/** Step 7: the agent's own credentials come off, whatever the mode; the real one goes on. */
+import { InjectionError } from "../../providers/contract.ts";
+import type { World } from "../pipeline.ts";
+import type { Passage } from "../passage.ts";
+
+export async function injectCredentials(passage: Passage, { log }: World): Promise<void> {
+  const { binding, request } = passage;
+  if (binding === undefined) return;
+  try {
+    passage.injection = await binding.instance.injectCredentials(request);
+  } catch (error) {
+    if (!(error instanceof InjectionError)) throw error;
+    log.warn({ binding: binding.name, reason: error.message }, "no credential to put on");
+    passage.refusal = { status: error.status === 400 ? 400 : error.status, code: "credential_unavailable", message: error.message };
+  }
+}

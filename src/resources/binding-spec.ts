@@ -1,0 +1,34 @@
+/**
+ * The resolved providers of one agent: the content of the ConfigMap `svc-{workload}-providers`, which its sidecar reads.
+ * Holds no secret: only the names of the environment variables that hold them.
+ */
+import { z } from "zod";
+import { nameSchema } from "./metadata.ts";
+import { auditSchema, policySchema, scopeSchema, SERVICE_TYPES } from "./provider.ts";
+
+const bindingSchema = z.strictObject({
+  /** Name of the Provider. */
+  name: nameSchema,
+  type: z.enum(SERVICE_TYPES),
+  /** Undefined: the plugin's own. */
+  hosts: z.array(z.string()).optional(),
+  auth: z.strictObject({
+    type: z.string(),
+    /** Environment variable of each of the Secret's keys. */
+    env: z.record(z.string(), z.string()),
+  }),
+  config: z.record(z.string(), z.string()),
+  policy: policySchema,
+  scope: scopeSchema,
+  audit: auditSchema,
+});
+
+export const bindingSpecsSchema = z.strictObject({
+  version: z.literal(1),
+  /** `<namespace>/<name>`. */
+  workload: z.string(),
+  bindings: z.array(bindingSchema),
+});
+
+export type BindingSpec = z.output<typeof bindingSchema>;
+export type BindingSpecs = z.output<typeof bindingSpecsSchema>;
