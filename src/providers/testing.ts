@@ -118,3 +118,25 @@ export function context(
     lines,
   };
 }
+
+/** What the contract suite needs to know of a plugin: `contract-sample.ts` of its folder exports it as `sample`. */
+export interface ContractSample {
+  /** By kind of `spec.auth.type`: a Secret that works. */
+  readonly auth: Readonly<Record<string, { readonly secrets: Readonly<Record<string, string>>; readonly config?: Readonly<Record<string, string>> }>>;
+  /** Of the token server, where there is one. */
+  readonly respond?: (call: Call) => Response | Promise<Response>;
+  /** Parts of credentials that must never be seen but in an injection, besides the Secret's values: tokens that `respond` gives. */
+  readonly tokens?: readonly string[];
+  /** Requests that are understood, and their actions. */
+  readonly requests: readonly { readonly request: ServiceRequest; readonly actions: readonly string[] }[];
+  /** What of the suite does not hold for this plugin, with the reason. */
+  readonly exceptions?: Partial<Record<ContractException, string>>;
+}
+
+export type ContractException =
+  /** Dots, empty segments and encoded slashes of a path are part of a name that the service takes literally. */
+  | "paths are names"
+  /** Sets headers that are no credentials, and so are not among those taken off. */
+  | "sets other headers"
+  /** A cookie would be no credential there. */
+  | "cookies stay";

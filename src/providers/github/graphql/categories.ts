@@ -1,0 +1,74 @@
+/**
+ * Which category of action a GraphQL type or mutation belongs to: the same words as REST's, so that one policy holds for
+ * both. Decided by name, the first line that fits.
+ */
+
+const OF_TYPES: readonly (readonly [RegExp, string])[] = [
+  // Wrappers that say nothing of their own.
+  [/^(PageInfo|Node|UniformResourceLocatable|GitActor|Query|SearchResultItem|TextMatch)/, ""],
+  [/^(Project|SortBy)/, "projects"],
+  [/AuditEntry|^(Organization|IpAllowList|VerifiableDomain|MemberStatusable|ExternalIdentity)/, "orgs"],
+  [/^(Enterprise|OIDCProvider|MembersCan)/, "enterprise-admin"],
+  [/^Team/, "teams"],
+  [/^(Sponsor|StripeConnect)/, "sponsors"],
+  [/^Package/, "packages"],
+  [/^Gist/, "gists"],
+  [/Migration/, "migrations"],
+  [/Contribution/, "users"],
+  [/^(User(?!ContentEdit)|Actor|Bot|Mannequin|App$|RepositoryOwner|ProfileOwner|Follow|Starred|Stargazer|ReactingUser|Reactor|Assignee|Assignable|AssigneeConnection|SavedReply|SocialAccount|PublicKey|Claimable|PermissionSource|RepositoryCollaborator)/, "users"],
+  [/^(Marketplace)/, "marketplace"],
+  [/^(Discussion|PinnedDiscussion)/, "discussions"],
+  [/^(PullRequest|Review|RequestedReviewer|Suggested|AutoMerge|Merge)/, "pulls"],
+  [/^DeployKey/, "deploy-keys"],
+  [/^(Deployment|Environment|PinnedEnvironment)/, "deployments"],
+  [/^Release/, "releases"],
+  [/^(Check|Status|RequiredStatusCheck)/, "checks"],
+  [/^Workflow/, "actions"],
+  [/^(RepositoryVulnerabilityAlert|Dependabot)/, "dependabot"],
+  [/^DependencyGraph/, "dependency-graph"],
+  [/^(SecurityAdvisory|SecurityVulnerability|CVSS|Cvss|CWE|EPSS)/, "security-advisories"],
+  [/^(BranchProtection|PushAllowance|BypassForcePush|BypassPullRequest|ReviewDismissalAllowance|RefUpdateRule)/, "branches"],
+  [/Event$/, "issues"],
+  [/^(Issue|SubIssue|Label|Milestone|LinkedBranch|PinnedIssue|Comment|Closable|Closer|Lockable|Reacti|Reactable|Subscribable|Minimizable|Updatable|Deletable|Votable|UserContentEdit|Hovercard|Referenced|RenamedTitle|Assigned)/, "issues"],
+  [/^(Ref|Commit|Blob|Blame|Tree|Tag|GitObject|Comparison|Submodule|GitSignature|GpgSignature|SmimeSignature|SshSignature|UnknownSignature|Push)/, "contents"],
+];
+
+const OF_MUTATIONS: readonly (readonly [RegExp, string])[] = [
+  [/^(createCommitOnBranch|createRef|updateRefs?|deleteRef|mergeBranch)$/, "contents"],
+  [/Enterprise/, "enterprise-admin"],
+  [/Sponsor|Patreon/, "sponsors"],
+  [/Migrat/, "migrations"],
+  [/Project/, "projects"],
+  [/Team/, "teams"],
+  [/Discussion/, "discussions"],
+  [/PullRequest|Review|FileAsViewed/, "pulls"],
+  [/Check(Run|Suite)/, "checks"],
+  [/Deployment|Environment/, "deployments"],
+  [/BranchProtection/, "branches"],
+  [/VulnerabilityAlert/, "dependabot"],
+  [/Package/, "packages"],
+  [/InteractionLimit/, "interactions"],
+  [/[fF]ollow|UserList|UserStatus|UserNamespace|Star$|AttributionInvitation/, "users"],
+  [/IpAllowList|Organization|VerifiableDomain|NotificationRestriction/, "orgs"],
+  [/Repository|Topic|OutsideCollaborator/, "repos"],
+  [/Issue|Label|Milestone|Comment|Reaction|Assignable|Lockable|Upvote|LinkedBranch|Subscription$/, "issues"],
+];
+
+/** What a mutation does besides, as with REST. */
+const EFFECTS: readonly (readonly [RegExp, string])[] = [
+  [/^(mergePullRequest|enablePullRequestAutoMerge|enqueuePullRequest|updatePullRequestBranch|revertPullRequest|createLinkedBranch|deleteLinkedBranch|createDeployment)$/, "contents"],
+  [/^(approveDeployments|rejectDeployments)$/, "actions"],
+];
+
+/** `""` where the type says nothing of its own. */
+export function categoryOfType(type: string): string {
+  const bare = type.replace(/(Connection|Edge|Payload)$/, "");
+  return OF_TYPES.find(([pattern]) => pattern.test(bare))?.[1] ?? "repos";
+}
+
+/** At least one, or undefined for a mutation that is not known. */
+export function categoriesOfMutation(name: string): readonly string[] | undefined {
+  const category = OF_MUTATIONS.find(([pattern]) => pattern.test(name))?.[1];
+  if (category === undefined) return undefined;
+  return [category, ...EFFECTS.filter(([pattern]) => pattern.test(name)).map(([, effect]) => effect)];
+}

@@ -1,0 +1,59 @@
+/**
+ * Which hosts are GitHub's, what each serves, and how each wants the token. Hosts that are not here are not bound: what
+ * GitHub redirects downloads to (objects.githubusercontent.com, release-assets.githubusercontent.com, storage of Amazon
+ * and Azure) has a signature in its address, and a token on top would only be one more place that sees it.
+ */
+
+export type Surface =
+  /** REST, and GraphQL at `graphqlPath`; `prefix` is before each path of REST. */
+  | { readonly kind: "api"; readonly prefix: string; readonly graphqlPath: string }
+  | { readonly kind: "uploads"; readonly prefix: string }
+  /** Git over HTTPS, LFS, and downloads from the web pages. */
+  | { readonly kind: "git" }
+  /** `/owner/repo/<rest>`: raw files, and archives. */
+  | { readonly kind: "files" };
+
+/** Surfaces of a host, the first that takes the path. */
+export type Hosts = ReadonlyMap<string, readonly Surface[]>;
+
+const API: Surface = { kind: "api", prefix: "", graphqlPath: "/graphql" };
+const UPLOADS: Surface = { kind: "uploads", prefix: "" };
+const GIT: Surface = { kind: "git" };
+const FILES: Surface = { kind: "files" };
+
+const PUBLIC: Hosts = new Map([
+  ["api.github.com", [API]],
+  ["github.com", [GIT]],
+  ["uploads.github.com", [UPLOADS]],
+  ["codeload.github.com", [FILES]],
+  ["raw.githubusercontent.com", [FILES]],
+]);
+
+export const PUBLIC_HOSTS = [...PUBLIC.keys()];
+
+const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/;
+
+/**
+ * @param enterprise host of GitHub Enterprise: `octocorp.ghe.com`, or a server's own; undefined for github.com.
+ *   A token is for one of them: with an enterprise's, nothing goes to github.com.
+ * @returns undefined where that is no host
+ */
+export function hostsOf(enterprise: string | undefined): Hosts | undefined {
+  if (enterprise === undefined) return PUBLIC;
+  const isAddress = /^[0-9.]+$/.test(enterprise);
+  if (!HOST.test(enterprise) || isAddress || PUBLIC.has(enterprise)) return undefined;
+  if (enterprise.endsWith(".ghe.com")) {
+    return new Map([
+      [`api.${enterprise}`, [API]],
+      [`uploads.${enterprise}`, [UPLOADS]],
+      [enterprise, [GIT]],
+    ]);
+  }
+  return new Map([[enterprise, [{ kind: "api", prefix: "/api/v3", graphqlPath: "/api/graphql" }, { kind: "uploads", prefix: "/api/uploads" }, GIT]]]);
+}
+
+/** Where installation tokens are got. */
+export function apiBaseOf(enterprise: string | undefined): string {
+  if (enterprise === undefined) return "https://api.github.com";
+  return enterprise.endsWith(".ghe.com") ? `https://api.${enterprise}` : `https://${enterprise}/api/v3`;
+}

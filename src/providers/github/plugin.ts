@@ -1,0 +1,149 @@
+/** GitHub: REST, GraphQL, git over HTTPS, uploads and raw files; a personal access token, or a GitHub App's installation. */
+import { Secret } from "../../platform/secret.ts";
+import {
+  type ActionResolution,
+  ConfigError,
+  type Injection,
+  NO_INJECTION,
+  type PluginContext,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
+import { TokenRefresher } from "../token-refresher.ts";
+import { fetchInstallationToken, readAppCredential } from "./app-token.ts";
+import { resolveFiles, resolveGit } from "./git.ts";
+import { resolveGraphql } from "./graphql/resolve.ts";
+import { apiBaseOf, type Hosts, hostsOf, PUBLIC_HOSTS, type Surface } from "./hosts.ts";
+import { LFS_BATCH_PATH } from "./lfs.ts";
+import { resolveRest } from "./rest.ts";
+import { unresolved } from "./unresolved.ts";
+import { resolveUpload } from "./uploads.ts";
+
+const MINUTE_MS = 60_000;
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** By which some servers take another method than the request line's. */
+const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
+
+interface Token {
+  current(): Secret | Promise<Secret>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  refresh(): Promise<void>;
+}
+
+export const plugin: ProviderPlugin = {
+  providerName: "github",
+  defaultHosts: PUBLIC_HOSTS,
+  hostPatterns: [],
+  hostsFor: ({ host }) => (host === undefined ? undefined : [...(hostsOf(host.toLowerCase())?.keys() ?? [])]),
+  authTypes: {
+    token: { required: ["token"], optional: [] },
+    app: { required: ["appId", "installationId", "privateKey"], optional: [] },
+  },
+  scopeKeys: ["repositories"],
+  scopeIgnoresCase: true,
+  configKeys: { host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com" },
+  bodies: [
+    { hosts: [], methods: ["POST"], paths: ["/graphql", "/api/graphql"], maxBytes: MAX_BODY_BYTES },
+    { hosts: [], methods: ["POST"], paths: [LFS_BATCH_PATH], maxBytes: MAX_BODY_BYTES },
+  ],
+  credentialHeaders: ["authorization", "cookie", "proxy-authorization", "x-api-key", "x-github-otp"],
+  credentialQuery: ["access_token", "client_id", "client_secret", "token"],
+  create(context) {
+    const host = context.config["host"]?.toLowerCase();
+    const hosts = hostsOf(host);
+    if (hosts === undefined) {
+      throw new ConfigError(`Provider ${context.binding}: config.host must be the host of GitHub Enterprise, e.g. octocorp.ghe.com; leave it out for github.com`);
+    }
+    return new GithubInstance(hosts, tokenOf(context, apiBaseOf(host)));
+  },
+};
+
+class GithubInstance implements ProviderInstance {
+  readonly #hosts: Hosts;
+  readonly #token: Token;
+
+  constructor(hosts: Hosts, token: Token) {
+    this.#hosts = hosts;
+    this.#token = token;
+  }
+
+  resolveAction(request: ServiceRequest): ActionResolution {
+    if (METHOD_OVERRIDES.some((name) => request.headers.has(name)) || /(?:^|[&;])(?:_|%5f)(?:m|%6d)/i.test(request.query)) {
+      return unresolved("The request asks to be taken for another method than its own", "Send the method itself, without an override");
+    }
+    const surface = this.#surface(request);
+    switch (surface?.kind) {
+      case undefined:
+        return unresolved("This host is none of the binding's");
+      case "git":
+        return resolveGit(request).resolution;
+      case "files":
+        return resolveFiles(request);
+      case "uploads":
+        return resolveUpload(request, request.path.slice(surface.prefix.length));
+      case "api":
+        if (request.path === surface.graphqlPath) return resolveGraphql(request);
+        return resolveRest(request, request.path.slice(surface.prefix.length));
+    }
+  }
+
+  async injectCredentials(request: ServiceRequest): Promise<Injection> {
+    const surface = this.#surface(request);
+    if (surface === undefined || (surface.kind === "git" && !resolveGit(request).authenticated)) return NO_INJECTION;
+    const token = (await this.#token.current()).reveal();
+    return { ...NO_INJECTION, set: [["authorization", authorization(surface, token)]] };
+  }
+
+  start(): Promise<void> {
+    return this.#token.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#token.stop();
+  }
+
+  refreshToken(): Promise<void> {
+    return this.#token.refresh();
+  }
+
+  #surface(request: ServiceRequest): Surface | undefined {
+    return this.#hosts.get(request.host)?.find((surface) => {
+      if (surface.kind === "api") return request.path === surface.graphqlPath || request.path.startsWith(`${surface.prefix}/`);
+      return surface.kind !== "uploads" || request.path.startsWith(`${surface.prefix}/`);
+    });
+  }
+}
+
+/** Git's host wants Basic, with this very name for tokens of an App. */
+function authorization(surface: Surface, token: string): string {
+  if (surface.kind === "git") return `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;
+  return surface.kind === "files" ? `token ${token}` : `Bearer ${token}`;
+}
+
+function tokenOf(context: PluginContext, apiBase: string): Token {
+  if (context.authType === "token") return fixedToken(context);
+  if (context.authType !== "app") throw new ConfigError(`Provider ${context.binding}: auth.type of github is token or app`);
+  const credential = readAppCredential(context);
+  return new TokenRefresher({
+    binding: context.binding,
+    fetchToken: (signal) => fetchInstallationToken(context, apiBase, credential, signal),
+    maxAgeMs: 50 * MINUTE_MS,
+    marginMs: 10 * MINUTE_MS,
+    clock: context.clock,
+    random: context.random,
+    log: context.log,
+  });
+}
+
+function fixedToken({ binding, secrets }: PluginContext): Token {
+  const token = secrets.get("token")?.reveal().trim() ?? "";
+  if (!/^[\x21-\x7e]+$/.test(token)) {
+    throw new ConfigError(`Provider ${binding}: the Secret's key token must be one token, e.g. github_pat_...: it is empty, or holds spaces or other signs`);
+  }
+  const secret = new Secret(token);
+  const nothing = (): Promise<void> => Promise.resolve();
+  return { current: () => secret, start: nothing, stop: nothing, refresh: nothing };
+}

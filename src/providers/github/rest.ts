@@ -1,0 +1,46 @@
+/** A request to GitHub's REST API: the operation that it is, by GitHub's own description of its routes. */
+import generated from "../../gen/github-routes.json" with { type: "json" };
+import type { ActionResolution, ServiceRequest } from "../contract.ts";
+import { splitPath } from "./path.ts";
+import { actionsOf, handsOutCredentials } from "./rest-actions.ts";
+import { resourcesOf } from "./rest-resources.ts";
+import { RouteTrie } from "./route-trie.ts";
+import { unresolved } from "./unresolved.ts";
+
+/** The same paths as of another route, which has them whole: `compare/{base}...{head}` is `compare/{basehead}`. */
+export function isTwin(line: string): boolean {
+  return line.includes("}...{");
+}
+
+/** GitHub's pages of a list link to these, by number. They name no repository, so nothing is in scope by them. */
+const BY_NUMBER = [
+  ["/repositories/{id:int}", "/repos/{owner}/{repo}"],
+  ["/organizations/{id:int}", "/orgs/{org}"],
+] as const;
+
+const routes = new RouteTrie();
+for (const line of generated.routes) if (!isTwin(line)) routes.add(line);
+for (const [typed, template] of BY_NUMBER) routes.alias(typed, template);
+
+/** @param path of the API: without the prefix that GitHub Enterprise Server has */
+export function resolveRest(request: ServiceRequest, path: string): ActionResolution {
+  const split = splitPath(path);
+  if (split.kind === "refused") return unresolved(split.reason, split.hint);
+  const match = routes.find(request.method, split.segments, split.trailingSlash);
+  if (match === undefined) {
+    return unresolved(
+      `${request.method} of this path is no operation of GitHub's REST API that is known here`,
+      split.trailingSlash ? "Take the slash at the end away" : "See https://docs.github.com/rest for the paths, without `.git`",
+    );
+  }
+  if (handsOutCredentials(match.route)) {
+    return unresolved("This operation hands out or revokes credentials, which agents do not hold", "Call the API itself: the credential is put on for you");
+  }
+  // By number (BY_NUMBER) the path has fewer parameters than the template, and `owner` is not among them.
+  const byNumber = ["repositories", "organizations"].includes(split.segments[0]?.text ?? "") && /^\d+$/.test(split.segments[1]?.text ?? "");
+  const resources = byNumber
+    ? [{ kind: "unscopable", reason: "A number may be of any repository: use /repos/{owner}/{repo}" } as const]
+    : resourcesOf(match, request.query);
+  if (resources === undefined) return unresolved("The path names no repository as GitHub names them", "It is /repos/owner/name, without `.git`");
+  return { kind: "resolved", actions: actionsOf(match.route).map((action) => ({ action, resources })) };
+}
