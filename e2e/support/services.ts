@@ -5,7 +5,7 @@
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { writeFileSync } from "node:fs";
-import http from "node:http";
+import type http from "node:http";
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import packet from "dns-packet";

@@ -67,7 +67,7 @@ export class Sidecar {
 
   #spawn(command: string, args: readonly string[], env: NodeJS.ProcessEnv): void {
     const [program, ...rest] = existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", command, ...args] : [command, ...args];
-    const child = spawn(program as string, rest, { env, stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(program, rest, { env, stdio: ["ignore", "pipe", "pipe"] });
     for (const stream of [child.stdout, child.stderr]) stream?.on("data", (part: Buffer) => (this.#output += part.toString()));
     this.#children.push(child);
   }
@@ -118,7 +118,10 @@ export class Sidecar {
 
   async stop(): Promise<void> {
     for (const child of this.#children) child.kill("SIGTERM");
-    await Promise.all(this.#children.map((child) => (child.exitCode === null && child.signalCode === null ? new Promise((resolve) => child.once("exit", resolve)) : undefined)));
+    const ended = async (child: ChildProcess): Promise<void> => {
+      if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once("exit", resolve));
+    };
+    await Promise.all(this.#children.map(ended));
     rmSync(this.dir, { recursive: true, force: true });
   }
 }

@@ -128,7 +128,7 @@ describe("the service", () => {
 
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
-      new AuditMetrics(registry);
+      expect(new AuditMetrics(registry)).toBeDefined();
       for (const { name, labels } of rows) {
         const metric = registry.getSingleMetric(name) as unknown as { readonly labelNames?: readonly string[] } | undefined;
         expect([name, labels]).toEqual([name, [...(metric?.labelNames ?? [])]]);

@@ -1,4 +1,5 @@
 /** Serves Envoy's ext_authz: one unary call a request. */
+import { callbackify } from "node:util";
 import type * as grpc from "@grpc/grpc-js";
 import { type AuthzReply, type AuthzRequest, decodeCheckRequest, encodeCheckResponse } from "./wire.ts";
 
@@ -8,6 +9,14 @@ const INTERNAL = 13;
 /** @param onDefect a defect of ours; the request fails closed */
 export function registerAuthorization(server: grpc.Server, check: (request: AuthzRequest) => Promise<AuthzReply>, onDefect: (error: unknown) => void): void {
   const same = (buffer: Buffer): Buffer => buffer;
+  const answer = callbackify(async (request: Buffer): Promise<Buffer> => {
+    try {
+      return encodeCheckResponse(await check(decodeCheckRequest(request)));
+    } catch (error) {
+      onDefect(error);
+      throw Object.assign(new Error("internal"), { code: INTERNAL });
+    }
+  });
   server.addService(
     {
       Check: {
@@ -22,14 +31,7 @@ export function registerAuthorization(server: grpc.Server, check: (request: Auth
     },
     {
       Check: (call: grpc.ServerUnaryCall<Buffer, Buffer>, done: grpc.sendUnaryData<Buffer>) => {
-        const answer = async (): Promise<Buffer> => encodeCheckResponse(await check(decodeCheckRequest(call.request)));
-        answer().then(
-          (bytes) => done(null, bytes),
-          (error: unknown) => {
-            onDefect(error);
-            done({ code: INTERNAL, message: "internal" });
-          },
-        );
+        answer(call.request, (error, bytes) => done(error as unknown as Partial<grpc.StatusObject> | null, bytes));
       },
     },
   );
