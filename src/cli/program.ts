@@ -10,6 +10,7 @@ import { deleteCommand } from "./delete-command.ts";
 import { gatewayCommand } from "./gateway-command.ts";
 import { getCommand } from "./get-command.ts";
 import { loginCommand, logoutCommand } from "./login-command.ts";
+import { runCommand } from "./run-command.ts";
 import { statusCommand } from "./status-command.ts";
 import { tokenCommand } from "./token-command.ts";
 import { upCommand } from "./up-command.ts";
@@ -22,6 +23,7 @@ export function createProgram(context: Context): Command {
     .addHelpText("after", "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  svc get agents");
   const commands = [
     upCommand(context.root),
+    runCommand(context),
     statusCommand(context),
     applyCommand(context),
     getCommand(context),

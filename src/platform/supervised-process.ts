@@ -11,6 +11,8 @@ export interface SupervisedProcessOptions {
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly log: Logger;
+  /** A session of its own: the terminal's signals (Ctrl-C) do not reach it. */
+  readonly ownSession?: boolean;
   /** Gets each line of its output; undefined passes the output through to ours, at no cost. */
   readonly onLine?: (line: string) => void;
   /** It ended without being asked to. */
@@ -49,12 +51,12 @@ export class SupervisedProcess {
   }
 
   start(): void {
-    const { command, args, env, name, log, onLine } = this.#options;
+    const { command, args, env, name, log, onLine, ownSession: detached = false } = this.#options;
     const output = onLine === undefined ? "inherit" : "pipe";
     const stdio: StdioOptions = ["ignore", output, output];
     const child = existsSync(SETPRIV)
-      ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio })
-      : spawn(command, args, { env, stdio });
+      ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio, detached })
+      : spawn(command, args, { env, stdio, detached });
     const startedAt = performance.now();
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {

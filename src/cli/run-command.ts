@@ -1,0 +1,68 @@
+/** `svc run`. */
+import { Command, Option } from "commander";
+import { createLog } from "../platform/log.ts";
+import { runAgent } from "../run/agent-run.ts";
+import { StartError } from "../up/errors.ts";
+import type { Context } from "./context.ts";
+import { CliError } from "./errors.ts";
+import { repeatable, withNamespace, withTarget } from "./options.ts";
+
+interface Flags {
+  readonly agent: string;
+  readonly namespace: string;
+  readonly stateDir?: string;
+  readonly user?: string;
+  readonly workdir?: string;
+  readonly env?: readonly string[];
+  readonly hide?: readonly string[];
+  readonly logLevel: string;
+}
+
+/** As with env(1) and container tools: what failed is svc, not the command. */
+const NOT_RUN = 125;
+
+/** SIGKILL and SIGSTOP cannot be passed on; SIGTSTP and SIGCONT reach the command from the terminal. */
+const PASSED_ON: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"];
+
+export function runCommand(context: Context): Command {
+  const command = new Command("run")
+    .description("Run a command as an agent on this machine: its only ways out are its sidecar and the gateway. As root, on Linux.")
+    .argument("<command...>", "command and its arguments, after --")
+    .requiredOption("--agent <name>", "Agent that the command is");
+  withTarget(withNamespace(command, "namespace of the Agent"))
+    .option("--user <user>", "who it runs as, NAME or UID[:GID]; not root (default: 65532)")
+    .option("--workdir <dir>", "folder it works in (default: this one)")
+    .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
+    .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
+    .addOption(new Option("--log-level <level>", "least level of the sidecar's log, on standard error").choices(["debug", "info", "warn", "error"]).default("warn"))
+    .addHelpText("after", "\nExample:\n  sudo svc run --state-dir ~/.local/state/svc --agent coder --user $USER -- python3 agent.py");
+  return command.action(async (words: readonly string[], flags: Flags) => {
+    try {
+      const exitCode = await runAgent(
+        {
+          namespace: flags.namespace,
+          agent: flags.agent,
+          command: words,
+          stateDir: flags.stateDir,
+          user: flags.user,
+          workDir: flags.workdir ?? process.cwd(),
+          extraEnv: flags.env ?? [],
+          hide: flags.hide ?? [],
+          logLevel: flags.logLevel,
+        },
+        { root: context.root, env: context.env, log: createLog({ level: flags.logLevel, name: "svc" }), stderr: context.stderr, stdinIsTerminal: process.stdin.isTTY, onSignal },
+      );
+      context.setExitCode(exitCode);
+    } catch (error) {
+      if (error instanceof StartError) throw new CliError(error.message, NOT_RUN);
+      throw error;
+    }
+  });
+}
+
+function onSignal(callback: (name: NodeJS.Signals) => void): () => void {
+  for (const name of PASSED_ON) process.on(name, callback);
+  return () => {
+    for (const name of PASSED_ON) process.off(name, callback);
+  };
+}

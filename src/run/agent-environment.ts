@@ -1,0 +1,50 @@
+/** The command's environment: made, not inherited. What a shell holds (keys, sockets of agents) stays outside. */
+import { trustEnvironment } from "../interception/trust-environment.ts";
+import { StartError } from "../up/errors.ts";
+import type { AgentUser } from "./agent-user.ts";
+
+export interface AgentEnvironmentOptions {
+  /** Of who called. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly user: AgentUser;
+  /** `NAME=value`, or `NAME` for the caller's. */
+  readonly extra: readonly string[];
+  /** As the agent sees it. */
+  readonly trustDir: string;
+  readonly gatewayUrl: string;
+  readonly token: string;
+}
+
+/** How terminals, languages and programs are found; nothing of who called. */
+const KEPT = /^(?:PATH|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
+const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
+
+/** @throws StartError for an `extra` that is no assignment */
+export function agentEnvironment({ env, user, extra, trustDir, gatewayUrl, token }: AgentEnvironmentOptions): Record<string, string> {
+  const kept = Object.entries(env).filter((entry): entry is [string, string] => KEPT.test(entry[0]) && entry[1] !== undefined);
+  return {
+    PATH: DEFAULT_PATH,
+    ...Object.fromEntries(kept),
+    HOME: user.home,
+    USER: user.name,
+    LOGNAME: user.name,
+    SHELL: "/bin/sh",
+    ...trustEnvironment(trustDir),
+    // Where each SDK adds its own path: openai /chat/completions, anthropic /v1/messages, google-genai /v1beta/models.
+    OPENAI_BASE_URL: `${gatewayUrl}/v1`,
+    OPENAI_API_KEY: token,
+    ANTHROPIC_BASE_URL: gatewayUrl,
+    ANTHROPIC_API_KEY: token,
+    GOOGLE_GEMINI_BASE_URL: gatewayUrl,
+    GEMINI_API_KEY: token,
+    ...Object.fromEntries(extra.map((text) => assignment(text, env))),
+  };
+}
+
+function assignment(text: string, env: NodeJS.ProcessEnv): [string, string] {
+  const [, name, value] = /^([A-Za-z_]\w*)(?:=([^]*))?$/.exec(text) ?? [];
+  if (name === undefined) throw new StartError(`--env ${JSON.stringify(text.split("=")[0])}: NAME=value is wanted, or NAME.`);
+  const found = value ?? env[name];
+  if (found === undefined) throw new StartError(`--env ${name}: it is not set here. Give it a value: --env ${name}=...`);
+  return [name, found];
+}

@@ -1,0 +1,176 @@
+/** `svc run`: one command whose only ways out are its sidecar and the gateway. */
+import { realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { applyRedirect } from "../interception/redirect.ts";
+import type { Logger } from "../platform/log.ts";
+import { findCaBundle } from "../up/ca-bundle.ts";
+import { StartError } from "../up/errors.ts";
+import { findEnvoy } from "../up/find-envoy.ts";
+import { statePaths } from "../up/state.ts";
+import { agentEnvironment } from "./agent-environment.ts";
+import { type AgentGrant, askGrant } from "./agent-grant.ts";
+import { sharesTerminal, startAgent } from "./agent-process.ts";
+import { startSidecar } from "./agent-sidecar.ts";
+import { resolveUser } from "./agent-user.ts";
+import { createNamespace, type Namespace } from "./namespace.ts";
+import { AGENT_TRUST_DIR } from "./namespace-script.ts";
+import { makeRunFolder, removeRunFolder, type RunFolder } from "./run-folder.ts";
+import { keepSpecFile } from "./spec-file.ts";
+import { findTools, type Tools } from "./tools.ts";
+
+export interface AgentRunOptions {
+  readonly namespace: string;
+  readonly agent: string;
+  readonly command: readonly string[];
+  readonly stateDir: string | undefined;
+  readonly user: string | undefined;
+  readonly workDir: string;
+  readonly extraEnv: readonly string[];
+  /** More files and folders that the command shall not see. */
+  readonly hide: readonly string[];
+  readonly logLevel: string;
+}
+
+export interface AgentRunEnvironment {
+  readonly root: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  readonly stderr: (text: string) => void;
+  readonly stdinIsTerminal: boolean;
+  /** Calls back with each signal that this process gets; the function returned ends that. */
+  readonly onSignal: (callback: (name: NodeJS.Signals) => void) => () => void;
+}
+
+/** Of the sidecar, inside. */
+const HTTP_PORT = 8081;
+const HTTPS_PORT = 8443;
+const GATEWAY_PORT = 8000;
+const LOOPBACK = "127.0.0.1";
+const RUN_BASE = "/run";
+/** How often svc up is asked, and the sidecar looks, for an edited policy. */
+const POLICY_POLL_MS = 1_000;
+/** With a shared terminal, the kernel sends these to the command itself. */
+const OF_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGWINCH"]);
+const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 };
+
+/** @returns the command's exit code @throws StartError where it did not come to run */
+export async function runAgent(options: AgentRunOptions, environment: AgentRunEnvironment): Promise<number> {
+  const { root, env, log, stdinIsTerminal, onSignal } = environment;
+  const tools = findTools();
+  const envoy = findEnvoy(env, root);
+  const user = resolveUser(options.user);
+  const workDir = folder(options.workDir);
+  const state = statePaths(options.stateDir, env);
+  const ask = (): Promise<AgentGrant> => askGrant(state, options.namespace, options.agent);
+  const grant = await ask();
+  const hidden = [state.dir, ...grant.private, ...options.hide].map(real).filter((each) => each !== undefined);
+  refuseHidden(workDir, hidden);
+  const gatewayPort = [HTTP_PORT, HTTPS_PORT].includes(grant.gateway.port) ? GATEWAY_PORT : grant.gateway.port;
+  const agentEnv = agentEnvironment({
+    env,
+    user,
+    extra: options.extraEnv,
+    trustDir: AGENT_TRUST_DIR,
+    gatewayUrl: `http://${LOOPBACK}:${gatewayPort}`,
+    token: grant.token.reveal(),
+  });
+
+  const cleanups: (() => void | Promise<void>)[] = [];
+  const cleanUp = async (): Promise<void> => {
+    for (const cleanup of cleanups.toReversed()) await cleanup();
+  };
+  // Until there is a command, a signal is for us.
+  let forward: ((name: NodeJS.Signals) => void) | undefined;
+  let stopped: number | undefined;
+  cleanups.push(onSignal((name) => (forward === undefined ? (stopped ??= ENDING[name]) : forward(name))));
+  try {
+    const files = makeRunFolder(RUN_BASE, grant.hosts);
+    cleanups.push(() => removeRunFolder(files));
+    const namespace = await makeNamespace(tools, files, workDir, hidden);
+    cleanups.push(namespace.end);
+    const specs = keepSpecFile({ file: files.specFile, first: grant, ask, pollMs: POLICY_POLL_MS, log });
+    cleanups.push(() => specs.close());
+    if (stopped !== undefined) return stopped;
+    const sidecar = await startSidecar({
+      root,
+      envoy,
+      env,
+      log,
+      onLine: (line) => environment.stderr(`${line}\n`),
+      secrets: grant.secrets,
+      service: serviceOptions(options, environment, { files, namespace, grant, gatewayPort }),
+    });
+    cleanups.push(sidecar.stop);
+    if (stopped !== undefined) return stopped;
+    const terminal = sharesTerminal(stdinIsTerminal);
+    const agent = startAgent({ tools, namespace, user, workDir, env: agentEnv, command: options.command, terminal });
+    forward = (name) => {
+      if (!terminal || !OF_TERMINAL.has(name)) agent.signal(name);
+    };
+    return await agent.exitCode;
+  } finally {
+    await cleanUp();
+  }
+}
+
+async function makeNamespace(tools: Tools, files: RunFolder, workDir: string, hidden: readonly string[]): Promise<Namespace> {
+  const namespace = await createNamespace({ tools, scratchDir: files.scratchDir, trustDir: files.trustDir, etcDir: files.etcDir, workDir, hidden });
+  try {
+    // No user is left out: the sidecar's own calls are made outside.
+    applyRedirect({ httpsPort: HTTPS_PORT }, namespace.run);
+  } catch (error) {
+    await namespace.end();
+    throw new StartError((error as Error).message);
+  }
+  return namespace;
+}
+
+interface ServiceParts {
+  readonly files: RunFolder;
+  readonly namespace: Namespace;
+  readonly grant: AgentGrant;
+  readonly gatewayPort: number;
+}
+
+function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { root, env }: AgentRunEnvironment, parts: ServiceParts): { readonly runDir: string } & Record<string, unknown> {
+  const { files, grant, gatewayPort } = parts;
+  const { netns } = parts.namespace;
+  const { audit } = grant;
+  return {
+    workload: `${namespace}/${agent}`,
+    specFile: files.specFile,
+    runDir: files.sidecarDir,
+    trustDir: files.trustDir,
+    pollMs: POLICY_POLL_MS,
+    listen: {
+      http: { address: LOOPBACK, port: HTTP_PORT, netns },
+      https: { address: LOOPBACK, port: HTTPS_PORT, netns },
+      gateway: { address: LOOPBACK, port: gatewayPort, netns, target: grant.gateway },
+    },
+    // A writer of its own for each run: two may be of one agent.
+    ...(audit === undefined ? {} : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
+    upstreamCaFile: findCaBundle(env, files.sidecarDir),
+    descriptorSet: path.join(root, "src/gen/envoy.binpb"),
+    logLevel,
+  };
+}
+
+function folder(dir: string): string {
+  const found = real(dir);
+  if (found === undefined || !statSync(found).isDirectory()) throw new StartError(`${dir} is not a folder. Choose the command's with --workdir.`);
+  return found;
+}
+
+function refuseHidden(workDir: string, hidden: readonly string[]): void {
+  const over = hidden.find((dir) => dir === "/" || `${workDir}/`.startsWith(`${dir}/`));
+  if (over !== undefined) throw new StartError(`The command does not get to see ${over}, which holds secrets, so it cannot work in ${workDir}. Choose another folder with --workdir.`);
+}
+
+/** Without links; undefined for what is not there. */
+function real(file: string): string | undefined {
+  try {
+    return realpathSync(file);
+  } catch {
+    return undefined;
+  }
+}

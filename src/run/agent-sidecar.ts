@@ -1,0 +1,89 @@
+/** The sidecar of one run: the service that judges, with the secrets in its environment, and its Envoy. */
+import { existsSync } from "node:fs";
+import path from "node:path";
+import type { Logger } from "../platform/log.ts";
+import type { Secret } from "../platform/secret.ts";
+import { SupervisedProcess } from "../platform/supervised-process.ts";
+import { unixRequest } from "../platform/unix-http.ts";
+import { envoyLineLogger } from "../up/envoy-log.ts";
+import { StartError } from "../up/errors.ts";
+
+export interface AgentSidecarOptions {
+  /** The package's. */
+  readonly root: string;
+  readonly envoy: string;
+  /** Of the sidecar service's process, as JSON. */
+  readonly service: { readonly runDir: string } & Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, Secret>>;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  /** Gets the service's log lines. */
+  readonly onLine: (line: string) => void;
+}
+
+export interface AgentSidecar {
+  readonly stop: () => Promise<void>;
+}
+
+/** What the service writes for Envoy, in its folder, before it is ready. */
+export const SIDECAR_BOOTSTRAP = "envoy.json";
+/** Answers `GET /readyz`. */
+const SIDECAR_SOCKET = "sidecar.sock";
+
+const READY_TIMEOUT_MS = 30_000;
+const POLL_MS = 20;
+const STOP_GRACE_MS = 5_000;
+const TOO_MANY_RESTARTS = 3;
+
+/** Resolves once it serves. @throws StartError */
+export async function startSidecar(options: AgentSidecarOptions): Promise<AgentSidecar> {
+  const { root, envoy, service, secrets, env, log, onLine } = options;
+  const { runDir } = service;
+  const bootstrap = path.join(runDir, SIDECAR_BOOTSTRAP);
+  let lastWords = "";
+  const judge = new SupervisedProcess({
+    name: "sidecar",
+    command: process.execPath,
+    args: ["--enable-source-maps", path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
+    env: { PATH: env["PATH"], ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
+    log,
+    ownSession: true,
+    onLine: (line) => {
+      lastWords = line;
+      onLine(line);
+    },
+  });
+  const proxy = new SupervisedProcess({
+    name: "envoy",
+    command: envoy,
+    args: ["--config-path", bootstrap, "--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning", "--log-format", "%l|%n|%v"],
+    env: { PATH: env["PATH"] ?? "" },
+    log,
+    ownSession: true,
+    onLine: envoyLineLogger(log, (line) => (lastWords = line)),
+  });
+  const stop = async (): Promise<void> => {
+    // The proxy first: what it cut short is then still put on record.
+    await proxy.stop(STOP_GRACE_MS);
+    await judge.stop(STOP_GRACE_MS);
+  };
+  const until = async (good: () => boolean | Promise<boolean>): Promise<void> => {
+    const deadline = performance.now() + READY_TIMEOUT_MS;
+    while (!(await good())) {
+      if (performance.now() > deadline || judge.restarts >= TOO_MANY_RESTARTS || proxy.restarts >= TOO_MANY_RESTARTS) {
+        throw new StartError(`The sidecar did not become ready. ${lastWords === "" ? "It said nothing." : `Its last words: ${lastWords}`}`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  };
+  try {
+    judge.start();
+    await until(() => existsSync(bootstrap));
+    proxy.start();
+    await until(async () => (await unixRequest(path.join(runDir, SIDECAR_SOCKET), "/readyz").catch(() => undefined))?.status === 200);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}

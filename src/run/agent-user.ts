@@ -1,0 +1,37 @@
+/** Who the command runs as: somebody without rights. */
+import { readFileSync } from "node:fs";
+import { StartError } from "../up/errors.ts";
+
+export interface AgentUser {
+  readonly uid: number;
+  readonly gid: number;
+  readonly name: string;
+  readonly home: string;
+}
+
+/** As in a cluster: `spec.runAsUser`'s default. */
+export const DEFAULT_UID = 65_532;
+const MAX_ID = 4_294_967_294;
+
+/**
+ * @param text `NAME`, `UID` or `UID:GID`; undefined for the default
+ * @throws StartError for one that there is not, and for root
+ */
+export function resolveUser(text: string | undefined, passwd: string = readFileSync("/etc/passwd", "utf8")): AgentUser {
+  const user = find(text ?? String(DEFAULT_UID), passwd);
+  if (user.uid === 0 || user.gid === 0) throw new StartError("The command does not run as root: its user could reach around the sidecar. Choose another with --user.");
+  return user;
+}
+
+function find(text: string, passwd: string): AgentUser {
+  const entries = passwd.split("\n").map((line) => line.split(":"));
+  const ids = /^(\d{1,10})(?::(\d{1,10}))?$/.exec(text);
+  const [name, , uid, gid, , home] = entries.find((fields) => (ids === null ? fields[0] === text : fields[2] === ids[1])) ?? [];
+  if (ids === null) {
+    if (name === undefined) throw new StartError(`There is no user ${JSON.stringify(text)} on this machine. Name one with --user NAME, or give --user UID[:GID].`);
+    return { uid: Number(uid), gid: Number(gid), name, home: home || "/tmp" };
+  }
+  const [ownUid, ownGid] = [Number(ids[1]), Number(ids[2] ?? gid ?? ids[1])];
+  if (ownUid > MAX_ID || ownGid > MAX_ID) throw new StartError(`--user ${text} is out of range.`);
+  return { uid: ownUid, gid: ownGid, name: name ?? "agent", home: home || "/tmp" };
+}

@@ -1,0 +1,58 @@
+/**
+ * What makes a namespace the agent's: run by root as its first process, before any agent is in it. It ends as that first
+ * process, which does nothing but be there: when it dies, the kernel ends everything else in the namespace.
+ */
+
+/** Where the agent finds the certificates, in its own /run. */
+export const AGENT_TRUST_DIR = "/run/svc/trust";
+
+/** Said on standard output when everything is in place. */
+export const NAMESPACE_READY = "ready";
+
+/**
+ * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the working folder, then the
+ * files and folders that are hidden. Folders that hold sockets or others' files are the agent's own and empty: a socket is a
+ * way out that no network namespace closes. A mount that a user namespace inherits cannot be taken off in it, so nothing
+ * comes to light again.
+ */
+export const NAMESPACE_SCRIPT = `set -eu
+scratch=$1 trust=$2 etc=$3 workdir=$4
+shift 4
+ip link set lo up
+
+for file in hosts resolv.conf nsswitch.conf; do
+  [ ! -e "/etc/$file" ] || mount -n --bind "$etc/$file" "/etc/$file"
+done
+
+mount -n -t tmpfs -o mode=0700 tmpfs "$scratch"
+mkdir "$scratch/new" "$scratch/empty"
+own() {
+  [ -d "$1" ] && [ ! -L "$1" ] || return 0
+  mount -n -t tmpfs -o "mode=$2,nosuid,nodev" tmpfs "$scratch/new"
+  case "$workdir" in
+    "$1"/*)
+      mkdir -p "$scratch/new\${workdir#"$1"}"
+      mount -n --rbind "$workdir" "$scratch/new\${workdir#"$1"}" ;;
+  esac
+  if [ "$1" = /run ]; then
+    mkdir -p "$scratch/new/svc/trust"
+    mount -n --bind "$trust" "$scratch/new/svc/trust"
+    mount -n -o remount,bind,ro,nosuid,nodev,noexec "$scratch/new/svc/trust"
+  fi
+  mount -n --move "$scratch/new" "$1"
+}
+: > "$scratch/nothing"
+chmod 000 "$scratch/nothing" "$scratch/empty"
+for path; do
+  if [ -d "$path" ]; then mount -n --bind "$scratch/empty" "$path" && mount -n -o remount,bind,ro "$path"
+  elif [ -e "$path" ]; then mount -n --bind "$scratch/nothing" "$path" && mount -n -o remount,bind,ro "$path"; fi
+done
+own /tmp 1777
+own /var/tmp 1777
+own /dev/shm 1777
+own /var/run 0755
+own /run 0755
+
+echo ${NAMESPACE_READY}
+exec env --ignore-signal=CHLD sleep infinity > /dev/null 2>&1
+`;
