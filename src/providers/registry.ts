@@ -1,6 +1,7 @@
 /** Every plugin there is: one import and one line each. The bundle holds what is imported here, and nothing is looked for at run time. */
 import type { ProviderPlugin } from "./contract.ts";
 import { plugin as aws } from "./aws/plugin.ts";
+import { plugin as discord } from "./discord/plugin.ts";
 import { plugin as example } from "./example/plugin.ts";
 import { plugin as github } from "./github/plugin.ts";
 
@@ -8,6 +9,7 @@ import { plugin as github } from "./github/plugin.ts";
 export const plugins: ReadonlyMap<string, ProviderPlugin> = new Map(
   [
     aws,
+    discord,
     example,
     github,
   ].map((plugin) => [plugin.providerName, plugin]),

@@ -2,8 +2,9 @@
  * An example to copy: the plugin of a fictional service, a library at api.library.example, which wants an API key in the
  * header `x-library-key`. docs/providers/writing-a-plugin.md walks through it.
  */
-import { Secret } from "../../platform/secret.ts";
-import { ConfigError, NO_INJECTION, type Injection, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import type { Secret } from "../../platform/secret.ts";
+import { NO_INJECTION, type Injection, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import { readToken } from "../fixed-secret.ts";
 import { resolve } from "./resolve.ts";
 
 export const plugin: ProviderPlugin = {
@@ -17,7 +18,7 @@ export const plugin: ProviderPlugin = {
   bodies: [],
   credentialHeaders: ["authorization", "cookie", "x-library-key"],
   credentialQuery: ["key"],
-  create: (context) => new ExampleInstance(keyOf(context)),
+  create: (context) => new ExampleInstance(readToken(context, "token", "the library's API key")),
 };
 
 class ExampleInstance implements ProviderInstance {
@@ -46,11 +47,4 @@ class ExampleInstance implements ProviderInstance {
   refreshToken(): Promise<void> {
     return Promise.resolve();
   }
-}
-
-/** A Secret that cannot work is an error now, not at the first request. */
-function keyOf({ binding, secrets }: PluginContext): Secret {
-  const key = secrets.get("token")?.reveal().trim() ?? "";
-  if (!/^[\x21-\x7e]+$/.test(key)) throw new ConfigError(`Provider ${binding}: the Secret's key token must be the library's API key: it is empty, or holds spaces or other signs`);
-  return new Secret(key);
 }

@@ -4,7 +4,7 @@
  */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
 import { type LfsOperation, readLfsOperation } from "./lfs.ts";
-import { type Segment, splitPath } from "./path.ts";
+import { type Segment, splitPath } from "../url-path.ts";
 import { repositoryResource } from "./repository.ts";
 import { unresolved } from "./unresolved.ts";
 

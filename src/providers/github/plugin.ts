@@ -1,5 +1,5 @@
 /** GitHub: REST, GraphQL, git over HTTPS, uploads and raw files; a personal access token, or a GitHub App's installation. */
-import { Secret } from "../../platform/secret.ts";
+import type { Secret } from "../../platform/secret.ts";
 import {
   type ActionResolution,
   ConfigError,
@@ -10,6 +10,7 @@ import {
   type ProviderPlugin,
   type ServiceRequest,
 } from "../contract.ts";
+import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { fetchInstallationToken, readAppCredential } from "./app-token.ts";
 import { resolveFiles, resolveGit } from "./git.ts";
@@ -138,12 +139,8 @@ function tokenOf(context: PluginContext, apiBase: string): Token {
   });
 }
 
-function fixedToken({ binding, secrets }: PluginContext): Token {
-  const token = secrets.get("token")?.reveal().trim() ?? "";
-  if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new ConfigError(`Provider ${binding}: the Secret's key token must be one token, e.g. github_pat_...: it is empty, or holds spaces or other signs`);
-  }
-  const secret = new Secret(token);
+function fixedToken(context: PluginContext): Token {
+  const secret = readToken(context, "token", "one token, e.g. github_pat_...");
   const nothing = (): Promise<void> => Promise.resolve();
   return { current: () => secret, start: nothing, stop: nothing, refresh: nothing };
 }

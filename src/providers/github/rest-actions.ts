@@ -2,7 +2,7 @@
  * Which actions a REST operation is: GitHub's category of it, `read` or `write` by its method, and the effects it has
  * beyond its category. The tables are what people decided; docs/providers/github.md says why.
  */
-import type { Route } from "./route-trie.ts";
+import type { Route } from "../route-trie.ts";
 
 /** `category.subcategory`, or a category, that goes by the name of GitHub's permission, since its effect is that. */
 const RENAMED: Readonly<Record<string, string>> = {

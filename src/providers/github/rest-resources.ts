@@ -4,7 +4,7 @@
  */
 import type { Resource } from "../contract.ts";
 import { repositoryResource, unscopable } from "./repository.ts";
-import type { RouteMatch } from "./route-trie.ts";
+import type { RouteMatch } from "../route-trie.ts";
 import { searchScope } from "./search-scope.ts";
 
 /** Prefixes whose whole effect is within the repository named. */

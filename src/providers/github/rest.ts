@@ -1,10 +1,10 @@
 /** A request to GitHub's REST API: the operation that it is, by GitHub's own description of its routes. */
 import generated from "../../gen/github-routes.json" with { type: "json" };
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
-import { splitPath } from "./path.ts";
+import { splitPath } from "../url-path.ts";
 import { actionsOf, handsOutCredentials } from "./rest-actions.ts";
 import { resourcesOf } from "./rest-resources.ts";
-import { RouteTrie } from "./route-trie.ts";
+import { RouteTrie } from "../route-trie.ts";
 import { unresolved } from "./unresolved.ts";
 
 /** The same paths as of another route, which has them whole: `compare/{base}...{head}` is `compare/{basehead}`. */

@@ -1,14 +1,14 @@
 /**
- * Finds the operation that a method and a path stand for. Built once from lines of src/gen/github-routes.json; asked for
- * every request. As in GitHub's own router a word beats a parameter, and a route that lacks the method is none.
+ * Finds the operation that a method and a path stand for. Built once from a service's routes; asked for every request. As
+ * in services' own routers a word beats a parameter, and a route that lacks the method is none.
  */
-import type { Segment } from "./path.ts";
+import type { Segment } from "./url-path.ts";
 
 export interface Route {
   readonly method: string;
-  /** As GitHub writes it: `/repos/{owner}/{repo}/issues`. */
+  /** As the service writes it: `/repos/{owner}/{repo}/issues`. */
   readonly template: string;
-  /** GitHub's, of its documentation: `issues`, `pulls`, ... */
+  /** The service's, of its documentation: `issues`, `pulls`, ... */
   readonly category: string;
   readonly subcategory: string;
   /** `issues/list-for-repo` */
