@@ -1,0 +1,49 @@
+/** The sidecar's whole Envoy configuration, as a golden file that the real Envoy takes. `UPDATE_GOLDEN=1` writes it. */
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { expect, test } from "vitest";
+import { stringify } from "yaml";
+import { compileBodyRules } from "../../binding/body-rules.ts";
+import { sidecarBootstrap } from "./sidecar.ts";
+
+const GOLDEN = path.join(import.meta.dirname, "../testdata/sidecar/bootstrap.out.yaml");
+const CA_FILE = path.join(import.meta.dirname, "../testdata/ca.pem");
+const root = path.resolve(import.meta.dirname, "../../..");
+
+const bootstrap = (caFile: string): object =>
+  sidecarBootstrap({
+    nodeId: "svc-sidecar",
+    runDir: "/run/svc",
+    http: { address: "127.0.0.1", port: 8081 },
+    https: { address: "127.0.0.1", port: 8443, netns: "/proc/1/ns/net" },
+    gateway: { address: "127.0.0.1", port: 8000, target: { address: "127.0.0.1", port: 18_000 } },
+    bodies: compileBodyRules(
+      [
+        { hosts: [], methods: ["POST"], paths: ["/graphql", "*/info/lfs/objects/batch"], maxBytes: 1_048_576 },
+        { hosts: ["*.amazonaws.com"], exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com", methods: undefined, paths: ["/*"], maxBytes: 8_388_608 },
+      ],
+      ["api.github.com", "*.amazonaws.com"],
+    ),
+    caFile,
+  });
+
+test("is as it was", () => {
+  const actual = stringify(bootstrap("/ca.pem"), { lineWidth: 0, aliasDuplicateObjects: false });
+  if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(GOLDEN, actual);
+  expect(actual).toBe(readFileSync(GOLDEN, "utf8"));
+});
+
+test("is taken by the real Envoy", () => {
+  const candidates = [process.env["ENVOY_PATH"], path.join(root, ".venv/bin/envoy"), ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy"))];
+  const envoy = candidates.find((file) => file !== undefined && file !== "" && existsSync(file));
+  if (envoy === undefined) throw new Error("no Envoy: run make install");
+  const dir = mkdtempSync(path.join(os.tmpdir(), "svc-golden-"));
+  try {
+    writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE)));
+    execFileSync(envoy, ["--mode", "validate", "--config-path", path.join(dir, "envoy.json"), "--log-level", "error"], { stdio: "pipe" });
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+});
