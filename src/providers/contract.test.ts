@@ -21,7 +21,7 @@ test("every folder with a plugin is in the registry, by its name", () => {
 
 const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/;
 const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
-const ACTION = /^[A-Za-z0-9._/-]+:[A-Za-z0-9._/-]+$/;
+const ACTION = /^[A-Za-z0-9._/-]+(?::[A-Za-z0-9._/-]+)?$/;
 
 /** A number that a seed determines: what fails once fails again. */
 function seeded(seed: number): () => number {

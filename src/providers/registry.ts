@@ -3,6 +3,7 @@ import type { ProviderPlugin } from "./contract.ts";
 import { plugin as aws } from "./aws/plugin.ts";
 import { plugin as discord } from "./discord/plugin.ts";
 import { plugin as example } from "./example/plugin.ts";
+import { plugin as gcp } from "./gcp/plugin.ts";
 import { plugin as github } from "./github/plugin.ts";
 
 /** By `spec.type`. */
@@ -11,6 +12,7 @@ export const plugins: ReadonlyMap<string, ProviderPlugin> = new Map(
     aws,
     discord,
     example,
+    gcp,
     github,
   ].map((plugin) => [plugin.providerName, plugin]),
 );
