@@ -5,6 +5,7 @@ import { plugin as discord } from "./discord/plugin.ts";
 import { plugin as example } from "./example/plugin.ts";
 import { plugin as gcp } from "./gcp/plugin.ts";
 import { plugin as github } from "./github/plugin.ts";
+import { plugin as slack } from "./slack/plugin.ts";
 
 /** By `spec.type`. */
 export const plugins: ReadonlyMap<string, ProviderPlugin> = new Map(
@@ -14,5 +15,6 @@ export const plugins: ReadonlyMap<string, ProviderPlugin> = new Map(
     example,
     gcp,
     github,
+    slack,
   ].map((plugin) => [plugin.providerName, plugin]),
 );

@@ -1,0 +1,49 @@
+/**
+ * Arguments of a call: from the query and from a body, JSON or a form. Slack joins them; an argument that comes twice, or
+ * whose name another parser could read as another's (`channel[]`, `channel.id`), cannot be judged.
+ */
+import type { ServiceRequest } from "../contract.ts";
+import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
+
+export type Arguments =
+  | { readonly kind: "arguments"; readonly values: ReadonlyMap<string, Json> }
+  | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+export function readArguments(request: ServiceRequest): Arguments {
+  const values = new Map<string, Json>();
+  const body = bodyArguments(request);
+  if (typeof body === "string") return refused(body, "Send the arguments as JSON or as a form, uncompressed");
+  for (const [name, value] of [...new URLSearchParams(request.query), ...body] as readonly (readonly [string, Json])[]) {
+    if (!NAME.test(name)) return refused("An argument has a name that could be read in more than one way", "Use letters, digits and `_`");
+    if (values.has(name)) return refused("An argument comes twice", "Send each once, in the query or in the body");
+    values.set(name, value);
+  }
+  return { kind: "arguments", values };
+}
+
+/** A text says why it cannot be told. */
+function bodyArguments({ method, headers, body }: ServiceRequest): readonly (readonly [string, Json])[] | string {
+  const length = headers.get("content-length") ?? "0";
+  if (body === undefined) return length === "0" && !headers.has("transfer-encoding") ? [] : "The body was not read";
+  if (body.length === 0) return [];
+  if (method === "GET") return "A GET has a body";
+  if (headers.has("content-encoding")) return "The body is compressed";
+  const type = (headers.get("content-type") ?? "").toLowerCase();
+  if (/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/.test(type)) {
+    const parsed = parseStrictJson(body);
+    if (parsed.kind === "invalid") return `The body ${parsed.reason}`;
+    return isJsonObject(parsed.value) ? Object.entries(parsed.value) : "The body is no object";
+  }
+  if (/^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/.test(type)) {
+    const text = body.toString("latin1");
+    // `;` once parted arguments, and bytes beyond ASCII are for parsers to disagree on.
+    return /^[\x21-\x3a\x3c-\x7e]*$/.test(text) ? [...new URLSearchParams(text)] : "The form holds bytes that must be percent-encoded";
+  }
+  return "The body is neither JSON nor a form";
+}
+
+function refused(reason: string, hint: string): Arguments {
+  return { kind: "refused", reason, hint };
+}

@@ -1,0 +1,76 @@
+/**
+ * Slack's Web API: by action, the methods that are it. The actions are the bot scopes that Slack itself asks for
+ * (https://docs.slack.dev/reference/methods); where it asks for none, or for one of four by the kind of conversation, the
+ * name is the first one's. A method that is not here is denied.
+ */
+
+/** About the conversation that an argument names. */
+export const IN_CHANNEL: Readonly<Record<string, readonly string[]>> = {
+  "chat:write": [
+    "chat.postMessage",
+    "chat.postEphemeral",
+    "chat.update",
+    "chat.delete",
+    "chat.meMessage",
+    "chat.scheduleMessage",
+    "chat.deleteScheduledMessage",
+    "chat.startStream",
+    "chat.appendStream",
+    "chat.stopStream",
+  ],
+  "chat:read": ["chat.getPermalink"],
+  "links:write": ["chat.unfurl"],
+  "channels:history": ["conversations.history", "conversations.replies"],
+  "channels:read": ["conversations.info", "conversations.members"],
+  "channels:join": ["conversations.join"],
+  "channels:manage": [
+    "conversations.archive",
+    "conversations.unarchive",
+    "conversations.rename",
+    "conversations.invite",
+    "conversations.kick",
+    "conversations.leave",
+    "conversations.close",
+    "conversations.mark",
+    "conversations.setTopic",
+    "conversations.setPurpose",
+  ],
+  "reactions:read": ["reactions.get"],
+  "reactions:write": ["reactions.add", "reactions.remove"],
+  "pins:read": ["pins.list"],
+  "pins:write": ["pins.add", "pins.remove"],
+  "bookmarks:read": ["bookmarks.list"],
+  "bookmarks:write": ["bookmarks.add", "bookmarks.edit", "bookmarks.remove"],
+  "assistant:write": ["assistant.threads.setStatus", "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts"],
+};
+
+/** About more than one conversation, or about none that an argument names. */
+export const WIDE: Readonly<Record<string, readonly string[]>> = {
+  "chat:read": ["chat.scheduledMessages.list"],
+  "channels:read": ["conversations.list"],
+  "channels:manage": ["conversations.create", "conversations.open"],
+  "users:read": ["users.list", "users.info", "users.conversations", "users.getPresence", "bots.info"],
+  "users:read.email": ["users.lookupByEmail"],
+  "users.profile:read": ["users.profile.get", "team.profile.get"],
+  "users.profile:write": ["users.profile.set"],
+  "users:write": ["users.setPresence"],
+  "usergroups:read": ["usergroups.list", "usergroups.users.list"],
+  "usergroups:write": ["usergroups.create", "usergroups.update", "usergroups.enable", "usergroups.disable", "usergroups.users.update"],
+  "files:read": ["files.list", "files.info"],
+  "files:write": ["files.delete", "files.getUploadURLExternal", "files.completeUploadExternal"],
+  "reactions:read": ["reactions.list"],
+  "search:read": ["search.all", "search.files", "search.messages"],
+  "team:read": ["team.info"],
+  "emoji:read": ["emoji.list"],
+  "dnd:read": ["dnd.info", "dnd.teamInfo"],
+  "reminders:read": ["reminders.info", "reminders.list"],
+  "reminders:write": ["reminders.add", "reminders.complete", "reminders.delete"],
+  "views:write": ["views.open", "views.publish", "views.push", "views.update"],
+  "canvases:read": ["canvases.sections.lookup"],
+  "canvases:write": ["canvases.create", "canvases.edit", "canvases.delete", "canvases.access.set", "canvases.access.delete"],
+};
+
+/** About the caller alone, or about nothing. */
+export const ABOUT_NOTHING: Readonly<Record<string, readonly string[]>> = {
+  "auth:read": ["auth.test", "api.test"],
+};

@@ -1,0 +1,88 @@
+/** Slack: the Web API and files; a bot's token, or one that rotates. */
+import type { Secret } from "../../platform/secret.ts";
+import { ConfigError, type Injection, NO_INJECTION, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import { readToken } from "../fixed-secret.ts";
+import { TokenRefresher } from "../token-refresher.ts";
+import { redactPath, resolveSlack } from "./resolve.ts";
+import { RotatingToken } from "./rotating-token.ts";
+
+const HOUR_MS = 3_600_000;
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export const plugin: ProviderPlugin = {
+  providerName: "slack",
+  // Not hooks.slack.com, whose addresses are credentials, and not wss-primary.slack.com, whose address apps.connections.open gives.
+  defaultHosts: ["slack.com", "files.slack.com"],
+  hostPatterns: [],
+  authTypes: {
+    "api-key": { required: ["token"], optional: [] },
+    oauth2: { required: ["clientId", "clientSecret", "refreshToken"], optional: [] },
+  },
+  scopeKeys: ["channels"],
+  scopeIgnoresCase: false,
+  configKeys: {},
+  bodies: [{ hosts: ["slack.com"], methods: undefined, paths: ["/api/*"], maxBytes: MAX_BODY_BYTES }],
+  credentialHeaders: ["authorization", "cookie"],
+  credentialQuery: ["token"],
+  redactPath,
+  create: (context) => new SlackInstance(tokenOf(context)),
+};
+
+interface Token {
+  current(): Secret | Promise<Secret>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  refresh(): Promise<void>;
+}
+
+class SlackInstance implements ProviderInstance {
+  readonly #token: Token;
+
+  constructor(token: Token) {
+    this.#token = token;
+  }
+
+  resolveAction(request: ServiceRequest): ReturnType<ProviderInstance["resolveAction"]> {
+    return resolveSlack(request).resolution;
+  }
+
+  async injectCredentials(request: ServiceRequest): Promise<Injection> {
+    if (!resolveSlack(request).authenticated) return NO_INJECTION;
+    return { ...NO_INJECTION, set: [["authorization", `Bearer ${(await this.#token.current()).reveal()}`]] };
+  }
+
+  start(): Promise<void> {
+    return this.#token.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#token.stop();
+  }
+
+  refreshToken(): Promise<void> {
+    return this.#token.refresh();
+  }
+}
+
+function tokenOf(context: PluginContext): Token {
+  if (context.authType === "api-key") {
+    const token = readToken(context, "token", "a bot's token, e.g. xoxb-...");
+    const nothing = (): Promise<void> => Promise.resolve();
+    return { current: () => token, start: nothing, stop: nothing, refresh: nothing };
+  }
+  if (context.authType !== "oauth2") throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
+  const rotating = new RotatingToken(context, {
+    clientId: readToken(context, "clientId", "the app's client id"),
+    clientSecret: readToken(context, "clientSecret", "the app's client secret"),
+    refreshToken: readToken(context, "refreshToken", "a refresh token, e.g. xoxe-1-..."),
+  });
+  return new TokenRefresher({
+    binding: context.binding,
+    fetchToken: (signal) => rotating.fetch(signal),
+    maxAgeMs: 11 * HOUR_MS,
+    marginMs: HOUR_MS,
+    clock: context.clock,
+    random: context.random,
+    log: context.log,
+  });
+}
