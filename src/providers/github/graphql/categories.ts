@@ -2,6 +2,7 @@
  * Which category of action a GraphQL type or mutation belongs to: the same words as REST's, so that one policy holds for
  * both. Decided by name, the first line that fits.
  */
+import { typeNames } from "./schema.ts";
 
 const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   // Wrappers that say nothing of their own.
@@ -62,9 +63,16 @@ const EFFECTS: readonly (readonly [RegExp, string])[] = [
 
 /** `""` where the type says nothing of its own. */
 export function categoryOfType(type: string): string {
+  return BY_TYPE.get(type) ?? decideCategory(type);
+}
+
+function decideCategory(type: string): string {
   const bare = type.replace(/(Connection|Edge|Payload)$/, "");
   return OF_TYPES.find(([pattern]) => pattern.test(bare))?.[1] ?? "repos";
 }
+
+/** Decided once for each type. */
+const BY_TYPE: ReadonlyMap<string, string> = new Map(typeNames().map((type) => [type, decideCategory(type)]));
 
 /** At least one, or undefined for a mutation that is not known. */
 export function categoriesOfMutation(name: string): readonly string[] | undefined {

@@ -214,6 +214,7 @@ test.each<[string, () => ReturnType<typeof send>]>([
   ["a query string", () => send(OK, JSON_TYPE, "POST https://api.github.com/graphql?query={viewer{login}}")],
   ["nesting without end", () => send({ query: "{a".repeat(100_000) })],
   ["JSON nested without end", () => send(`{"query":"{viewer{login}}","variables":{"a":${"[".repeat(9_000)}${"]".repeat(9_000)}}}`)],
+  ["fragments within fragments without end", () => send({ query: `{viewer{${"...{".repeat(800)}${"id ".repeat(9_000)}${"}".repeat(800)}}}` })],
   ["too many fields", () => send({ query: `{viewer{${"login ".repeat(30_000)}}}` })],
 ])("refuses %s, and says what to do", (_name, sent) => {
   expect(sent()).toMatchObject({ kind: "unresolved", reason: expect.any(String) as string, hint: expect.any(String) as string });

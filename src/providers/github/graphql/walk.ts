@@ -44,6 +44,8 @@ export const LINKS = new Set([
   "PullRequest.headRef",
 ]);
 const MAX_FIELDS = 20_000;
+/** Of selections within selections and fragments: what a client sends has a tenth of it. */
+const MAX_DEPTH = 200;
 const SIMPLER = "Ask for less, or use the REST API: gh api repos/{owner}/{repo}/...";
 
 export class Walk {
@@ -51,6 +53,7 @@ export class Walk {
   readonly #seen = new Map<Touched, Set<string>>();
   readonly #open = new Set<string>();
   #fields = 0;
+  #depth = 0;
 
   constructor(fragments: Fragments) {
     this.#fragments = fragments;
@@ -58,6 +61,7 @@ export class Walk {
 
   /** The fields of a selection, with those of its fragments. `type` is the narrowest that the document tells. */
   *fields(set: SelectionSetNode, type: string, place: Place, touched: Touched | undefined): Generator<{ readonly field: FieldNode; readonly type: string }> {
+    if (++this.#depth > MAX_DEPTH) throw new Unjudged("The query is nested too deeply to be judged", SIMPLER);
     for (const selection of set.selections) {
       if (++this.#fields > MAX_FIELDS) throw new Unjudged("The query has too many fields to be judged", SIMPLER);
       if (selection.kind === Kind.FIELD) yield { field: selection, type };
@@ -65,6 +69,7 @@ export class Walk {
         yield* this.fields(selection.selectionSet, conditionOf(selection.typeCondition?.name.value ?? type), place, touched);
       } else yield* this.#spread(selection.name.value, place, touched);
     }
+    this.#depth -= 1;
   }
 
   *#spread(name: string, place: Place, touched: Touched | undefined): Generator<{ readonly field: FieldNode; readonly type: string }> {
