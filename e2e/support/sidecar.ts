@@ -1,6 +1,7 @@
 /** The sidecar by itself, as a pod runs it: its service and its Envoy, in this machine's own network namespace. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { X509Certificate } from "node:crypto";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
@@ -79,6 +80,12 @@ export class Sidecar {
   /** Trusted by an agent's clients. */
   get bundle(): string {
     return readFileSync(path.join(this.dir, "trust/ca-bundle.crt"), "utf8");
+  }
+
+  /** Fingerprints of the sidecar's own authorities, oldest first. */
+  get authorities(): readonly string[] {
+    const blocks = readFileSync(path.join(this.dir, "trust/ca.crt"), "utf8").match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    return blocks.map((block) => new X509Certificate(block).fingerprint256);
   }
 
   get pids(): { readonly service: number; readonly envoy: number } {

@@ -2,28 +2,35 @@
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { callbackify } from "node:util";
-import { Agent, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from "undici";
+import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from "undici";
 import type { EndpointResolver } from "./resolver.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface EndpointFetchOptions {
+  /** PEM bundle. */
+  readonly caFile: string;
+  /** Where HTTPS is: 443. */
+  readonly port: number;
+}
 
 interface FoundAddress {
   readonly address: string;
   readonly family: number;
 }
 
-/** @param caFile PEM bundle */
-export function endpointFetch(resolver: EndpointResolver, caFile: string): Fetch {
-  const lookup = callbackify(async (host: string, _options: unknown): Promise<FoundAddress[]> => {
+export function endpointFetch(resolver: EndpointResolver, { caFile, port }: EndpointFetchOptions): Fetch {
+  const lookup: net.LookupFunction = callbackify(async (host: string, _options: unknown): Promise<FoundAddress[]> => {
     const addresses = await resolver.addressesOf(host);
     if (addresses.length === 0) throw Object.assign(new Error(`DNS has no address of ${host}`), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: net.isIP(address) }));
   });
   // With autoSelectFamily all addresses are asked for.
-  const dispatcher = new Agent({ connect: { ca: readFileSync(caFile, "utf8"), autoSelectFamily: true, lookup: lookup } });
+  const connect = buildConnector({ ca: readFileSync(caFile, "utf8"), autoSelectFamily: true, lookup });
+  const dispatcher = new Agent({ connect: (options, done) => connect({ ...options, port: options.port === "" ? String(port) : options.port }, done) });
   return (url, init) => {
     // A token server that redirects is none.
     const options: UndiciRequestInit = { redirect: "error", ...(init as object), dispatcher };
-    return undiciFetch(url, options);
+    return undiciFetch(url, options) as unknown as Promise<Response>;
   };
 }

@@ -36,6 +36,8 @@ export const sidecarOptionsSchema = z.strictObject({
   upstreamCaFile: z.string(),
   /** PEM bundle of the system's roots, for the agent's bundle. */
   systemCaFile: z.string().optional(),
+  /** Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day for a leaf. */
+  certificates: z.strictObject({ authorityMs: z.int().min(1_000), leafMs: z.int().min(1_000), slackMs: z.int().min(0) }).optional(),
   descriptorSet: z.string(),
   logLevel: z.string().default("info"),
 });

@@ -19,13 +19,12 @@ interface DeltaRequest {
 
 type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
 
-/** How often it is looked whether a certificate wants renewing. */
-const CHECK_MS = 60_000;
-
 export interface SecretServiceOptions {
   readonly authority: CertificateAuthority;
   readonly registry: ProtoRegistry;
   readonly clock: Clock;
+  /** How often it is looked whether a certificate wants renewing. */
+  readonly checkMs: number;
 }
 
 export class SecretService {
@@ -78,7 +77,7 @@ export class SecretService {
   }
 
   #check(): void {
-    this.#cancel = this.#options.clock.after(CHECK_MS, () => {
+    this.#cancel = this.#options.clock.after(this.#options.checkMs, () => {
       this.refresh();
       this.#check();
     });

@@ -13,7 +13,7 @@ import { collectDefaultMetrics, Registry } from "prom-client";
 import { openAuditWriter } from "../audit/writer.ts";
 import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
 import { registerAuthorization } from "../extproc/authz/server.ts";
-import { CertificateAuthority } from "../interception/ca.ts";
+import { CertificateAuthority, DEFAULT_VALIDITY } from "../interception/ca.ts";
 import { writeTrust } from "../interception/trust.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -37,6 +37,9 @@ export interface SidecarService {
   close(): Promise<void>;
 }
 
+/** How often it is looked whether a certificate wants renewing, at least. */
+const MOST_CHECK_MS = 60_000;
+
 /** File of Envoy's configuration in the run folder. */
 export const ENVOY_CONFIG = "envoy.json";
 
@@ -46,7 +49,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const metrics = new BindingMetrics(registry);
   const protos = ProtoRegistry.load(options.descriptorSet);
   const resolver = new EndpointResolver({ clock: systemClock, servers: options.dnsServers, port: options.upstreamPort });
-  const fetch = endpointFetch(resolver, options.upstreamCaFile);
+  const fetch = endpointFetch(resolver, { caFile: options.upstreamCaFile, port: options.upstreamPort });
   const loaded = await loadSpecs(options.specFile);
   const instances = await startInstances(loaded, { env, fetch, log });
   let snapshot = snapshotOf(loaded, instances);
@@ -56,11 +59,13 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
     clock: systemClock,
     random: (bytes) => randomBytes(bytes),
     names: { hosts: hosts.filter((host) => !host.startsWith("*.")), patterns: hosts.filter((host) => host.startsWith("*.")) },
+    ...(options.certificates === undefined ? {} : { validity: options.certificates }),
   });
   const systemRoots = readFileSync(options.systemCaFile ?? options.upstreamCaFile, "utf8");
   const publish = (): void => writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
   publish();
-  const secrets = new SecretService({ authority, registry: protos, clock: systemClock });
+  const leafMs = (options.certificates ?? DEFAULT_VALIDITY).leafMs;
+  const secrets = new SecretService({ authority, registry: protos, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10) });
   authority.onChange(() => {
     publish();
     secrets.refresh();
