@@ -47,15 +47,20 @@ bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.m
 
 generate: install
 	$(NODE) scripts/generate-protos.mjs
+	$(NODE) scripts/generate-github-actions.mjs
 	$(NODE) scripts/generate-crds.ts
 
 build: dist/svc.js
 
-dist/svc.js: node_modules/.installed .venv/.installed src/gen/envoy.binpb $(shell find src -name '*.ts' -not -path 'src/gen/*' 2>/dev/null) scripts/build.mjs
+dist/svc.js: node_modules/.installed .venv/.installed src/gen/envoy.binpb src/gen/github-routes.json $(shell find src -name '*.ts' -not -path 'src/gen/*' 2>/dev/null) scripts/build.mjs
 	$(NODE) scripts/build.mjs
 
 src/gen/envoy.binpb: node_modules/.installed proto/roots.txt scripts/generate-protos.mjs
 	$(NODE) scripts/generate-protos.mjs
+
+# GitHub's own descriptions of its API, as far as the sidecar needs them.
+src/gen/github-routes.json: node_modules/.installed scripts/generate-github-actions.mjs
+	$(NODE) scripts/generate-github-actions.mjs
 
 install: node_modules/.installed .venv/.installed
 

@@ -7,6 +7,7 @@ import { Sidecar } from "./support/sidecar.ts";
 import { until } from "./support/wait.ts";
 
 const TOKEN = "ghp_the-real-token-0123456789";
+const LIBRARY_KEY = "library-key-0123456789";
 
 const GITHUB = {
   name: "github",
@@ -18,12 +19,23 @@ const GITHUB = {
   audit: { enforcement: "enforce", logRequests: false },
 };
 
+/** A second one, to see that the first is left alone. */
+const LIBRARY = {
+  name: "library",
+  type: "example",
+  auth: { type: "api-key", env: { token: "SVC_SECRET_LIBRARY_TOKEN" } },
+  config: {},
+  policy: { allow: ["books:read"], deny: [], httpRules: [] },
+  scope: {},
+  audit: { enforcement: "enforce", logRequests: false },
+};
+
 let outside: Outside;
 let sidecar: Sidecar;
 
 beforeAll(async () => {
-  outside = await Outside.start(["api.github.com", "github.com", "uploads.github.com", "evil.com"]);
-  sidecar = await Sidecar.start({ outside, bindings: [GITHUB], secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN } });
+  outside = await Outside.start(["api.github.com", "github.com", "uploads.github.com", "api.library.example", "evil.com"]);
+  sidecar = await Sidecar.start({ outside, bindings: [GITHUB, LIBRARY], secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN, SVC_SECRET_LIBRARY_TOKEN: LIBRARY_KEY } });
 });
 
 afterAll(async () => {
@@ -122,16 +134,25 @@ test("many requests at once are all served", async () => {
 
 describe("a reload", () => {
   test("is live after one poll; a broken file keeps the last good one and is shown", async () => {
-    sidecar.writeSpecs([{ ...GITHUB, policy: { ...GITHUB.policy, deny: ["pulls:*"] } }]);
+    sidecar.writeSpecs([{ ...GITHUB, policy: { ...GITHUB.policy, deny: ["pulls:*"] } }, LIBRARY]);
     await until(async () => (await ask({ path: "/repos/octo/hello/pulls" })).status === 403, { what: "the new policy" });
     sidecar.writeSpecsText("{");
     await until(async () => /svc_binding_reload_ok 0/.test((await sidecar.admin("/metrics")).body), { what: "the metric" });
     expect((await ask({ path: "/repos/octo/hello/pulls" })).status).toBe(403);
-    sidecar.writeSpecs([{ ...GITHUB, audit: { enforcement: "audit", logRequests: false } }]);
+    sidecar.writeSpecs([{ ...GITHUB, audit: { enforcement: "audit", logRequests: false } }, LIBRARY]);
     await until(async () => (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 200, { what: "audit mode" });
     await until(() => sidecar.logs.includes("AUDIT (not blocked):"), { what: "the line of the log" });
     expect(outside.requests.at(-1)?.headers.authorization).toContain(TOKEN);
-    sidecar.writeSpecs([GITHUB]);
+    // The other binding still enforces, and each gets its own credential.
+    const library = { host: "api.library.example", path: "/v1/shelves/fiction/books" };
+    expect((await ask({ ...library, method: "POST", body: "{}" })).status).toBe(403);
+    expect((await ask(library)).status).toBe(200);
+    expect(outside.requests.at(-1)?.headers).toMatchObject({ "x-library-key": LIBRARY_KEY });
+    expect(JSON.stringify(outside.requests.at(-1)?.rawHeaders)).not.toContain(TOKEN);
+    sidecar.writeSpecs([GITHUB, { ...LIBRARY, audit: { enforcement: "audit", logRequests: false } }]);
+    await until(async () => (await ask({ ...library, method: "POST", body: "{}" })).status === 200, { what: "the other binding's audit mode" });
+    expect((await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status).toBe(403);
+    sidecar.writeSpecs([GITHUB, LIBRARY]);
     await until(async () => (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 403, { what: "enforcement again" });
   });
 });

@@ -31,6 +31,6 @@ export function endpointFetch(resolver: EndpointResolver, { caFile, port }: Endp
   return (url, init) => {
     // A token server that redirects is none.
     const options: UndiciRequestInit = { redirect: "error", ...(init as object), dispatcher };
-    return undiciFetch(url, options) as unknown as Promise<Response>;
+    return undiciFetch(url, options);
   };
 }
