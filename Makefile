@@ -18,13 +18,17 @@ test: debian ## Install, and run every test (as root it installs what it needs f
 	@$(MAKE) unit
 	@$(MAKE) e2e
 
-# Debian's Python comes without venv, and the tests of limits run a real Redis, also with TLS; everything else that tests
-# need is in the package registries.
+# Debian's Python comes without venv, the tests of limits run a real Redis, also with TLS, and those of interception put
+# packet rules in force; everything else that tests need is in the package registries.
 debian:
 	@missing=""; \
 	python3 -c 'import ensurepip' 2>/dev/null || missing="python3-venv"; \
 	command -v "$${REDIS_PATH:-redis-server}" >/dev/null || missing="$$missing redis-server"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
+	[ -x /usr/sbin/nft ] || missing="$$missing nftables"; \
+	[ -x /usr/sbin/iptables-restore ] || missing="$$missing iptables"; \
+	command -v ip >/dev/null || missing="$$missing iproute2"; \
+	command -v curl >/dev/null || missing="$$missing curl"; \
 	missing="$$(echo $$missing)"; [ -z "$$missing" ] || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "svc: run as root once, or: apt-get install $$missing (a redis-server of your own: REDIS_PATH=/path/to/redis-server)" >&2; exit 1; fi; }

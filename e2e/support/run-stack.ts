@@ -1,6 +1,6 @@
 /** What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is the one of the tests. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
@@ -18,6 +18,7 @@ export interface Ran {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+  readonly pid: number;
 }
 
 export interface Started {
@@ -27,6 +28,14 @@ export interface Started {
   readonly ended: Promise<Ran>;
 }
 
+export interface StartOptions {
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
+  readonly uid?: number;
+  /** Open in who calls. */
+  readonly files?: readonly { readonly as: number; readonly file: string }[];
+}
+
 export interface RunStack {
   readonly stateDir: string;
   /** With `secret.yaml` in it, which svc up says is private. */
@@ -34,14 +43,17 @@ export interface RunStack {
   readonly gatewayPort: number;
   /** What svc up answers for each agent: status and body. */
   answer: { status: number; body: unknown };
-  readonly start: (args: readonly string[], command: readonly string[], options?: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly uid?: number }) => Started;
-  readonly run: (args: readonly string[], command: readonly string[], options?: { readonly env?: NodeJS.ProcessEnv; readonly cwd?: string; readonly uid?: number }) => Promise<Ran>;
+  readonly start: (args: readonly string[], command: readonly string[], options?: StartOptions) => Started;
+  readonly run: (args: readonly string[], command: readonly string[], options?: StartOptions) => Promise<Ran>;
+  /** Kills what still runs. */
+  readonly killAll: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
 export async function startRunStack(): Promise<RunStack> {
-  // Not in /tmp, whose files the command has no sight of anyway.
-  const dir = realpathSync(mkdtempSync(path.join(os.homedir(), ".svc-test-")));
+  // Not in /tmp, whose files the command has no sight of anyway; and where everybody may read.
+  const dir = realpathSync(mkdtempSync("/var/lib/svc-test-"));
+  chmodSync(dir, 0o755);
   const packageDir = path.join(dir, "package");
   mkdirSync(path.join(packageDir, "dist"), { recursive: true });
   copyFileSync(path.join(root, "dist/svc.js"), path.join(packageDir, "dist/svc.js"));
@@ -51,7 +63,7 @@ export async function startRunStack(): Promise<RunStack> {
   writeFileSync(path.join(packageDir, "dist/sidecar.js"), `await import(${JSON.stringify(path.join(root, "e2e/support/run-sidecar.ts"))});\n`);
   const stateDir = path.join(dir, "state");
   const resources = path.join(dir, "resources");
-  mkdirSync(stateDir);
+  mkdirSync(stateDir, { mode: 0o755 });
   mkdirSync(resources, { mode: 0o755 });
   writeFileSync(path.join(resources, "secret.yaml"), SECRET, { mode: 0o644 });
   writeFileSync(path.join(stateDir, "workload.key"), SECRET, { mode: 0o644 });
@@ -66,21 +78,30 @@ export async function startRunStack(): Promise<RunStack> {
   });
   await new Promise<void>((resolve) => control.listen(path.join(stateDir, "svc.sock"), resolve));
 
-  const start: RunStack["start"] = (args, command, { env = {}, cwd = "/", uid } = {}) => {
+  const running = new Map<ChildProcess, Promise<Ran>>();
+  const start: RunStack["start"] = (args, command, { env = {}, cwd = "/", uid, files = [] } = {}) => {
+    const stdio: ("pipe" | "ignore" | number)[] = ["pipe", "pipe", "pipe"];
+    for (const { as, file } of files) {
+      while (stdio.length < as) stdio.push("ignore");
+      stdio[as] = openSync(file, "r");
+    }
     const child = spawn(process.execPath, [path.join(packageDir, "dist/svc.js"), "run", "--state-dir", stateDir, "--agent", "coder", ...args, "--", ...command], {
       cwd,
-      stdio: ["pipe", "pipe", "pipe"],
+      stdio,
       env: { PATH: process.env["PATH"], HOME: os.homedir(), ...env },
       ...(uid === undefined ? {} : { uid }),
     });
+    for (const descriptor of stdio) if (typeof descriptor === "number") closeSync(descriptor);
     let [stdout, stderr] = ["", ""];
-    child.stdout.on("data", (data: Buffer) => (stdout += data.toString("utf8")));
-    child.stderr.on("data", (data: Buffer) => (stderr += data.toString("utf8")));
-    const ended = new Promise<Ran>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr })));
+    child.stdout?.on("data", (data: Buffer) => (stdout += data.toString("utf8")));
+    child.stderr?.on("data", (data: Buffer) => (stderr += data.toString("utf8")));
+    const ended = new Promise<Ran>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr, pid: child.pid ?? 0 })));
+    running.set(child, ended);
+    void ended.then(() => running.delete(child));
     const said = (text: string): Promise<void> =>
       new Promise((resolve, reject) => {
         const look = (): void => void (stdout.includes(text) && resolve());
-        child.stdout.on("data", look);
+        child.stdout?.on("data", look);
         look();
         void ended.then(() => reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)));
       });
@@ -99,6 +120,10 @@ export async function startRunStack(): Promise<RunStack> {
       const started = start(args, command, options);
       started.child.stdin?.end();
       return started.ended;
+    },
+    killAll: async () => {
+      for (const child of running.keys()) child.kill("SIGKILL");
+      await Promise.all(running.values());
     },
     stop: async () => {
       control.closeAllConnections();

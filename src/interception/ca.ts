@@ -77,15 +77,15 @@ export class CertificateAuthority {
   #authorities: readonly Authority[];
   #cancelCheck: () => void = () => undefined;
 
-  /** @throws RangeError for names that are none, or none at all */
+  /** @throws RangeError for names that are none */
   constructor({ clock, random, names, validity = DEFAULT_VALIDITY }: CertificateAuthorityOptions) {
     this.#clock = clock;
     this.#random = random;
     this.#validity = validity;
     this.#boundName = compileBoundNames(names);
-    this.#domains = boundDomains(names);
-    // Without a permitted name there would be no constraint on names.
-    if (this.#domains.length === 0) throw new RangeError("a certificate authority for no names");
+    const domains = boundDomains(names);
+    // Without a permitted name there would be no constraint on names. This one is nobody's: RFC 6761, section 6.4.
+    this.#domains = domains.length === 0 ? ["invalid"] : domains;
     this.#authorities = [this.#createAuthority()];
     this.#check();
   }

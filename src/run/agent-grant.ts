@@ -1,5 +1,6 @@
 /** What `svc up` gives for an agent's sidecar to run: asked over its socket, which opens to its user and to root alone. */
 import { z } from "zod";
+import { parseServerName } from "../interception/server-name.ts";
 import { Secret } from "../platform/secret.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { StartError } from "../up/errors.ts";
@@ -15,8 +16,8 @@ const grantSchema = z.object({
   gateway: z.object({ address: z.string(), port: z.int().min(1).max(65_535) }),
   /** The agent's workload token: its key at the gateway. */
   token: z.string().transform((value) => new Secret(value)),
-  /** Bound hosts, exact ones. */
-  hosts: z.array(z.string()),
+  /** Bound hosts. Patterns (`*.`) are among them, which no hosts file can hold. */
+  hosts: z.array(z.string()).transform((hosts) => hosts.filter((host) => !host.startsWith("*."))),
   /** Where the gateway's own chain is; undefined for none. */
   audit: auditSchema.optional(),
   /** Files and folders that hold secrets, such as the resources. */
@@ -44,6 +45,8 @@ export async function askGrant({ controlSocket, dir }: StatePaths, namespace: st
   if (!parsed.success) throw new StartError(`svc up's answer for the agent ${namespace}/${name} is not understood (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): is it of another version?`);
   const odd = Object.keys(parsed.data.secrets).find((variable) => NOT_SECRETS.test(variable) || !/^\w+$/.test(variable));
   if (odd !== undefined) throw new StartError(`svc up names a secret ${JSON.stringify(odd)}, which is no name for one.`);
+  const nameless = parsed.data.hosts.find((host) => parseServerName(host) === undefined);
+  if (nameless !== undefined) throw new StartError(`svc up names a host ${JSON.stringify(nameless)}, which is no host name.`);
   return parsed.data;
 }
 

@@ -33,7 +33,7 @@ const IGNORED = "INT,QUIT,TERM,HUP,USR1,USR2";
 const WAIT = `cd -- "$1" || exit 125
 shift
 exec 3>&2 2>/dev/null
-"$@" 2>&3 3>&-
+(exec 2>&3 3>&- && exec "$@")
 exit $?`;
 
 export function startAgent(options: AgentProcessOptions): AgentProcess {

@@ -12,6 +12,7 @@ import { type AgentGrant, askGrant } from "./agent-grant.ts";
 import { sharesTerminal, startAgent } from "./agent-process.ts";
 import { startSidecar } from "./agent-sidecar.ts";
 import { resolveUser } from "./agent-user.ts";
+import { closeInherited } from "./inherited-files.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
 import { AGENT_TRUST_DIR } from "./namespace-script.ts";
 import { makeRunFolder, removeRunFolder, type RunFolder } from "./run-folder.ts";
@@ -57,6 +58,7 @@ const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGHUP: 129,
 export async function runAgent(options: AgentRunOptions, environment: AgentRunEnvironment): Promise<number> {
   const { root, env, log, stdinIsTerminal, onSignal } = environment;
   const tools = findTools();
+  closeInherited();
   const envoy = findEnvoy(env, root);
   const user = resolveUser(options.user);
   const workDir = folder(options.workDir);

@@ -27,8 +27,9 @@ export interface AgentSidecar {
 
 /** What the service writes for Envoy, in its folder, before it is ready. */
 export const SIDECAR_BOOTSTRAP = "envoy.json";
-/** Answers `GET /readyz`. */
 const SIDECAR_SOCKET = "sidecar.sock";
+/** Of Envoy's admin interface. */
+const ENVOY_SOCKET = "envoy-admin.sock";
 
 const READY_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
@@ -80,10 +81,15 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     judge.start();
     await until(() => existsSync(bootstrap));
     proxy.start();
-    await until(async () => (await unixRequest(path.join(runDir, SIDECAR_SOCKET), "/readyz").catch(() => undefined))?.status === 200);
+    await until(async () => (await answers(path.join(runDir, ENVOY_SOCKET), "/ready")) && (await answers(path.join(runDir, SIDECAR_SOCKET), "/readyz")));
   } catch (error) {
     await stop();
     throw error;
   }
   return { stop };
+}
+
+async function answers(socket: string, url: string): Promise<boolean> {
+  const answer = await unixRequest(socket, url).catch(() => undefined);
+  return answer?.status === 200;
 }

@@ -20,6 +20,7 @@ const OWNER = "owner";
 /** Also removes what runs left that were killed. */
 export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder {
   sweep(base);
+  const names = hostsFile(hosts);
   const dir = mkdtempSync(path.join(base, PREFIX));
   // Before anything else: a folder without it would be anybody's to sweep.
   writeFileSync(path.join(dir, OWNER), processStamp("self") ?? "");
@@ -31,7 +32,7 @@ export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder
   };
   const etcDir = folder("etc", 0o755);
   const files = {
-    hosts: hostsFile(hosts),
+    hosts: names,
     // Nobody answers there: a look-up fails at once, and not after a timeout.
     "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
