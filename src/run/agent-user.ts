@@ -24,7 +24,7 @@ export function resolveUser(text: string | undefined, passwd: string = readFileS
 }
 
 function find(text: string, passwd: string): AgentUser {
-  const entries = passwd.split("\n").map((line) => line.split(":"));
+  const entries = passwd.split("\n").map((line) => line.split(":")).filter(([name, , uid = "", gid = ""]) => name !== "" && /^\d+$/.test(uid) && /^\d+$/.test(gid));
   const ids = /^(\d{1,10})(?::(\d{1,10}))?$/.exec(text);
   const [name, , uid, gid, , home] = entries.find((fields) => (ids === null ? fields[0] === text : fields[2] === ids[1])) ?? [];
   if (ids === null) {
