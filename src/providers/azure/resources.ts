@@ -1,0 +1,25 @@
+/** Subscriptions and resource groups as `spec.scope` names them. */
+import type { Resource } from "../contract.ts";
+
+/** Where the operator says storage accounts and vaults are: `<subscription>/<group>` by name. */
+export type Places = ReadonlyMap<string, string>;
+
+export const SUBSCRIPTION = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Azure's rule; a name that ends in a dot is none. */
+export const GROUP = /^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$/u;
+
+export function unscopable(reason: string): Resource {
+  return { kind: "unscopable", reason };
+}
+
+export function within(subscription: string, group: string | undefined): readonly Resource[] {
+  if (!SUBSCRIPTION.test(subscription)) return [unscopable("the subscription is no id")];
+  const found: Resource[] = [{ kind: "scoped", key: "subscriptions", value: subscription.toLowerCase() }];
+  if (group === undefined) return found;
+  return GROUP.test(group) ? [...found, { kind: "scoped", key: "resourceGroups", value: `${subscription}/${group}`.toLowerCase() }] : [unscopable("the resource group has no name that Azure allows")];
+}
+
+export function placeOf(account: string, places: Places): readonly Resource[] {
+  const [subscription, group] = places.get(account)?.split("/") ?? [];
+  return subscription === undefined ? [unscopable("the host does not tell the subscription: list it in config.places of the Provider")] : within(subscription, group);
+}
