@@ -42,6 +42,8 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const { runDir } = service;
   const bootstrap = path.join(runDir, SIDECAR_BOOTSTRAP);
   let lastWords = "";
+  let stopping = false;
+  const envoyLine = envoyLineLogger(log, (line) => (lastWords = line));
   const judge = new SupervisedProcess({
     name: "sidecar",
     command: process.execPath,
@@ -61,9 +63,13 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     env: { PATH: env["PATH"] ?? "" },
     log,
     ownSession: true,
-    onLine: envoyLineLogger(log, (line) => (lastWords = line)),
+    // What it says of connections that it closes as it is stopped is no news.
+    onLine: (line) => {
+      if (!stopping) envoyLine(line);
+    },
   });
   const stop = async (): Promise<void> => {
+    stopping = true;
     // The proxy first: what it cut short is then still put on record.
     await proxy.stop(STOP_GRACE_MS);
     await judge.stop(STOP_GRACE_MS);
