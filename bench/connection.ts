@@ -1,6 +1,7 @@
 /** A client's keep-alive connection: one request at a time, the same bytes each time. */
 import net from "node:net";
 import { performance } from "node:perf_hooks";
+import tls from "node:tls";
 import { isWhole } from "./answers.ts";
 import { MessageReader } from "./http1.ts";
 
@@ -16,10 +17,25 @@ export interface Answered {
 /** An upstream that stays silent for this long has failed. */
 const TIMEOUT_MS = 15_000;
 
+/** Whose certificate it is was looked at before: see target.ts. */
+const TLS = { secureContext: tls.createSecureContext(), rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] };
+
+export interface ConnectionOptions {
+  readonly port: number;
+  readonly request: Buffer;
+  readonly stream: boolean;
+  /** Name for the handshake; without it there is no TLS. */
+  readonly serverName?: string | undefined;
+  /** Whether each request gets a connection of its own; sessions are not resumed. */
+  readonly fresh?: boolean | undefined;
+}
+
 export class Connection {
   readonly #port: number;
   readonly #request: Buffer;
   readonly #stream: boolean;
+  readonly #serverName: string | undefined;
+  readonly #fresh: boolean;
   readonly #reader: () => MessageReader;
   #socket: net.Socket | undefined;
   #done: ((answered: Answered) => void) | undefined;
@@ -28,10 +44,12 @@ export class Connection {
   #status = "";
   #body: Buffer[] = [];
 
-  constructor(options: { readonly port: number; readonly request: Buffer; readonly stream: boolean }) {
+  constructor(options: ConnectionOptions) {
     this.#port = options.port;
     this.#request = options.request;
     this.#stream = options.stream;
+    this.#serverName = options.serverName;
+    this.#fresh = options.fresh === true;
     this.#reader = () =>
       new MessageReader({
         head: (head) => {
@@ -58,7 +76,8 @@ export class Connection {
   }
 
   #connect(): net.Socket {
-    const socket = net.connect({ port: this.#port, host: "127.0.0.1", noDelay: true });
+    const to = { port: this.#port, host: "127.0.0.1", noDelay: true };
+    const socket = this.#serverName === undefined ? net.connect(to) : tls.connect({ ...to, ...TLS, servername: this.#serverName });
     const reader = this.#reader();
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error("timeout")));
     socket.on("data", (data: Buffer) => reader.push(data));
@@ -68,6 +87,7 @@ export class Connection {
     });
     // The next request opens another.
     socket.on("close", () => {
+      if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#finish(reason);
     });
@@ -75,6 +95,10 @@ export class Connection {
   }
 
   #answered(): void {
+    if (this.#fresh) {
+      this.#socket?.destroy();
+      this.#socket = undefined;
+    }
     if (this.#status !== "200") return this.#finish(`status ${this.#status}`);
     this.#finish(isWhole(Buffer.concat(this.#body), this.#stream) ? undefined : "answer not whole");
   }

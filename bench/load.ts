@@ -8,12 +8,22 @@ import { PATH, requestBody } from "./answers.ts";
 import { type Answered, Connection } from "./connection.ts";
 import { cpuSeconds, machineBusySeconds, percentile, type ProcessTree } from "./stats.ts";
 
+export interface TlsRequest {
+  /** The whole of it, as it is sent. */
+  readonly request: string;
+  readonly serverName: string;
+  /** A connection of its own for each request. */
+  readonly fresh: boolean;
+}
+
 export interface LoadJob {
   readonly port: number;
   readonly key: string;
   readonly model: string;
   readonly stream: boolean;
   readonly promptBytes?: number;
+  /** In the place of a chat completion without TLS. */
+  readonly tls?: TlsRequest;
   readonly connections: number;
   /** Requests a second; without it each connection asks again as soon as it is answered. */
   readonly rate?: number;
@@ -108,13 +118,18 @@ async function fixedRate(connections: readonly Connection[], rate: number, secon
   while (pending.size > 0) await sleep(5);
 }
 
-async function run(job: LoadJob): Promise<LoadResult> {
+function chatCompletion(job: LoadJob): string {
   const body = requestBody(job);
-  const request = Buffer.from(
+  return (
     `POST ${PATH} HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\nauthorization: Bearer ${job.key}\r\n` +
-      `content-type: application/json\r\naccept: */*\r\nuser-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `content-type: application/json\r\naccept: */*\r\nuser-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
-  const connections = Array.from({ length: job.connections }, () => new Connection({ port: job.port, request, stream: job.stream }));
+}
+
+async function run(job: LoadJob): Promise<LoadResult> {
+  const { port, stream, tls } = job;
+  const request = Buffer.from(tls?.request ?? chatCompletion(job));
+  const connections = Array.from({ length: job.connections }, () => new Connection({ port, request, stream, serverName: tls?.serverName, fresh: tls?.fresh }));
   await closedLoop(connections, WARM_UP_SECONDS, new Samples());
   await sleep(PAUSE_MS);
 

@@ -78,7 +78,7 @@ async function measure(bench: Bench, phase: Phase, target: Target): Promise<Load
   return JSON.parse(printed, (_, value: unknown) => value ?? Number.NaN) as LoadResult;
 }
 
-function shuffled<T>(items: readonly T[]): T[] {
+export function shuffled<T>(items: readonly T[]): T[] {
   return items
     .map((item) => ({ item, at: Math.random() }))
     .sort((a, b) => a.at - b.at)

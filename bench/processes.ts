@@ -12,6 +12,8 @@ export interface StartOptions {
   readonly args: readonly string[];
   /** File for its output; without it standard output is a pipe. */
   readonly log?: string;
+  /** In the place of this process's own environment. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** Asks the kernel to end the child when this process dies, also by SIGKILL. */
@@ -30,7 +32,7 @@ export class Processes {
     });
   }
 
-  start({ place, command, args, log }: StartOptions): ChildProcess {
+  start({ place, command, args, log, env }: StartOptions): ChildProcess {
     const prefix = [
       ...(existsSync(SETPRIV) ? [SETPRIV, "--pdeathsig", "TERM", "--"] : []),
       ...(this.cpus === undefined ? [] : ["taskset", "-c", String(this.cpus[place])]),
@@ -38,7 +40,7 @@ export class Processes {
     const [program = command, ...rest] = [...prefix, command, ...args];
     const output = log === undefined ? undefined : openSync(log, "a");
     // Detached, or Ctrl-C in a terminal would reach it before us.
-    const child = spawn(program, rest, { stdio: ["ignore", output ?? "pipe", output ?? "inherit"], detached: true });
+    const child = spawn(program, rest, { stdio: ["ignore", output ?? "pipe", output ?? "inherit"], detached: true, ...(env === undefined ? {} : { env }) });
     if (output !== undefined) closeSync(output);
     this.#running.add(child);
     child.once("exit", (code, signal) => {

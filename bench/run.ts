@@ -13,16 +13,18 @@ import { startGateway } from "./gateway.ts";
 import { measureRound, type Round } from "./phases.ts";
 import { PARTS_PHASES, renderParts, startParts } from "./parts.ts";
 import { Processes, until } from "./processes.ts";
+import { measureSidecar } from "./sidecar.ts";
 import { type Memory, renderReport } from "./report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import { check, checkRefusal, type Target } from "./target.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts]"
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts | --sidecar]"
 
   --rounds N    rounds, each with every kind of load (default 5)
   --seconds N   how long each kind of load lasts for each target (default 5)
   --parts       what limits and the audit chain add, with and without Redis, instead of all beside bare Envoy
+  --sidecar     the binding proxy beside bare Envoy that ends TLS and starts it again, instead of the gateway
   --quick       one round of 2 seconds: to see it work, not for figures
 `;
 /** Until memory and garbage collection of what was started are at rest. */
@@ -32,12 +34,13 @@ interface Options {
   readonly rounds: number;
   readonly seconds: number;
   readonly parts: boolean;
+  readonly sidecar: boolean;
 }
 
 /** Undefined when only help is wanted. */
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
-    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, parts: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, parts: { type: "boolean", default: false }, sidecar: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
   });
   if (values.help) return undefined;
   const positive = (text: string | undefined, otherwise: number): number => {
@@ -45,7 +48,7 @@ function readOptions(): Options | undefined {
     if (!(value > 0)) throw new Error(`${text} is not a number above 0. See ARGS=--help.`);
     return value;
   };
-  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5), parts: values.parts };
+  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5), parts: values.parts, sidecar: values.sidecar };
 }
 
 function progress(line: string): void {
@@ -76,6 +79,7 @@ async function bench(options: Options | undefined, processes: Processes, dir: st
   if (options === undefined) return HELP;
   if (!existsSync(path.join(ROOT, "dist/svc.js"))) throw new Error("dist/svc.js is missing: run `make build`.");
   const binary = findEnvoy(ROOT);
+  if (options.sidecar) return measureSidecar({ ...options, root: ROOT, binary, dir, processes, machine: () => machine(binary, processes), progress });
   const upstream = await startUpstream(processes);
   const upstreamPort = upstream.target.port;
   if (options.parts) return measureParts(options, { binary, upstream, processes, dir });
