@@ -72,6 +72,10 @@ describe("what answers with credentials is refused", () => {
   });
 });
 
+test.each(["oauth2", "sts", "iamcredentials", "securetoken"])("%s says why it is refused", (name) => {
+  expect(told(request(`POST https://${name}.googleapis.com/v1/token`))[0]).toContain("answers with credentials");
+});
+
 describe("what could be read in two ways is refused", () => {
   const at = "https://pubsub.googleapis.com";
   test.each([
