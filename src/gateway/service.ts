@@ -174,7 +174,7 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
         sidecarOf: (namespace, name) => {
           const config = sidecars.get(`${namespace}/${name}`) ?? { specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] }, environment: new Map() };
-          return viewSidecar(config, tokens.tokenOf(namespace, name), options.listen);
+          return viewSidecar(config, tokens.tokenOf(namespace, name), options);
         },
         metrics: () => registry.metrics(),
         objects: { statuses: () => objects, resources: () => source.current().resources, usage: usageFrom(limits, () => source.current().resources) },

@@ -7,6 +7,7 @@ import { plugins } from "../providers/registry.ts";
 import type { BindingSpecs } from "../resources/binding-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
+import type { GatewayOptions } from "./options.ts";
 
 /** As the control API hands it to `svc run`: over a socket that only this user can open. */
 export interface SidecarView {
@@ -18,18 +19,25 @@ export interface SidecarView {
   readonly token: string;
   /** That are intercepted, exact and `*.` patterns. */
   readonly hosts: readonly string[];
+  /** Where the gateway's own audit chain is: the sidecar's is beside it. */
+  readonly audit?: Pick<NonNullable<GatewayOptions["audit"]>, "dir" | "keyFile" | "onFailure" | "sync">;
+  /** Files and folders that hold secrets: nothing for the agent to see. */
+  readonly private: readonly string[];
 }
 
 export function compileSidecars(resources: ResourceSet, env: Env): CompiledBindings {
   return compileBindings(resources, { env, service: (type) => plugins.get(type) });
 }
 
-export function viewSidecar({ specs, environment }: SidecarConfig, token: string, gateway: SidecarView["gateway"]): SidecarView {
+export function viewSidecar({ specs, environment }: SidecarConfig, token: string, options: GatewayOptions): SidecarView {
+  const { audit } = options;
   return {
     specs,
     secrets: Object.fromEntries([...environment].map(([name, secret]) => [name, secret.reveal()])),
-    gateway,
+    gateway: options.listen,
     token,
+    ...(audit === undefined ? {} : { audit: { dir: audit.dir, keyFile: audit.keyFile, onFailure: audit.onFailure, sync: audit.sync } }),
+    private: [options.resources],
     hosts: specs.bindings.flatMap((binding) => {
       const plugin = plugins.get(binding.type);
       return plugin === undefined ? [] : hostsOf(binding, plugin);

@@ -49,6 +49,7 @@ export class ControlWorld {
         gateway: { address: "127.0.0.1", port: 8000 },
         token: `svcw_${namespace}_${name}`,
         hosts: [],
+        private: [],
       }),
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: { statuses: () => this.#objects, resources: () => this.#source.current().resources, usage: () => Promise.resolve(this.usage) },
