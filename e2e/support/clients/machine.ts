@@ -1,0 +1,110 @@
+/**
+ * A whole machine for agents: `svc up` with Providers, and `svc run` as its users have it. What lies around is the tests':
+ * in a mount namespace of its own, the machine's DNS is a server that leads every name to {@link Outside}.
+ */
+import { spawn } from "node:child_process";
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { ROOT } from "../build.ts";
+import { Outside } from "../services.ts";
+import { type Ran, Stack } from "../stack.ts";
+
+export interface MachineOptions {
+  /** That exist, in DNS; a `*.` at their start stands for any labels. */
+  readonly hosts: readonly string[];
+  /** Agents, Providers and Secrets. */
+  readonly resources: readonly object[];
+  /** Folders and files that agents find in {@link Machine.dir}, by name there. */
+  readonly shared?: Readonly<Record<string, string>>;
+}
+
+export interface RunOptions {
+  readonly agent: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A loopback address of this process, with the ports of DNS and HTTPS: `/etc/resolv.conf` has no place for another one. */
+const ADDRESS = `127.${100 + ((process.pid >> 16) & 63)}.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`;
+const PORTS = { dns: 53, tls: 443 };
+
+/** Arguments: pairs of what is mounted and where, then `--` and the command. */
+const MOUNT = `set -eu
+while [ "$1" != -- ]; do
+  mount --bind "$1" "$2"
+  shift 2
+done
+shift
+exec "$@"`;
+
+export class Machine {
+  readonly outside: Outside;
+  readonly stack: Stack;
+  /** Where agents find what is shared with them: readable by all. */
+  readonly dir: string;
+  readonly #mounts: readonly string[];
+
+  private constructor(outside: Outside, stack: Stack, dir: string, mounts: readonly string[]) {
+    this.outside = outside;
+    this.stack = stack;
+    this.dir = dir;
+    this.#mounts = mounts;
+  }
+
+  static async start({ hosts, resources, shared = {} }: MachineOptions): Promise<Machine> {
+    if (process.getuid?.() !== 0) throw new Error("these tests make namespaces: run them as root");
+    const outside = await Outside.start(hosts, ADDRESS, PORTS);
+    const stack = await Stack.start({ files: { "agents.yaml": resources.map((object) => JSON.stringify(object)).join("\n---\n") } });
+    const dir = realpathSync(mkdtempSync("/var/lib/svc-test-"));
+    chmodSync(dir, 0o755);
+    outside.writeCa(path.join(stack.dir, "upstream-ca.pem"));
+    const resolvConf = path.join(stack.dir, "resolv.conf");
+    writeFileSync(resolvConf, `nameserver ${ADDRESS}\n`);
+    const mounts = [resolvConf, realpathSync("/etc/resolv.conf")];
+    // Mounted, not named: an agent may not read what lies in a home folder.
+    for (const [name, source] of Object.entries({ clients: path.join(ROOT, "e2e/support/clients"), node_modules: path.join(ROOT, "node_modules"), node: process.execPath, ...shared })) {
+      const target = path.join(dir, name);
+      if (name === "node") writeFileSync(target, "");
+      else mkdirSync(target);
+      mounts.push(source, target);
+    }
+    return new Machine(outside, stack, dir, mounts);
+  }
+
+  /** A client's program. */
+  client(name: string): string {
+    return path.join(this.dir, "clients", name);
+  }
+
+  get node(): string {
+    return path.join(this.dir, "node");
+  }
+
+  /** `svc run`, to its end. */
+  async run(command: readonly string[], { agent, env = {} }: RunOptions): Promise<Ran> {
+    const svcRun = [
+      [process.execPath, path.join(ROOT, "dist/svc.js"), "run", "--state-dir", this.stack.stateDir, "--agent", agent, "--workdir", this.dir],
+      ...Object.entries(env).map(([name, value]) => ["--env", `${name}=${value}`]),
+      ["--", ...command],
+    ].flat();
+    const child = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", ...this.#mounts, "--", ...svcRun], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { PATH: process.env["PATH"], HOME: os.homedir(), SVC_CA_FILE: path.join(this.stack.dir, "upstream-ca.pem") },
+    });
+    let [stdout, stderr] = ["", ""];
+    child.stdout.on("data", (part: Buffer) => (stdout += part.toString()));
+    child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));
+    const code = await new Promise<number | null>((resolve) => child.once("close", resolve));
+    return { code, stdout, stderr };
+  }
+
+  /** A shell's script, as the agent. */
+  async sh(script: string, options: RunOptions): Promise<Ran> {
+    return this.run(["sh", "-c", script], options);
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.stack.stop(), this.outside.close()]);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
