@@ -53,7 +53,7 @@ interface Ask {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | Buffer;
 }
 
 interface Reply {
@@ -124,6 +124,35 @@ describe("a denied call", () => {
 
 test("a handshake for a name that is not bound fails", async () => {
   await expect(ask({ host: "evil.com" })).rejects.toThrow();
+});
+
+describe("a request that is judged by its body", () => {
+  const query = (text: string): Ask => ({ method: "POST", path: "/graphql", headers: { "content-type": "application/json" }, body: JSON.stringify({ query: text }) });
+
+  test("is allowed for what it asks, and arrives byte by byte", async () => {
+    const sent = query('{ repository(owner: "octo", name: "hello") { pullRequests(first: 1) { nodes { title } } } } # h\u00e9llo \u{1F600}');
+    expect(await ask(sent)).toMatchObject({ status: 200 });
+    expect(outside.requests).toHaveLength(1);
+    expect(outside.requests[0]?.body.toString()).toBe(sent.body);
+  });
+
+  test.each<[string, Ask]>([
+    ["another repository", query('{ repository(owner: "other", name: "x") { pullRequests(first: 1) { nodes { title } } } }')],
+    ["one of two", query('{ a: repository(owner: "octo", name: "x") { pullRequests(first: 1) { nodes { title } } } b: repository(owner: "other", name: "x") { pullRequests(first: 1) { nodes { title } } } }')],
+    ["a mutation", query('mutation { addStar(input: {starrableId: "x"}) { clientMutationId } }')],
+    ["no query", { method: "POST", path: "/graphql", body: "{" }],
+    ["no body", { method: "POST", path: "/graphql" }],
+    ["bytes that are no text", { method: "POST", path: "/graphql", body: Buffer.from('{"query":"{ repository(owner: \"octo\", name: \"\xff\xfe\") { id } }"}', "latin1") }],
+  ])("goes nowhere: %s", async (_name, sent) => {
+    expect(await ask(sent)).toMatchObject({ status: 403 });
+    expect(outside.requests).toEqual([]);
+  });
+
+  test("goes nowhere when its body is larger than can be judged", async () => {
+    const sent = query(`{ repository(owner: "octo", name: "${"x".repeat(2_000_000)}") { id } }`);
+    expect((await ask(sent)).status).toBe(413);
+    expect(outside.requests).toEqual([]);
+  });
 });
 
 test("many requests at once are all served", async () => {

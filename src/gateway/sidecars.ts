@@ -37,7 +37,7 @@ export function viewSidecar({ specs, environment }: SidecarConfig, token: string
     gateway: options.listen,
     token,
     ...(audit === undefined ? {} : { audit: { dir: audit.dir, keyFile: audit.keyFile, onFailure: audit.onFailure, sync: audit.sync } }),
-    private: [options.resources],
+    private: [options.resources, ...(audit === undefined ? [] : [audit.dir])],
     hosts: specs.bindings.flatMap((binding) => {
       const plugin = plugins.get(binding.type);
       return plugin === undefined ? [] : hostsOf(binding, plugin);
