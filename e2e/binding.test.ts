@@ -142,7 +142,7 @@ describe("a request that is judged by its body", () => {
     ["a mutation", query('mutation { addStar(input: {starrableId: "x"}) { clientMutationId } }')],
     ["no query", { method: "POST", path: "/graphql", body: "{" }],
     ["no body", { method: "POST", path: "/graphql" }],
-    ["bytes that are no text", { method: "POST", path: "/graphql", body: Buffer.from('{"query":"{ repository(owner: \"octo\", name: \"\xff\xfe\") { id } }"}', "latin1") }],
+    ["bytes that are no text", { method: "POST", path: "/graphql", body: Buffer.from('{"query":"{ repository(owner: "octo", name: "\xff\xfe") { id } }"}', "latin1") }],
   ])("goes nowhere: %s", async (_name, sent) => {
     expect(await ask(sent)).toMatchObject({ status: 403 });
     expect(outside.requests).toEqual([]);
