@@ -6,26 +6,29 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { compileBodyRules } from "../../binding/body-rules.ts";
-import { sidecarBootstrap } from "./sidecar.ts";
+import { plugins } from "../../providers/registry.ts";
+import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
 
 const GOLDEN = path.join(import.meta.dirname, "../testdata/sidecar/bootstrap.out.yaml");
 const CA_FILE = path.join(import.meta.dirname, "../testdata/ca.pem");
 const root = path.resolve(import.meta.dirname, "../../..");
 
-const bootstrap = (caFile: string): object =>
+const RULES: readonly SidecarBodyRule[] = compileBodyRules(
+  [
+    { hosts: [], methods: ["POST"], paths: ["/graphql", "*/info/lfs/objects/batch"], maxBytes: 1_048_576 },
+    { hosts: ["*.amazonaws.com"], exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com", methods: undefined, paths: ["/*"], maxBytes: 8_388_608 },
+  ],
+  ["api.github.com", "*.amazonaws.com"],
+);
+
+const bootstrap = (caFile: string, bodies = RULES): object =>
   sidecarBootstrap({
     nodeId: "svc-sidecar",
     runDir: "/run/svc",
     http: { address: "127.0.0.1", port: 8081 },
     https: { address: "127.0.0.1", port: 8443, netns: "/proc/1/ns/net" },
     gateway: { address: "127.0.0.1", port: 8000, target: { address: "127.0.0.1", port: 18_000 } },
-    bodies: compileBodyRules(
-      [
-        { hosts: [], methods: ["POST"], paths: ["/graphql", "*/info/lfs/objects/batch"], maxBytes: 1_048_576 },
-        { hosts: ["*.amazonaws.com"], exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com", methods: undefined, paths: ["/*"], maxBytes: 8_388_608 },
-      ],
-      ["api.github.com", "*.amazonaws.com"],
-    ),
+    bodies,
     caFile,
   });
 
@@ -35,13 +38,22 @@ test("is as it was", () => {
   expect(actual).toBe(readFileSync(GOLDEN, "utf8"));
 });
 
-test("is taken by the real Envoy", () => {
+/** As many as a Provider may name, and as long as names are. */
+const MANY_HOSTS = Array.from({ length: 100 }, (_, i) => `${`${"a".repeat(62)}.`.repeat(3)}${String(i).padStart(57, "b")}.com`);
+
+test.each<[string, readonly SidecarBodyRule[]]>([
+  ["as it is in the golden file", RULES],
+  ...[...plugins.values()].map(({ providerName, bodies, defaultHosts, hostPatterns }): [string, readonly SidecarBodyRule[]] => [
+    `with the bodies of ${providerName}`,
+    [...compileBodyRules(bodies, [...defaultHosts, ...hostPatterns]), ...compileBodyRules(bodies, MANY_HOSTS)],
+  ]),
+])("is taken by the real Envoy, %s", (_name, bodies) => {
   const candidates = [process.env["ENVOY_PATH"], path.join(root, ".venv/bin/envoy"), ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy"))];
   const envoy = candidates.find((file) => file !== undefined && file !== "" && existsSync(file));
   if (envoy === undefined) throw new Error("no Envoy: run make install");
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-golden-"));
   try {
-    writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE)));
+    writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE, bodies)));
     execFileSync(envoy, ["--mode", "validate", "--config-path", path.join(dir, "envoy.json"), "--log-level", "error"], { stdio: "pipe" });
   } finally {
     rmSync(dir, { recursive: true });

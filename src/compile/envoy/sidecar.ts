@@ -45,6 +45,13 @@ const AUTHZ = "envoy.filters.http.ext_authz";
 /** What Envoy adds of its own accord: the service is to see the agent's request. */
 const NOT_FOR_SERVICES: string[] = ["x-forwarded-proto", "x-forwarded-for", "x-envoy-external-address", "x-envoy-internal", "x-envoy-expected-rq-timeout-ms"];
 
+/**
+ * Envoy takes regular expressions up to this size, RE2's count of instructions, and its default of 100 is less than a few
+ * hosts come to. These are the configuration's own, of as many hosts as a Provider may name; what RE2 matches, it matches
+ * in linear time.
+ */
+const MAX_REGEX_SIZE = 100_000;
+
 /** A connection that is idle for longer is closed; a stream or WebSocket may be silent as long as it likes. */
 const CONNECTION_IDLE = "3600s";
 
@@ -53,6 +60,9 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
   return {
     node: { id: options.nodeId, cluster: "svc-sidecar" },
     admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 384 } } },
+    layered_runtime: {
+      layers: [{ name: "static", static_layer: { "re2.max_program_size.error_level": MAX_REGEX_SIZE, "re2.max_program_size.warn_level": MAX_REGEX_SIZE } }],
+    },
     static_resources: {
       listeners: [
         listener("svc-http", http, { filters: [connectionManager("http", options)] }),
