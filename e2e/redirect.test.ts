@@ -53,7 +53,8 @@ describe.each(["nft", "iptables"])("%s", (tool) => {
       "udp 10.9.0.2 9000": refused,
       "udp fd09::2 53": refused,
     });
-    expect(sidecar).toEqual({ ...noQuic, ...everything, "tcp 127.0.0.1 443": refused, "tcp 127.9.9.9 443": refused, "tcp ::1 443": refused, "tcp 127.0.0.1 9000": "9000" });
+    const itself = Object.fromEntries([...Object.keys(loopback), ...Object.keys(noQuic)].map((place) => [place, place.split(" ").at(-1)]));
+    expect(sidecar).toEqual({ ...everything, ...itself });
   }, 60_000);
 
   test("leaves egress as it is where that is not asked for", () => {

@@ -68,7 +68,8 @@ function probe(uid: number, kind: "tcp" | "udp", address: string, port: number):
 }
 
 must("ip", "link", "set", "lo", "up");
-await serve([8443, 9000]);
+// On 443 as well: what is refused there is refused by the rules, and not for want of a listener.
+await serve([443, 8443, 9000]);
 await serve([443, 8000, 9000, 53], 1);
 const options: RedirectOptions = {
   httpsPort: 8443,
