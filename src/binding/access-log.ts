@@ -1,26 +1,11 @@
 /** Envoy's access log service, as far as the end of service calls needs it. */
 import type * as grpc from "@grpc/grpc-js";
-import type { ProtoRegistry } from "../xds/proto.ts";
+import { decodeLogEntries, type LogEntry } from "./access-log-wire.ts";
 import { type EndedCall, METADATA } from "./authorizer.ts";
 
-const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
-const AUTHZ = "envoy.filters.http.ext_authz";
+const WHERE = { filter: "envoy.filters.http.ext_authz", key: METADATA.call };
 
-/** The fields read, in reflection's form; source: envoy/data/accesslog/v3/accesslog.proto. */
-interface LogMessage {
-  readonly logEntries: { readonly case: "httpLogs" | "tcpLogs" | undefined; readonly value?: { readonly logEntry: readonly LogEntry[] } };
-}
-
-interface LogEntry {
-  readonly commonProperties?: {
-    readonly responseFlags?: Readonly<Record<string, unknown>>;
-    readonly metadata?: { readonly filterMetadata: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
-  };
-  readonly request?: { readonly requestBodyBytes: bigint };
-  readonly response?: { readonly responseCode?: number; readonly responseBodyBytes: bigint };
-}
-
-export function registerEndedCalls(server: grpc.Server, registry: ProtoRegistry, onEnded: (call: EndedCall) => void): void {
+export function registerEndedCalls(server: grpc.Server, onEnded: (call: EndedCall) => void): void {
   const same = (bytes: Buffer): Buffer => bytes;
   server.addService(
     {
@@ -37,8 +22,7 @@ export function registerEndedCalls(server: grpc.Server, registry: ProtoRegistry,
     {
       StreamAccessLogs: (call: grpc.ServerReadableStream<Buffer, Buffer>, done: grpc.sendUnaryData<Buffer>) => {
         call.on("data", (bytes: Buffer) => {
-          const message = registry.decode(MESSAGE, bytes) as unknown as LogMessage;
-          for (const entry of message.logEntries.case === "httpLogs" ? (message.logEntries.value?.logEntry ?? []) : []) {
+          for (const entry of decodeLogEntries(bytes, WHERE)) {
             const ended = endedCall(entry);
             if (ended !== undefined) onEnded(ended);
           }
@@ -51,15 +35,6 @@ export function registerEndedCalls(server: grpc.Server, registry: ProtoRegistry,
 }
 
 /** undefined for what was denied: it did not leave. */
-function endedCall({ commonProperties, request, response }: LogEntry): EndedCall | undefined {
-  const id = commonProperties?.metadata?.filterMetadata[AUTHZ]?.[METADATA.call];
-  if (typeof id !== "string") return undefined;
-  const flags = commonProperties?.responseFlags ?? {};
-  return {
-    id,
-    status: response?.responseCode ?? 0,
-    bytesSent: Number(request?.requestBodyBytes ?? 0n),
-    bytesReceived: Number(response?.responseBodyBytes ?? 0n),
-    flags: Object.keys(flags).filter((name) => flags[name] === true),
-  };
+function endedCall({ call, status, requestBytes, responseBytes, flags }: LogEntry): EndedCall | undefined {
+  return call === undefined ? undefined : { id: call, status, bytesSent: requestBytes, bytesReceived: responseBytes, flags };
 }

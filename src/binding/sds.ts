@@ -6,22 +6,12 @@
 import type * as grpc from "@grpc/grpc-js";
 import type { CertificateAuthority } from "../interception/ca.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { ProtoRegistry } from "../xds/proto.ts";
-
-const REQUEST = "envoy.service.discovery.v3.DeltaDiscoveryRequest";
-const RESPONSE = "envoy.service.discovery.v3.DeltaDiscoveryResponse";
-const SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
-
-interface DeltaRequest {
-  readonly resourceNamesSubscribe: readonly string[];
-  readonly resourceNamesUnsubscribe: readonly string[];
-}
+import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./sds-wire.ts";
 
 type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
 
 export interface SecretServiceOptions {
   readonly authority: CertificateAuthority;
-  readonly registry: ProtoRegistry;
   readonly clock: Clock;
   /** How often it is looked whether a certificate wants renewing. */
   readonly checkMs: number;
@@ -95,9 +85,9 @@ class SecretStream {
     this.#call = call;
     this.#options = options;
     call.on("data", (bytes: Buffer) => {
-      const request = options.registry.decode(REQUEST, bytes) as unknown as DeltaRequest;
-      for (const name of request.resourceNamesUnsubscribe) this.#sent.delete(name);
-      if (request.resourceNamesSubscribe.length > 0) this.#send(request.resourceNamesSubscribe);
+      const { subscribe, unsubscribe } = decodeSecretRequest(bytes);
+      for (const name of unsubscribe) this.#sent.delete(name);
+      if (subscribe.length > 0) this.#send(subscribe);
     });
   }
 
@@ -107,7 +97,7 @@ class SecretStream {
   }
 
   #send(names: readonly string[]): void {
-    const resources: object[] = [];
+    const secrets: NamedSecret[] = [];
     const removed: string[] = [];
     for (const name of names) {
       const minted = this.#options.authority.mint(name);
@@ -116,18 +106,8 @@ class SecretStream {
         continue;
       }
       this.#sent.set(name, minted.certificateChainPem);
-      resources.push({
-        name,
-        version: String(minted.notAfter),
-        resource: {
-          "@type": SECRET_TYPE,
-          name,
-          tlsCertificate: { certificateChain: { inlineString: minted.certificateChainPem }, privateKey: { inlineString: minted.privateKeyPem } },
-        },
-      });
+      secrets.push({ name, version: String(minted.notAfter), certificateChainPem: minted.certificateChainPem, privateKeyPem: minted.privateKeyPem });
     }
-    const nonce = String(++this.#nonce);
-    const json = { typeUrl: SECRET_TYPE, nonce, systemVersionInfo: nonce, resources, removedResources: removed };
-    this.#call.write(Buffer.from(this.#options.registry.encode(RESPONSE, json as never)));
+    this.#call.write(encodeSecretResponse({ nonce: String(++this.#nonce), secrets, removed }));
   }
 }

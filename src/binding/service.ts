@@ -20,7 +20,6 @@ import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
 import { plugins } from "../providers/registry.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
-import { ProtoRegistry } from "../xds/proto.ts";
 import { registerEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { type Binding, type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
@@ -47,7 +46,6 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const metrics = new BindingMetrics(registry);
-  const protos = ProtoRegistry.load(options.descriptorSet);
   const resolver = new EndpointResolver({ clock: systemClock, servers: options.dnsServers, port: options.upstreamPort });
   const fetch = endpointFetch(resolver, { caFile: options.upstreamCaFile, port: options.upstreamPort });
   const loaded = await loadSpecs(options.specFile);
@@ -65,7 +63,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const publish = (): void => writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
   publish();
   const leafMs = (options.certificates ?? DEFAULT_VALIDITY).leafMs;
-  const secrets = new SecretService({ authority, registry: protos, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10) });
+  const secrets = new SecretService({ authority, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10) });
   authority.onChange(() => {
     publish();
     secrets.refresh();
@@ -84,7 +82,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
 
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
   registerAuthorization(control, (request) => authorizer.check(request), onDefect);
-  registerEndedCalls(control, protos, (call) => authorizer.ended(call));
+  registerEndedCalls(control, (call) => authorizer.ended(call));
   secrets.register(control);
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
   await bindGrpc(control, path.join(options.runDir, "control.sock"));

@@ -141,7 +141,8 @@ function structOf(values: Readonly<Record<string, string>>): Buffer {
   return Buffer.concat(entries);
 }
 
-function bytes(number: number, payload: Buffer): Buffer {
+/** A length-delimited field. */
+export function bytes(number: number, payload: Buffer): Buffer {
   return Buffer.concat([varint((number << 3) | 2), varint(payload.length), payload]);
 }
 
