@@ -4,7 +4,7 @@ import os from "node:os";
 import path from "node:path";
 import { pino } from "pino";
 import { Registry } from "prom-client";
-import type { Clock } from "../platform/clock.ts";
+import { FakeClock } from "../platform/testing.ts";
 import type { AuditWriterOptions } from "./contract.ts";
 import type { AppendOutcome, AuditEvent } from "./event.ts";
 import { type AuditFile, type AuditFiles, systemFiles } from "./files.ts";
@@ -12,49 +12,6 @@ import { findChains } from "./layout.ts";
 import type { AuditRecord } from "./record.ts";
 import { type ChainReport, verifyChain, type VerifyOptions } from "./verify.ts";
 import { type AuditWriter, openAuditWriter } from "./writer.ts";
-
-/** Stands still until it is told to go on. */
-export class FakeClock implements Clock {
-  #now = Date.UTC(2026, 0, 31, 12);
-  #monotonic = 1000;
-  #timers: { readonly at: number; readonly callback: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  monotonic(): number {
-    return this.#monotonic;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#monotonic + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  }
-
-  get pending(): number {
-    return this.#timers.length;
-  }
-
-  advance(ms: number): void {
-    this.#now += ms;
-    this.#monotonic += ms;
-    for (;;) {
-      const next = this.#timers.filter(({ at }) => at <= this.#monotonic).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) return;
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      next.callback();
-    }
-  }
-
-  /** The time of day alone. */
-  step(ms: number): void {
-    this.#now += ms;
-  }
-}
 
 /** Real files, until something is set; only that nothing waits for the disk. */
 export class FailingFiles implements AuditFiles {
@@ -100,7 +57,7 @@ export class World {
   readonly root = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
   readonly dir = path.join(this.root, "audit");
   readonly keyFile = path.join(this.root, "audit.key");
-  readonly clock = new FakeClock();
+  readonly clock = new FakeClock(Date.UTC(2026, 0, 31, 12));
   readonly files = new FailingFiles();
   readonly logged: { readonly [key: string]: unknown }[] = [];
   registry = new Registry();

@@ -42,7 +42,7 @@ describe("append", () => {
     await append(writer, call(0));
     const outcomes: AppendOutcome[] = [];
     writer.append(call(1), (outcome) => outcomes.push(outcome));
-    await until(() => world.clock.pending === 2);
+    await until(() => world.clock.pending.length === 2);
     expect(outcomes).toEqual([]);
     world.clock.advance(5);
     await until(() => outcomes.length === 1);
@@ -219,7 +219,7 @@ describe("starts", () => {
     world.files.writeError = "ENOSPC";
     await expect(world.open()).rejects.toThrow("cannot be written (ENOSPC)");
     expect(existsSync(world.path("writer.lock"))).toBe(false);
-    expect(world.clock.pending).toBe(0);
+    expect(world.clock.pending).toEqual([]);
     world.files.writeError = undefined;
     await world.write(1);
     expect(world.verify().fault).toBeUndefined();

@@ -10,7 +10,7 @@ import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../platform/clock.ts";
 import { CertificateAuthority } from "./ca.ts";
-import { FakeClock } from "./testing.ts";
+import { FakeClock } from "../platform/testing.ts";
 import { TRUST_VARIABLES, trustEnvironment } from "./trust-environment.ts";
 import { trustStore } from "./trust-store.ts";
 import { writeTrust } from "./trust.ts";
@@ -73,7 +73,7 @@ describe("the trust folder", () => {
     rotating.onChange(() => writeTrust(trust, { authorities: rotating.certificatesPem, systemRoots }));
     writeTrust(trust, { authorities: rotating.certificatesPem, systemRoots });
     const before = statSync(path.join(trust, "ca.crt")).ino;
-    clock.pass(250 * 86_400_000);
+    clock.advance(250 * 86_400_000);
     expect(certificates(path.join(trust, "ca.crt"))).toBe(2);
     expect(certificates(path.join(trust, "ca-bundle.crt"))).toBe(7);
     expect(statSync(path.join(trust, "ca.crt")).ino).not.toBe(before);

@@ -1,11 +1,12 @@
 import { expect, test, vi } from "vitest";
 import { Deadline } from "./deadline.ts";
-import { FakeClock, pass, rounds } from "./testing.ts";
+import { FakeClock } from "../platform/testing.ts";
+import { NOON, pass, rounds } from "./testing.ts";
 
 const MS = 40;
 
 function make(): { readonly clock: FakeClock; readonly late: () => void; readonly deadline: Deadline<string> } {
-  const clock = new FakeClock();
+  const clock = new FakeClock(NOON);
   const late = vi.fn<() => void>();
   return { clock, late, deadline: new Deadline(clock, MS, late) };
 }

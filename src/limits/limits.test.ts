@@ -6,7 +6,8 @@ import { until } from "../../e2e/support/wait.ts";
 import type { Admission, AdmitRequest, Check, Lease } from "./contract.ts";
 import { DAY_MS } from "./day.ts";
 import { parseRedisSettings } from "./redis-options.ts";
-import { concurrency, daily, FakeClock, Gateway, NOON, NOTHING, rate, SCOPE, used } from "./testing.ts";
+import { FakeClock } from "../platform/testing.ts";
+import { concurrency, daily, Gateway, NOON, NOTHING, rate, SCOPE, used } from "./testing.ts";
 
 interface Kind {
   readonly name: string;
@@ -36,7 +37,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
 
   beforeEach(async () => {
     await server?.command("FLUSHALL");
-    clock = new FakeClock();
+    clock = new FakeClock(NOON);
     gateways = [];
     await another();
   });
@@ -258,7 +259,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     await admitted(dead, request(asked, 100));
     expect((await first().limits.admit(request(asked, 1))).kind).toBe("refused");
     // Dropped: nothing renews its leases any more, and nothing settles them.
-    const after = new FakeClock();
+    const after = new FakeClock(NOON);
     after.advance(LEASE_MS - 1);
     const redis = parseRedisSettings({ url: (server as RedisServer).url });
     const survivor = new Gateway(after, { redis, processId: randomUUID(), leaseMs: LEASE_MS });

@@ -6,7 +6,8 @@ import { until } from "../../e2e/support/wait.ts";
 import type { Admission, Check, Lease } from "./contract.ts";
 import { type LimitsOptions } from "./limits.ts";
 import { parseRedisSettings } from "./redis-options.ts";
-import { concurrency, daily, FakeClock, Gateway, NOTHING, pass, rate, rounds, SCOPE, used } from "./testing.ts";
+import { FakeClock } from "../platform/testing.ts";
+import { NOON, concurrency, daily, Gateway, NOTHING, pass, rate, rounds, SCOPE, used } from "./testing.ts";
 
 const TIMEOUT_MS = 40;
 /** More than a probe's interval. */
@@ -16,7 +17,7 @@ let clock: FakeClock;
 let cleanups: (() => Promise<void>)[];
 
 beforeEach(() => {
-  clock = new FakeClock();
+  clock = new FakeClock(NOON);
   cleanups = [];
 });
 

@@ -1,49 +1,12 @@
 /** For the tests of limits: a clock that only tests move, and processes that share a store. */
 import { Registry } from "prom-client";
 import { pino } from "pino";
-import type { Clock } from "../platform/clock.ts";
+import type { FakeClock } from "../platform/testing.ts";
 import type { Check, Usage } from "./contract.ts";
 import { createLimits, type Limits, type LimitsOptions } from "./limits.ts";
 
 /** Noon, UTC. */
 export const NOON = Date.UTC(2026, 10, 21, 12);
-
-export class FakeClock implements Clock {
-  #now: number;
-  #monotonic = 0;
-  readonly #timers = new Set<{ readonly at: number; readonly callback: () => void }>();
-
-  constructor(now = NOON) {
-    this.#now = now;
-  }
-
-  now(): number {
-    return this.#now;
-  }
-
-  monotonic(): number {
-    return this.#monotonic;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#monotonic + ms, callback };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
-  }
-
-  advance(ms: number): void {
-    this.#now += ms;
-    this.#monotonic += ms;
-    for (const timer of [...this.#timers].toSorted((a, b) => a.at - b.at)) {
-      if (timer.at <= this.#monotonic && this.#timers.delete(timer)) timer.callback();
-    }
-  }
-
-  /** The wall clock is set; no time passes. */
-  set(now: number): void {
-    this.#now = now;
-  }
-}
 
 /** More than the rounds of the event loop that a deadline lets pass. */
 export async function rounds(): Promise<void> {

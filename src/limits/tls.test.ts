@@ -8,7 +8,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { RedisServer } from "../../e2e/support/redis.ts";
 import { until } from "../../e2e/support/wait.ts";
 import { parseRedisSettings } from "./redis-options.ts";
-import { daily, FakeClock, Gateway, SCOPE } from "./testing.ts";
+import { FakeClock } from "../platform/testing.ts";
+import { NOON, daily, Gateway, SCOPE } from "./testing.ts";
 
 let dir: string;
 let server: RedisServer;
@@ -41,7 +42,7 @@ afterAll(async () => {
 test.each(["rediss:", "redis:"])("with its authority, which asks for TLS by itself, and %s: used", async (protocol) => {
   const ca = readFileSync(file("store.pem"), "utf8");
   const redis = parseRedisSettings({ url: server.url.replace("rediss:", protocol), ca });
-  const gateway = new Gateway(new FakeClock(), { redis, processId: randomUUID() });
+  const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
   await until(() => gateway.up());
   const reserve = { tokens: 1, microUsd: 0, requests: 1 };
   const admission = await gateway.limits.admit({ id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks: [daily(9)], reserve });
@@ -55,7 +56,7 @@ test.each([
   { name: "the system's authorities", ca: undefined },
 ])("with $name: away, and no password is sent", async ({ ca }) => {
   const redis = parseRedisSettings({ url: server.url, ...(ca !== undefined && { ca: readFileSync(file(ca), "utf8") }) });
-  const gateway = new Gateway(new FakeClock(), { redis, processId: randomUUID() });
+  const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
   await until(() => gateway.warnings.length > 0);
   expect(gateway.warnings[0]?.["reason"]).toMatch(/self-signed|unable to verify/);
   await gateway.limits.close();

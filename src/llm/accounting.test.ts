@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import type { Call } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { identityHeaders, totalsHeaders } from "./accounting.ts";
-import { chat, Gateway, provider } from "./testing.ts";
+import { Gateway, provider } from "./testing.ts";
+import { chat } from "./testing-samples.ts";
 
 const usage: Usage = { inputTokens: 100, cachedInputTokens: 20, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0, outputTokens: 7 };
 const none = { cachedInputTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };

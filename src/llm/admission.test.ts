@@ -3,7 +3,8 @@ import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
 import type { Permit } from "./call.ts";
-import { chat, Gateway, provider, type Request, TOKEN } from "./testing.ts";
+import { Gateway, provider, type Request, TOKEN } from "./testing.ts";
+import { chat } from "./testing-samples.ts";
 
 type Dialect = "openai" | "anthropic" | "gemini";
 

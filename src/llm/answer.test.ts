@@ -2,7 +2,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
-import { ANSWERS, chat, Gateway, provider, type Request } from "./testing.ts";
+import { Gateway, provider, type Request } from "./testing.ts";
+import { ANSWERS, chat } from "./testing-samples.ts";
 
 const NOW = 1_800_000_000_000;
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "../policy/snapshot.ts";
 import type { Failure } from "./retry-plan.ts";
-import { ANSWERS, chat, Gateway, provider, type RecordingExchange } from "./testing.ts";
+import { Gateway, provider, type RecordingExchange } from "./testing.ts";
+import { ANSWERS, chat } from "./testing-samples.ts";
 
 const failure = (status: number, retryAfterMs?: number, flags = ""): Failure => ({ status, retryAfterMs, flags });
 const retries = (attempts: number) => ({ attempts, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 });
@@ -26,7 +27,7 @@ describe("an attempt after the first", () => {
     expect(exchange.answers).toEqual([]);
     shared.clock.advance(1);
     expect(exchange.proceeded).toMatchObject({ replaceAll: true, clearRouteCache: true });
-    expect(shared.clock.pending).toBe(0);
+    expect(shared.clock.pending).toEqual([]);
     expect(call.attempts).toEqual([{ provider: "openai", model: "m", failure: failure(503) }, { provider: "openai", model: "m" }]);
   });
 
@@ -81,7 +82,7 @@ describe("an attempt after the first", () => {
       call.reportSentFailure(failure(503));
       shared.clock.advance(60_000);
       expect(exchange.answers).toEqual([]);
-      expect(shared.clock.pending).toBe(0);
+      expect(shared.clock.pending).toEqual([]);
     }
   });
 

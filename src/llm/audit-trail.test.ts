@@ -1,7 +1,8 @@
 /** What the audit chain is told, and when an answer may end. */
 import { describe, expect, test } from "vitest";
 import { ANONYMOUS_RECORDS_PER_SECOND } from "./audit-trail.ts";
-import { ANSWERS, chat, EVENT_STREAM, Gateway, provider, STREAMS, TOKEN, type Trip } from "./testing.ts";
+import { Gateway, provider, TOKEN, type Trip } from "./testing.ts";
+import { ANSWERS, chat, EVENT_STREAM, STREAMS } from "./testing-samples.ts";
 
 const gateway = (): Gateway => new Gateway(provider("openai"), provider("anthropic"));
 const SECRETS = [TOKEN, "sk-secret-", "the-prompt", "the-answer"];

@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { hashKey } from "../access/credentials.ts";
 import type { AgentLimits, ProviderPolicy } from "../policy/snapshot.ts";
 import { ASSUMED_OUTPUT_TOKENS } from "./budget.ts";
-import { accessKey, agent, ANSWERS, chat, Gateway, NO_LIMITS, provider, type Request, snapshot, TOKEN, type Trip } from "./testing.ts";
+import { accessKey, agent, Gateway, NO_LIMITS, provider, type Request, snapshot, TOKEN, type Trip } from "./testing.ts";
+import { ANSWERS, chat } from "./testing-samples.ts";
 
 const KEY = `svc_${"k".repeat(43)}`;
 const DAY_MS = 86_400_000;

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, ERRORS, publicError } from "./errors.ts";
-import { chat, Gateway, provider } from "./testing.ts";
+import { Gateway, provider } from "./testing.ts";
+import { chat } from "./testing-samples.ts";
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, "../../docs/errors.md"), "utf8");
 

@@ -1,7 +1,8 @@
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
-import { ANSWERS, chat, EVENT_STREAM, Gateway, provider, STREAMS, TOKEN, type Trip } from "./testing.ts";
+import { Gateway, provider, TOKEN, type Trip } from "./testing.ts";
+import { ANSWERS, chat, EVENT_STREAM, STREAMS } from "./testing-samples.ts";
 
 type Name = keyof typeof ANSWERS;
 

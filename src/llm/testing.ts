@@ -9,7 +9,7 @@ import type { AuditSink } from "../audit/sink.ts";
 import type { Exchange } from "../extproc/server.ts";
 import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
 import { createLimits, type Limits } from "../limits/limits.ts";
-import type { Clock } from "../platform/clock.ts";
+import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
 import type { AccessKeyPolicy, AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
@@ -20,46 +20,9 @@ import type { Call, CallOutcome } from "./call.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { LlmMetrics } from "./metrics.ts";
 import { LlmProcessor } from "./processor.ts";
+import { chat } from "./testing-samples.ts";
 
 export const TOKEN = "svcw_the-agents-own-token";
-
-/** Stands still until it is told to go on. */
-export class FakeClock implements Clock {
-  #now = 1_800_000_000_000;
-  #timers: { readonly at: number; readonly callback: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  monotonic(): number {
-    return this.#now - 1_799_999_000_000;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#now + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  }
-
-  get pending(): number {
-    return this.#timers.length;
-  }
-
-  advance(ms: number): void {
-    const until = this.#now + ms;
-    for (;;) {
-      const next = this.#timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#now = next.at;
-      next.callback();
-    }
-    this.#now = until;
-  }
-}
 
 export type Answer =
   | { readonly kind: "pass"; readonly phase: PhaseKind }
@@ -389,70 +352,3 @@ export class Trip {
     return this;
   }
 }
-
-/** A chat completion request in OpenAI's shape. */
-export function chat(model: string, more: object = {}): object {
-  return { model, messages: [{ role: "user", content: "the-prompt" }], ...more };
-}
-
-/** Whole answers, one for each dialect of an upstream: 100 tokens in (20 cached), 7 out, the text `the-answer`. */
-export const ANSWERS = {
-  openai: {
-    id: "chatcmpl-1",
-    object: "chat.completion",
-    created: 1,
-    model: "m",
-    choices: [{ index: 0, message: { role: "assistant", content: "the-answer" }, finish_reason: "stop" }],
-    usage: { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107, prompt_tokens_details: { cached_tokens: 20 } },
-  },
-  anthropic: {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "m",
-    content: [{ type: "text", text: "the-answer" }],
-    stop_reason: "end_turn",
-    stop_sequence: null,
-    usage: { input_tokens: 80, cache_read_input_tokens: 20, cache_creation_input_tokens: 0, output_tokens: 7 },
-  },
-  gemini: {
-    responseId: "r1",
-    modelVersion: "m",
-    candidates: [{ content: { role: "model", parts: [{ text: "the-answer" }] }, finishReason: "STOP", index: 0 }],
-    usageMetadata: { promptTokenCount: 100, cachedContentTokenCount: 20, candidatesTokenCount: 7, totalTokenCount: 107 },
-  },
-} as const;
-
-const sse = (data: object, event?: string): string => `${event === undefined ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
-
-const openaiChunk = (delta: object, finish: string | null = null): string =>
-  sse({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [{ index: 0, delta, finish_reason: finish }] });
-
-/** Streams of the same, as the events that come. */
-export const STREAMS: Readonly<Record<keyof typeof ANSWERS, readonly string[]>> = {
-  openai: [
-    openaiChunk({ role: "assistant", content: "" }),
-    openaiChunk({ content: "the-" }),
-    openaiChunk({ content: "answer" }),
-    openaiChunk({}, "stop"),
-    sse({ id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [], usage: ANSWERS.openai.usage }),
-    "data: [DONE]\n\n",
-  ],
-  anthropic: [
-    sse(
-      { type: "message_start", message: { ...ANSWERS.anthropic, content: [], stop_reason: null, usage: { ...ANSWERS.anthropic.usage, output_tokens: 1 } } },
-      "message_start",
-    ),
-    sse({ type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }, "content_block_start"),
-    sse({ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "the-answer" } }, "content_block_delta"),
-    sse({ type: "content_block_stop", index: 0 }, "content_block_stop"),
-    sse({ type: "message_delta", delta: { stop_reason: "end_turn", stop_sequence: null }, usage: { output_tokens: 7 } }, "message_delta"),
-    sse({ type: "message_stop" }, "message_stop"),
-  ],
-  gemini: [
-    sse({ candidates: [{ content: { role: "model", parts: [{ text: "the-" }] }, index: 0 }], modelVersion: "m", responseId: "r" }),
-    sse({ ...ANSWERS.gemini, candidates: [{ content: { role: "model", parts: [{ text: "answer" }] }, finishReason: "STOP", index: 0 }] }),
-  ],
-};
-
-export const EVENT_STREAM = { "content-type": "text/event-stream" } as const;

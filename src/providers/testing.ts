@@ -1,66 +1,8 @@
 /** For tests of plugins: a clock that tests move, requests, a context, a token server. */
 import { pino } from "pino";
-import type { Clock } from "../platform/clock.ts";
+import { FakeClock, settled } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
 import type { PluginContext, ServiceRequest } from "./contract.ts";
-
-/** Stands still until it is told to go on. */
-export class FakeClock implements Clock {
-  #now = 1_800_000_000_000;
-  #monotonic = 1_000_000;
-  #timers: { readonly at: number; readonly callback: () => void }[] = [];
-
-  now(): number {
-    return this.#now;
-  }
-
-  monotonic(): number {
-    return this.#monotonic;
-  }
-
-  after(ms: number, callback: () => void): () => void {
-    const timer = { at: this.#monotonic + ms, callback };
-    this.#timers.push(timer);
-    return () => {
-      this.#timers = this.#timers.filter((other) => other !== timer);
-    };
-  }
-
-  /** How long until each timer that is set. */
-  get pending(): readonly number[] {
-    return this.#timers.map(({ at }) => at - this.#monotonic).sort((a, b) => a - b);
-  }
-
-  /** Somebody sets the wall clock; timers and the monotonic clock do not notice. */
-  stepWallClock(ms: number): void {
-    this.#now += ms;
-  }
-
-  /** Lets time pass; what timers started has settled when it resolves. */
-  async advance(ms: number): Promise<void> {
-    const until = this.#monotonic + ms;
-    for (;;) {
-      const next = this.#timers.filter(({ at }) => at <= until).sort((a, b) => a.at - b.at)[0];
-      if (next === undefined) break;
-      this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#moveTo(next.at);
-      next.callback();
-      await settled();
-    }
-    this.#moveTo(until);
-    await settled();
-  }
-
-  #moveTo(monotonic: number): void {
-    this.#now += monotonic - this.#monotonic;
-    this.#monotonic = monotonic;
-  }
-}
-
-/** Everything that promises alone can bring about has happened. */
-export function settled(): Promise<void> {
-  return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-}
 
 /** `GET https://host/path?query`, cut as the pipeline does: raw, nothing decoded. */
 export function request(

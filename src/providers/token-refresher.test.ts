@@ -1,7 +1,8 @@
+import { settled } from "../platform/testing.ts";
 import { expect, test } from "vitest";
 import { Secret } from "../platform/secret.ts";
 import { InjectionError } from "./contract.ts";
-import { context, settled } from "./testing.ts";
+import { context } from "./testing.ts";
 import { type FetchedToken, TokenExchangeError, TokenRefresher } from "./token-refresher.ts";
 
 const MINUTE = 60_000;
@@ -42,11 +43,11 @@ test("start gets the first token, and it is renewed at about 50 minutes", async 
   await refresher.start();
   expect(refresher.current()).toBeInstanceOf(Secret);
   expect(await current()).toBe("t1");
-  await clock.advance(47 * MINUTE);
+  await clock.advanceAndSettle(47 * MINUTE);
   expect(server.exchanges).toBe(1);
-  await clock.advance(3 * MINUTE);
+  await clock.advanceAndSettle(3 * MINUTE);
   expect(await current()).toBe("t2");
-  await clock.advance(10 * HOUR);
+  await clock.advanceAndSettle(10 * HOUR);
   expect(server.exchanges).toBeGreaterThan(11);
   expect(clock.pending).toHaveLength(1);
 });
@@ -92,19 +93,19 @@ test("with the token server away the old token is used to its very end, and retr
   const { refresher, server, clock, current } = setUp();
   await refresher.start();
   server.fail = new Error("connect ECONNREFUSED");
-  await clock.advance(HOUR - 1);
+  await clock.advanceAndSettle(HOUR - 1);
   expect(await current()).toBe("t1");
   // Ten minutes of backoff: seven steps of up to a minute, then one a minute.
   expect(server.exchanges).toBeGreaterThan(10);
   expect(server.exchanges).toBeLessThan(25);
-  await clock.advance(1);
+  await clock.advanceAndSettle(1);
   const asked = server.exchanges;
   await expect(current()).rejects.toThrow(InjectionError);
   await expect(current()).rejects.toMatchObject({ status: 503 });
   // An agent's requests do not make us ask more often.
   expect(server.exchanges).toBe(asked);
   server.fail = undefined;
-  await clock.advance(MINUTE);
+  await clock.advanceAndSettle(MINUTE);
   expect(await current()).toMatch(/^t\d+$/);
 });
 
@@ -114,7 +115,7 @@ test("start lets the others go on when the token server is away", async () => {
   await refresher.start();
   await expect(current()).rejects.toThrow(/Provider bound: no access token/);
   server.fail = undefined;
-  await clock.advance(2_000);
+  await clock.advanceAndSettle(2_000);
   expect(await current()).toBe("t2");
   expect(lines.join("")).toContain("no new token");
   expect(lines.join("")).not.toContain("s3cr3t");
@@ -135,7 +136,7 @@ test("an exchange that hangs is given up", async () => {
   const { refresher, server, clock, current } = setUp();
   server.gate = new Promise(() => undefined);
   const starting = refresher.start();
-  await clock.advance(10_000);
+  await clock.advanceAndSettle(10_000);
   await starting;
   expect(server.signal?.aborted).toBe(true);
   await expect(current()).rejects.toThrow(InjectionError);
@@ -145,15 +146,15 @@ test.each([-HOUR, -24 * HOUR])("a wall clock set back by %d ms keeps no dead tok
   const { refresher, server, clock, current } = setUp();
   await refresher.start();
   server.fail = new Error("away");
-  clock.stepWallClock(step);
-  await clock.advance(HOUR);
+  clock.step(step);
+  await clock.advanceAndSettle(HOUR);
   await expect(current()).rejects.toThrow(InjectionError);
 });
 
 test("after a sleep of the machine, which only the wall clock counts, a new token is got", async () => {
   const { refresher, clock, current } = setUp();
   await refresher.start();
-  clock.stepWallClock(2 * HOUR);
+  clock.step(2 * HOUR);
   expect(await current()).toBe("t2");
 });
 

@@ -120,7 +120,7 @@ describe("a role", () => {
   test("is assumed anew about every 50 minutes, in the background", async () => {
     const { instance, server, made } = started();
     await instance.start();
-    await made.clock.advance(51 * 60_000);
+    await made.clock.advanceAndSettle(51 * 60_000);
     expect(server.calls).toHaveLength(2);
     expect(set(await instance.injectCredentials(request(`GET ${S3}/a`)))["x-amz-security-token"]).toBe("token2");
     await instance.stop();

@@ -39,9 +39,9 @@ describe("tokens", () => {
     const { instance, server, world } = made("client-secret");
     await Promise.all([instance.start(), instance.injectCredentials(arm), instance.refreshToken()]);
     expect(server.calls).toHaveLength(1);
-    await world.clock.advance(42 * MINUTE);
+    await world.clock.advanceAndSettle(42 * MINUTE);
     expect(server.calls).toHaveLength(1);
-    await world.clock.advance(4 * MINUTE);
+    await world.clock.advanceAndSettle(4 * MINUTE);
     expect(server.calls).toHaveLength(2);
     await instance.stop();
     expect(world.clock.pending).toEqual([]);
@@ -51,9 +51,9 @@ describe("tokens", () => {
     const { instance, server, world } = made("client-secret");
     await instance.start();
     server.respond = () => new Response("", { status: 500 });
-    await world.clock.advance(58 * MINUTE);
+    await world.clock.advanceAndSettle(58 * MINUTE);
     expect((await instance.injectCredentials(arm)).set).toEqual([["authorization", "Bearer token-1"]]);
-    await world.clock.advance(3 * MINUTE);
+    await world.clock.advanceAndSettle(3 * MINUTE);
     await expect(instance.injectCredentials(arm)).rejects.toThrow(InjectionError);
     await instance.stop();
   });

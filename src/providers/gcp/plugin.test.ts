@@ -44,9 +44,9 @@ describe("a service account", () => {
     const { instance, server, world } = made("service-account", SERVICE_ACCOUNT);
     await Promise.all([instance.start(), instance.refreshToken(), instance.injectCredentials(call)]);
     expect(server.calls).toHaveLength(1);
-    await world.clock.advance(45 * MINUTE);
+    await world.clock.advanceAndSettle(45 * MINUTE);
     expect(server.calls).toHaveLength(1);
-    await world.clock.advance(6 * MINUTE);
+    await world.clock.advanceAndSettle(6 * MINUTE);
     expect(server.calls).toHaveLength(2);
     expect((await instance.injectCredentials(call)).set).toEqual([["authorization", "Bearer ya29.2"]]);
     await instance.stop();
@@ -56,9 +56,9 @@ describe("a service account", () => {
     const { instance, server, world } = made("service-account", SERVICE_ACCOUNT);
     await instance.start();
     server.respond = () => new Response("", { status: 503 });
-    await world.clock.advance(58 * MINUTE);
+    await world.clock.advanceAndSettle(58 * MINUTE);
     expect((await instance.injectCredentials(call)).set).toEqual([["authorization", "Bearer ya29.1"]]);
-    await world.clock.advance(3 * MINUTE);
+    await world.clock.advanceAndSettle(3 * MINUTE);
     await expect(instance.injectCredentials(call)).rejects.toThrow(InjectionError);
     await instance.stop();
   });

@@ -1,7 +1,8 @@
+import { FakeClock } from "../../platform/testing.ts";
 import { createVerify } from "node:crypto";
 import { expect, test } from "vitest";
 import { ConfigError, InjectionError, NO_INJECTION } from "../contract.ts";
-import { context, FakeClock, FakeServer, request } from "../testing.ts";
+import { context, FakeServer, request } from "../testing.ts";
 import { APP_PUBLIC_KEY, APP_SECRETS, installationToken } from "./contract-sample.ts";
 import { plugin } from "./plugin.ts";
 
@@ -122,9 +123,9 @@ test("an installation's token is used for everything, and renewed at about 50 mi
   await instance.start();
   const authorization = async () => (await instance.injectCredentials(request("GET https://api.github.com/user"))).set;
   expect(await authorization()).toEqual([["authorization", "Bearer ghs_1"]]);
-  await clock.advance(47 * MINUTE);
+  await clock.advanceAndSettle(47 * MINUTE);
   expect(server.calls).toHaveLength(1);
-  await clock.advance(3 * MINUTE);
+  await clock.advanceAndSettle(3 * MINUTE);
   expect(await authorization()).toEqual([["authorization", "Bearer ghs_2"]]);
   await instance.refreshToken();
   expect(await authorization()).toEqual([["authorization", "Bearer ghs_3"]]);

@@ -1,5 +1,6 @@
+import { FakeClock } from "../../platform/testing.ts";
 import { expect, test } from "vitest";
-import { context, FakeClock, FakeServer, request } from "../testing.ts";
+import { context, FakeServer, request } from "../testing.ts";
 import { rotated } from "./contract-sample.ts";
 import { ABOUT_NOTHING, IN_CHANNEL, WIDE } from "./methods.ts";
 import { plugin } from "./plugin.ts";
@@ -96,7 +97,7 @@ test("each refresh token is used once, and the next one is what the last use gav
   const { clock, server, instance, authorization } = rotating();
   await instance.start();
   expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
-  await clock.advance(11 * 3_600_000);
+  await clock.advanceAndSettle(11 * 3_600_000);
   expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-2");
   await Promise.all([instance.refreshToken(), instance.refreshToken()]);
   expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual(["xoxe-1-refresh-0", "xoxe-1-refresh-1", "xoxe-1-refresh-2"]);
@@ -111,7 +112,7 @@ test("a failed exchange uses up no refresh token of ours", async () => {
   await instance.start();
   await expect(authorization()).rejects.toMatchObject({ status: 503 });
   server.respond = respond;
-  await clock.advance(2_000);
+  await clock.advanceAndSettle(2_000);
   expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
   expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual(["xoxe-1-refresh-0", "xoxe-1-refresh-0"]);
   await instance.stop();
