@@ -1,6 +1,6 @@
 /** For tests of plugins: a clock that tests move, requests, a context, a token server. */
 import { pino } from "pino";
-import { FakeClock, settled } from "../platform/testing.ts";
+import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
 import type { PluginContext, ServiceRequest } from "./contract.ts";
 
