@@ -1,7 +1,7 @@
 /** Answers Envoy: from its question to a passage through the steps, and from that to what Envoy does. */
 import { randomUUID } from "node:crypto";
 import type { AuthzReply, AuthzRequest } from "../extproc/authz/wire.ts";
-import type { ServiceRequest } from "../providers/contract.ts";
+import type { Denial, ServiceRequest } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
 import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
@@ -51,7 +51,7 @@ export class Authorizer {
     });
     if (read.kind === "malformed") {
       this.#options.metrics.malformed();
-      return denial(read.status, { code: "malformed_request", message: read.message });
+      return denial({ status: read.status, code: "malformed_request", message: read.message, details: {} });
     }
     const passage = await judge(randomUUID(), read.request, this.#options.snapshot(), this.#options);
     this.#account(passage);
@@ -113,18 +113,11 @@ export class Authorizer {
     const [violation] = violations;
     if (refusal !== undefined || violation === undefined) {
       const { status, code, message } = refusal ?? { status: 403, code: "denied", message: "Not allowed." };
-      return denial(status, { code, message, ...(binding === undefined ? {} : { binding: binding.name }) });
+      return denial({ status, code, message, details: binding === undefined ? {} : { binding: binding.name } }, passage);
     }
     const { code, message, rule, action, resource, allowed } = violation;
-    return denial(403, {
-      code,
-      message,
-      binding: binding?.name,
-      action: action ?? actionsOf(passage)[0]?.action,
-      resource: resource ?? resourcesOf(passage)[0],
-      rule,
-      allowed,
-    });
+    const details = { binding: binding?.name, action: action ?? actionsOf(passage)[0]?.action, resource: resource ?? resourcesOf(passage)[0], rule, allowed };
+    return denial({ status: 403, code, message, details }, passage);
   }
 }
 
@@ -135,13 +128,15 @@ function hasParameter({ query }: ServiceRequest, name: string): boolean {
   return query !== "" && new URLSearchParams(query).has(name);
 }
 
-/** `message` stands outermost, where the services' own clients look for it. */
-function denial(status: number, body: { readonly code: string; readonly message: string } & Readonly<Record<string, unknown>>): AuthzReply {
+/** In the service's own words where its clients know no others; else `message` stands outermost, where most look for it. */
+function denial(told: Denial, passage?: Passage): AuthzReply {
+  const { status, code, message, details } = told;
+  const worded = passage?.binding?.plugin.wordDenial?.(passage.request, told);
   return {
     kind: "denied",
     status,
-    headers: [["content-type", "application/json"], ["x-svc-denied", body.code]],
-    body: `${JSON.stringify({ ...body, source: "svc" })}\n`,
+    headers: [...(worded?.headers ?? [["content-type", "application/json"] as const]), ["x-svc-denied", code]],
+    body: worded?.body ?? `${JSON.stringify({ code, message, ...details, source: "svc" })}\n`,
     metadata: {},
   };
 }

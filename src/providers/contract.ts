@@ -72,6 +72,22 @@ export interface BodyRule {
   readonly maxBytes: number;
 }
 
+/** What the agent is told of a request that was not let through. Names of what was asked for are the agent's own words. */
+export interface Denial {
+  readonly status: number;
+  readonly code: string;
+  /** For people. */
+  readonly message: string;
+  /** As JSON tells them: binding, action, resource, rule, ... */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
+export interface WordedDenial {
+  /** `content-type` is among them. Names are lower-case. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly body: string;
+}
+
 /** What a plugin may use of the world. */
 export interface PluginContext {
   /** Name of the Provider that is bound. */
@@ -119,6 +135,11 @@ export interface ProviderPlugin {
   hostsFor?(config: Readonly<Record<string, string>>): readonly string[] | undefined;
   /** The path as logs and the audit trail may show it; for services that take credentials in it. */
   redactPath?(path: string): string;
+  /**
+   * A denial in the form in which the service's own clients show its message; undefined, or no such function, for JSON with
+   * a `message`. Pure; escapes what it puts in.
+   */
+  wordDenial?(request: ServiceRequest, denial: Denial): WordedDenial | undefined;
   /** Kinds of `spec.auth.type` and the Secret's keys that each needs. */
   readonly authTypes: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
   /** Keys of `spec.scope` that it fills. */

@@ -10,6 +10,11 @@ export function resolveAction(passage: Passage): void {
   passage.violations.push({
     code: "unresolved_action",
     rule: "the action cannot be told",
-    message: resolution.hint === undefined ? resolution.reason : `${resolution.reason} ${resolution.hint}`,
+    message: [resolution.reason, resolution.hint ?? ""].filter(Boolean).map(sentence).join(" "),
   });
+}
+
+/** Plugins' reasons come with and without a full stop. */
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -11,6 +11,7 @@ import {
 } from "../contract.ts";
 import { parseQuery } from "../raw-url.ts";
 import { assumedRole, fixed, staticCredentials, type CredentialSource } from "./credentials.ts";
+import { wordDenial } from "./denial.ts";
 import { endpointOf, S3_HOSTS, type Endpoint } from "./endpoint.ts";
 import { bodyPayload, s3Payload } from "./payload.ts";
 import { callOf } from "./protocols.ts";
@@ -28,6 +29,7 @@ export const plugin: ProviderPlugin = {
   defaultHosts: [],
   hostPatterns: ["*.amazonaws.com", "*.amazonaws.com.cn", "*.api.aws", "*.on.aws"],
   authTypes: { "access-key": { required: ["accessKeyId", "secretAccessKey"], optional: ["sessionToken"] } },
+  wordDenial,
   scopeKeys: ["arns"],
   scopeIgnoresCase: false,
   configKeys: {

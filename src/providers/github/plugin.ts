@@ -13,6 +13,7 @@ import {
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { fetchInstallationToken, readAppCredential } from "./app-token.ts";
+import { wordDenial } from "./denial.ts";
 import { resolveFiles, resolveGit } from "./git.ts";
 import { resolveGraphql } from "./graphql/resolve.ts";
 import { apiBaseOf, type Hosts, hostsOf, PUBLIC_HOSTS, type Surface } from "./hosts.ts";
@@ -43,6 +44,7 @@ export const plugin: ProviderPlugin = {
     token: { required: ["token"], optional: [] },
     app: { required: ["appId", "installationId", "privateKey"], optional: [] },
   },
+  wordDenial,
   scopeKeys: ["repositories"],
   scopeIgnoresCase: true,
   configKeys: { host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com" },
