@@ -1,13 +1,13 @@
 /**
  * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them. Both listen on a loopback
- * address, on free ports unless others are asked for; the DNS answer leads there.
+ * address, on free ports or on sockets that are given; the DNS answer leads there.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { writeFileSync } from "node:fs";
 import type http from "node:http";
 import http2 from "node:http2";
-import type { AddressInfo } from "node:net";
+import type net from "node:net";
 import packet from "dns-packet";
 import tls from "node:tls";
 import { CertificateAuthority } from "../../src/interception/ca.ts";
@@ -42,13 +42,13 @@ export class Outside {
   /** Streams of requests whose body is not collected: told by path. */
   streaming: ((request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void) | undefined;
 
-  private constructor(hosts: readonly string[]) {
+  private constructor(hosts: readonly string[], dns: dgram.Socket) {
     this.#authority = new CertificateAuthority({
       clock: systemClock,
       random: (bytes) => randomBytes(bytes),
       names: { hosts: hosts.filter((host) => !host.startsWith("*.")), patterns: hosts.filter((host) => host.startsWith("*.")) },
     });
-    this.#dns = dgram.createSocket("udp4");
+    this.#dns = dns;
     this.#dns.on("message", (message, peer) => this.#answer(message, peer));
     this.#server = http2.createSecureServer({
       allowHTTP1: true,
@@ -65,21 +65,24 @@ export class Outside {
     this.#server.on("sessionError", () => {});
   }
 
-  static async start(hosts: readonly string[], address = "127.0.0.1", ports: { readonly dns: number; readonly tls: number } = { dns: 0, tls: 0 }): Promise<Outside> {
-    const outside = new Outside(hosts);
-    await listening(outside.#dns, () => outside.#dns.bind(ports.dns, address));
-    await listening(outside.#server, () => outside.#server.listen(ports.tls, address));
+  /** @param sockets that listen already, at the address */
+  static async start(hosts: readonly string[], address = "127.0.0.1", sockets?: { readonly dns: dgram.Socket; readonly tls: net.Server }): Promise<Outside> {
+    const outside = new Outside(hosts, sockets?.dns ?? dgram.createSocket("udp4"));
+    if (sockets === undefined) await new Promise<void>((resolve) => outside.#dns.bind(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => {
+      if (sockets === undefined) outside.#server.listen(0, address, resolve);
+      else outside.#server.listen(sockets.tls, resolve);
+    });
     for (const host of hosts) outside.#names.set(host, address);
     return outside;
   }
 
   get dnsServer(): string {
-    const { address, port } = this.#dns.address();
-    return `${address}:${port}`;
+    return `127.0.0.1:${this.#dns.address().port}`;
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return (this.#server.address() as net.AddressInfo).port;
   }
 
   writeCa(file: string): void {
@@ -138,11 +141,4 @@ export class Outside {
     this.#dns.close();
     this.#server.close();
   }
-}
-
-async function listening(socket: dgram.Socket | http2.Http2SecureServer, listen: () => void): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    socket.once("listening", resolve).once("error", reject);
-    listen();
-  });
 }

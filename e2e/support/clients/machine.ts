@@ -1,6 +1,6 @@
 /**
  * A whole machine for agents: `svc up` with Providers, and `svc run` as its users have it. What lies around is the tests':
- * in a mount namespace of its own, the machine's DNS is a server that leads every name to {@link Outside}.
+ * in namespaces of its own, the machine's DNS is a server that leads every name to {@link Outside}.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -9,6 +9,7 @@ import path from "node:path";
 import { ROOT } from "../build.ts";
 import { Outside } from "../services.ts";
 import { type Ran, Stack } from "../stack.ts";
+import { type Network, startNetwork } from "./network.ts";
 
 export interface MachineOptions {
   /** That exist, in DNS; a `*.` at their start stands for any labels. */
@@ -24,10 +25,6 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** A loopback address of this process, with the ports of DNS and HTTPS: `/etc/resolv.conf` has no place for another one. */
-const ADDRESS = `127.${100 + ((process.pid >> 16) & 63)}.${(process.pid >> 8) & 255}.${process.pid & 255 || 1}`;
-const PORTS = { dns: 53, tls: 443 };
-
 /** Arguments: pairs of what is mounted and where, then `--` and the command. */
 const MOUNT = `set -eu
 while [ "$1" != -- ]; do
@@ -42,9 +39,11 @@ export class Machine {
   readonly stack: Stack;
   /** Where agents find what is shared with them: readable by all. */
   readonly dir: string;
+  readonly #network: Network;
   readonly #mounts: readonly string[];
 
-  private constructor(outside: Outside, stack: Stack, dir: string, mounts: readonly string[]) {
+  private constructor(network: Network, outside: Outside, stack: Stack, dir: string, mounts: readonly string[]) {
+    this.#network = network;
     this.outside = outside;
     this.stack = stack;
     this.dir = dir;
@@ -53,13 +52,14 @@ export class Machine {
 
   static async start({ hosts, resources, shared = {} }: MachineOptions): Promise<Machine> {
     if (process.getuid?.() !== 0) throw new Error("these tests make namespaces: run them as root");
-    const outside = await Outside.start(hosts, ADDRESS, PORTS);
+    const network = await startNetwork();
+    const outside = await Outside.start(hosts, network.address, network);
     const stack = await Stack.start({ files: { "agents.yaml": resources.map((object) => JSON.stringify(object)).join("\n---\n") } });
     const dir = realpathSync(mkdtempSync("/var/lib/svc-test-"));
     chmodSync(dir, 0o755);
     outside.writeCa(path.join(stack.dir, "upstream-ca.pem"));
     const resolvConf = path.join(stack.dir, "resolv.conf");
-    writeFileSync(resolvConf, `nameserver ${ADDRESS}\n`);
+    writeFileSync(resolvConf, `nameserver ${network.address}\n`);
     const mounts = [resolvConf, realpathSync("/etc/resolv.conf")];
     // Mounted, not named: an agent may not read what lies in a home folder.
     for (const [name, source] of Object.entries({ clients: path.join(ROOT, "e2e/support/clients"), node_modules: path.join(ROOT, "node_modules"), node: process.execPath, ...shared })) {
@@ -68,7 +68,7 @@ export class Machine {
       else mkdirSync(target);
       mounts.push(source, target);
     }
-    return new Machine(outside, stack, dir, mounts);
+    return new Machine(network, outside, stack, dir, mounts);
   }
 
   /** A client's program. */
@@ -87,7 +87,7 @@ export class Machine {
       ...Object.entries(env).map(([name, value]) => ["--env", `${name}=${value}`]),
       ["--", ...command],
     ].flat();
-    const child = spawn("unshare", ["--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", ...this.#mounts, "--", ...svcRun], {
+    const child = spawn("nsenter", [`--net=${this.#network.netns}`, "unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", ...this.#mounts, "--", ...svcRun], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { PATH: process.env["PATH"], HOME: os.homedir(), SVC_CA_FILE: path.join(this.stack.dir, "upstream-ca.pem") },
     });
@@ -104,7 +104,7 @@ export class Machine {
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.stack.stop(), this.outside.close()]);
+    await Promise.all([this.stack.stop(), this.outside.close(), this.#network.stop()]);
     rmSync(this.dir, { recursive: true, force: true });
   }
 }
