@@ -57,9 +57,9 @@ export class SecretService {
     );
   }
 
-  /** Sends again what has changed: after the authority did, for one. */
-  refresh(): void {
-    for (const stream of this.#streams) stream.refresh();
+  /** Sends again what is due, or all: after the authority changed. */
+  refresh(all: boolean): void {
+    for (const stream of this.#streams) stream.refresh(all);
   }
 
   close(): void {
@@ -68,7 +68,7 @@ export class SecretService {
 
   #check(): void {
     this.#cancel = this.#options.clock.after(this.#options.checkMs, () => {
-      this.refresh();
+      this.refresh(false);
       this.#check();
     });
   }
@@ -77,8 +77,8 @@ export class SecretService {
 class SecretStream {
   readonly #call: DeltaCall;
   readonly #options: SecretServiceOptions;
-  /** What was sent last, by name. */
-  readonly #sent = new Map<string, string>();
+  /** From when on there is another certificate, by the name that was sent one. */
+  readonly #renewAt = new Map<string, number>();
   #nonce = 0;
 
   constructor(call: DeltaCall, options: SecretServiceOptions) {
@@ -86,13 +86,14 @@ class SecretStream {
     this.#options = options;
     call.on("data", (bytes: Buffer) => {
       const { subscribe, unsubscribe } = decodeSecretRequest(bytes);
-      for (const name of unsubscribe) this.#sent.delete(name);
+      for (const name of unsubscribe) this.#renewAt.delete(name);
       if (subscribe.length > 0) this.#send(subscribe);
     });
   }
 
-  refresh(): void {
-    const due = [...this.#sent].filter(([name, chain]) => this.#options.authority.mint(name)?.certificateChainPem !== chain);
+  refresh(all: boolean): void {
+    const now = this.#options.clock.now();
+    const due = [...this.#renewAt].filter(([, renewAt]) => all || renewAt <= now);
     if (due.length > 0) this.#send(due.map(([name]) => name));
   }
 
@@ -105,7 +106,7 @@ class SecretStream {
         removed.push(name);
         continue;
       }
-      this.#sent.set(name, minted.certificateChainPem);
+      this.#renewAt.set(name, minted.renewAt);
       secrets.push({ name, version: String(minted.notAfter), certificateChainPem: minted.certificateChainPem, privateKeyPem: minted.privateKeyPem });
     }
     this.#call.write(encodeSecretResponse({ nonce: String(++this.#nonce), secrets, removed }));

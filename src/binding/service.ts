@@ -66,7 +66,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const secrets = new SecretService({ authority, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10) });
   authority.onChange(() => {
     publish();
-    secrets.refresh();
+    secrets.refresh(true);
   });
 
   const audit = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
