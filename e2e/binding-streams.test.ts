@@ -16,6 +16,9 @@ const MIB = 1024 * 1024;
 /** Each way; the proxy holds none of it. */
 const LARGE_MIB = Number(process.env["SVC_E2E_LARGE_MIB"] ?? 1024);
 
+/** How long nothing is said. Envoy is told to end nothing for its silence: ten minutes are the same as one second, and were seen. */
+const IDLE_MS = Number(process.env["SVC_E2E_IDLE_MS"] ?? 1_000);
+
 const GITHUB = {
   name: "github",
   type: "github",
@@ -191,6 +194,43 @@ test("a WebSocket is passed on, with the real credential at its beginning", asyn
   expect(seen).toContain("ghp_x");
   socket.destroy();
   (await upgraded).destroy();
+});
+
+test(`a stream of events and a WebSocket that are silent for ${IDLE_MS} ms live on`, { timeout: IDLE_MS + 60_000 }, async () => {
+  const gate = new Gate();
+  outside.streaming = (_incoming, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: one\n\n");
+    void gate.pass().then(() => response.end("data: two\n\n"));
+  };
+  const events = request({ path: "/repos/o/r/events" });
+  let told = "";
+  const ended = new Promise<void>((resolve, reject) => {
+    events.on("response", (response) => {
+      response.on("data", (part: Buffer) => (told += part.toString()));
+      response.on("end", () => resolve());
+      response.on("error", reject);
+    });
+    events.on("error", reject);
+  });
+  events.end();
+  (outside.server as unknown as net.Server).once("upgrade", (_incoming: unknown, socket: tls.TLSSocket) => {
+    socket.write("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n");
+    socket.on("data", (part: Buffer) => socket.write(Buffer.concat([Buffer.from("echo "), part])));
+    socket.on("error", () => {});
+  });
+  const socket = tls.connect({ host: "127.0.0.1", port: sidecar.httpsPort, servername: "api.github.com", ca: sidecar.bundle, ALPNProtocols: ["http/1.1"] });
+  let text = "";
+  socket.on("data", (part: Buffer) => (text += part.toString()));
+  socket.write("GET /repos/o/r/events HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n");
+  await until(() => text.includes("101 Switching Protocols") && told === "data: one\n\n", { what: "both to have begun" });
+  await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  gate.open();
+  await ended;
+  expect(told).toBe("data: one\n\ndata: two\n\n");
+  socket.write("hello");
+  await until(() => text.endsWith("echo hello"), { what: "the echo" });
+  socket.destroy();
 });
 
 test("100-continue is the service's own answer", async () => {

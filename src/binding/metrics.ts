@@ -24,7 +24,7 @@ export class BindingMetrics {
     this.#latency = new Histogram({
       name: "svc_binding_decision_seconds",
       help: "Time of a decision, with audit record and credential.",
-      labelNames: ["binding"],
+      labelNames: ["binding", "action"],
       buckets: DECISION_SECONDS,
       registers,
     });
@@ -56,8 +56,9 @@ export class BindingMetrics {
   decided(passage: Passage, milliseconds: number): void {
     const binding = passage.binding?.name ?? "none";
     const decision = isDenied(passage) ? "denied" : passage.violations.length > 0 ? "audited" : "allowed";
-    this.#decisions.inc({ binding, action: actionsOf(passage)[0]?.action ?? "unknown", decision });
-    this.#latency.observe({ binding }, milliseconds / 1000);
+    const action = actionsOf(passage)[0]?.action ?? "unknown";
+    this.#decisions.inc({ binding, action, decision });
+    this.#latency.observe({ binding, action }, milliseconds / 1000);
   }
 
   ended(passage: Passage, status: number, milliseconds: number): void {
