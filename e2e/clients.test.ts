@@ -3,7 +3,7 @@
  * sidecar. What is allowed arrives with the real credential, what is denied says why.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -244,4 +244,21 @@ test("the agent holds no credential: not in its environment, not in a file, not 
   expect(ran.stdout).toContain("GIT_SSL_CAINFO=/run/svc/trust/ca-bundle.crt");
   expect(received()).toHaveLength(1);
   for (const form of [TOKEN, TOKEN.slice(4, 30), Buffer.from(TOKEN).toString("base64"), BASIC.slice(6), encodeURIComponent(TOKEN)]) expect(ran.stdout + ran.stderr).not.toContain(form);
+});
+
+test("what was called and what was denied is on record, without a credential", async () => {
+  const [allowed, denied] = ["/repos/octo/on-record/pulls", "/repos/other/on-record/pulls"];
+  await machine.run(["curl", "-sS", `https://api.github.com${allowed}`, `https://api.github.com${denied}`], { agent: "coder" });
+  const dir = path.join(machine.stack.stateDir, "audit");
+  const text = readdirSync(dir, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".jsonl")).map((name) => readFileSync(path.join(dir, name), "utf8")).join("");
+  const records = text.split("\n").filter((line) => line.includes('"SERVICE_CALL"')).map((line) => JSON.parse(line) as { readonly fields: Readonly<Record<string, unknown>> });
+  const fields = records.map((record) => record.fields);
+  const asked = fields.filter((each) => each["path"] === allowed || each["path"] === denied);
+  expect(asked).toMatchObject([
+    { workload: "default/coder", binding: "github", action: "pulls:read", allowed: true, phase: "request", path: allowed },
+    { workload: "default/coder", binding: "github", action: "pulls:read", allowed: false, path: denied },
+  ]);
+  expect(fields.filter((each) => each["call"] === asked[0]?.["call"] && each["phase"] === "response")).toMatchObject([{ status: 200 }]);
+  expect(text).not.toContain(TOKEN);
+  expect(text).not.toContain(BASIC.slice(6));
 });

@@ -109,6 +109,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   });
   const admin = await listen(path.join(options.runDir, "sidecar.sock"), async (url) => {
     if (url === "/readyz") return { type: "text/plain", body: "ok\n" };
+    if (url === "/calls") return { type: "text/plain", body: `${authorizer.underWay}\n` };
     return url === "/metrics" ? { type: "text/plain; version=0.0.4", body: await registry.metrics() } : undefined;
   });
   log.info({ version: loaded.version, hosts }, "sidecar ready");

@@ -106,6 +106,8 @@ export async function runAgent(options: AgentRunOptions, environment: AgentRunEn
     if (stopped !== undefined) return stopped;
     const terminal = sharesTerminal(stdinIsTerminal);
     const agent = startAgent({ tools, namespace, user, workDir, env: agentEnv, command: options.command, terminal });
+    // Before the sidecar: what is left running then makes no calls, and those under way have an end to be recorded.
+    cleanups.push(namespace.end);
     forward = (name) => {
       if (!terminal || !OF_TERMINAL.has(name)) agent.signal(name);
     };

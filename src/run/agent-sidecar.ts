@@ -34,6 +34,8 @@ const ENVOY_SOCKET = "envoy-admin.sock";
 const READY_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 const STOP_GRACE_MS = 5_000;
+/** How long Envoy may take to tell how the last calls ended: it does so in batches, of a tenth of a second. */
+const RECORD_GRACE_MS = 2_000;
 const TOO_MANY_RESTARTS = 3;
 
 /** Resolves once it serves. @throws StartError */
@@ -70,6 +72,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   });
   const stop = async (): Promise<void> => {
     stopping = true;
+    await recorded(path.join(runDir, SIDECAR_SOCKET));
     // The proxy first: what it cut short is then still put on record.
     await proxy.stop(STOP_GRACE_MS);
     await judge.stop(STOP_GRACE_MS);
@@ -98,4 +101,14 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
 async function answers(socket: string, url: string): Promise<boolean> {
   const answer = await unixRequest(socket, url).catch(() => undefined);
   return answer?.status === 200;
+}
+
+/** Resolves when no call is left whose end is not on record, or the time for it is over. */
+async function recorded(socket: string): Promise<void> {
+  const deadline = performance.now() + RECORD_GRACE_MS;
+  while (performance.now() < deadline) {
+    const answer = await unixRequest(socket, "/calls").catch(() => undefined);
+    if (answer === undefined || Number(answer.body) === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
 }
