@@ -35,7 +35,7 @@ export interface SidecarOptions {
 }
 
 export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTarget> {
-  const { root, binary, processes, upstream, authorityFile, name = "sidecar", script = path.join(root, "dist/sidecar.js"), nodeArgs = ["--enable-source-maps"] } = options;
+  const { root, binary, processes, upstream, authorityFile, name = "sidecar", script = path.join(root, "dist/sidecar.js"), nodeArgs = ["--max-semi-space-size=4"] } = options;
   const dir = path.join(options.dir, name);
   const runDir = path.join(dir, "run");
   const log = path.join(dir, "sidecar.log");
@@ -52,7 +52,6 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
     dnsServers: [`127.0.0.1:${upstream.dns}`],
     upstreamPort: upstream.port,
     upstreamCaFile: authorityFile,
-    descriptorSet: path.join(root, "src/gen/envoy.binpb"),
   };
   const node = processes.start({ place: "measured", command: process.execPath, args: [...nodeArgs, script, JSON.stringify(service)], log, env: { PATH: process.env["PATH"], [VARIABLE]: REAL_TOKEN } });
   const failed = (error: unknown): never => {

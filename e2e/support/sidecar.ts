@@ -50,7 +50,6 @@ export class Sidecar {
       dnsServers: [outside.dnsServer],
       upstreamPort: outside.port,
       upstreamCaFile: path.join(dir, "upstream-ca.pem"),
-      descriptorSet: path.join(ROOT, "src/gen/envoy.binpb"),
       ...options,
     };
     mkdirSync(run.runDir, { mode: 0o700 });

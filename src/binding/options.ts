@@ -38,8 +38,6 @@ export const sidecarOptionsSchema = z.strictObject({
   systemCaFile: z.string().optional(),
   /** Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day for a leaf. */
   certificates: z.strictObject({ authorityMs: z.int().min(1_000), leafMs: z.int().min(1_000), slackMs: z.int().min(0) }).optional(),
-  /** Read no more, and taken for older callers: the sidecar speaks so few of Envoy's messages that it writes them by hand. */
-  descriptorSet: z.string().optional(),
   logLevel: z.string().default("info"),
 });
 

@@ -12,7 +12,7 @@ import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { openAuditWriter } from "../audit/writer.ts";
 import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
-import { registerAuthorization } from "../extproc/authz/server.ts";
+import { serveAuthorization } from "../extproc/authz/server.ts";
 import { CertificateAuthority, DEFAULT_VALIDITY } from "../interception/ca.ts";
 import { writeTrust } from "../interception/trust.ts";
 import { systemClock } from "../platform/clock.ts";
@@ -38,6 +38,9 @@ export interface SidecarService {
 
 /** How often it is looked whether a certificate wants renewing, at least. */
 const MOST_CHECK_MS = 60_000;
+
+/** Bodies are smaller by their rules, heads by Envoy's limit: this only bounds a defect. */
+const LARGEST_QUESTION_BYTES = 64 * 1024 * 1024;
 
 /** File of Envoy's configuration in the run folder. */
 export const ENVOY_CONFIG = "envoy.json";
@@ -81,10 +84,15 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   });
 
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
-  registerAuthorization(control, (request) => authorizer.check(request), onDefect);
   registerEndedCalls(control, (call) => authorizer.ended(call));
   secrets.register(control);
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
+  const authorization = await serveAuthorization({
+    path: path.join(options.runDir, "authz.sock"),
+    maxMessageBytes: LARGEST_QUESTION_BYTES,
+    check: (request) => authorizer.check(request),
+    onDefect,
+  });
   await bindGrpc(control, path.join(options.runDir, "control.sock"));
   writeFileSync(path.join(options.runDir, ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), { mode: 0o600 });
 
@@ -119,6 +127,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
       watch.close();
       secrets.close();
       authority.close();
+      authorization.close();
       control.forceShutdown();
       admin.close();
       admin.closeAllConnections();

@@ -136,7 +136,7 @@ interface ServiceParts {
   readonly gatewayPort: number;
 }
 
-function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { root, env }: AgentRunEnvironment, parts: ServiceParts): { readonly runDir: string } & Record<string, unknown> {
+function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { env }: AgentRunEnvironment, parts: ServiceParts): { readonly runDir: string } & Record<string, unknown> {
   const { files, grant, gatewayPort } = parts;
   const { netns } = parts.namespace;
   const { audit } = grant;
@@ -154,7 +154,6 @@ function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { root,
     // A writer of its own for each run: two may be of one agent.
     ...(audit === undefined ? {} : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
     upstreamCaFile: findCaBundle(env, files.sidecarDir),
-    descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     logLevel,
   };
 }

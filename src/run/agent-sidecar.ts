@@ -49,7 +49,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const judge = new SupervisedProcess({
     name: "sidecar",
     command: process.execPath,
-    args: ["--enable-source-maps", path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
+    args: ["--max-semi-space-size=4", path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
     env: { PATH: env["PATH"], ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
     log,
     ownSession: true,
@@ -61,7 +61,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const proxy = new SupervisedProcess({
     name: "envoy",
     command: envoy,
-    args: ["--config-path", bootstrap, "--use-dynamic-base-id", "--concurrency", "2", "--log-level", "warning", "--log-format", "%l|%n|%v"],
+    args: ["--config-path", bootstrap, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning", "--log-format", "%l|%n|%v"],
     env: { PATH: env["PATH"] ?? "" },
     log,
     ownSession: true,

@@ -25,7 +25,7 @@ export interface SidecarBodyRule {
 
 export interface SidecarOptions {
   readonly nodeId: string;
-  /** Holds `control.sock` and `envoy-admin.sock`. */
+  /** Holds `control.sock`, `authz.sock` and `envoy-admin.sock`. */
   readonly runDir: string;
   readonly http: SidecarListener;
   readonly https: SidecarListener;
@@ -38,6 +38,7 @@ export interface SidecarOptions {
 
 const EXTENSIONS = "type.googleapis.com/envoy.extensions";
 const CONTROL = "svc_control";
+const AUTHORIZER = "svc_authorizer";
 const UPSTREAM = "service";
 const UPSTREAM_H1 = "service-h1";
 const AUTHZ = "envoy.filters.http.ext_authz";
@@ -70,7 +71,9 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
         ...(gateway === undefined ? [] : [listener("svc-gateway", gateway, { filters: [toGateway()] })]),
       ],
       clusters: [
-        control(runDir),
+        control(CONTROL, `${runDir}/control.sock`),
+        // A socket of its own: the transport behind it knows one method alone.
+        control(AUTHORIZER, `${runDir}/authz.sock`),
         upstream(UPSTREAM, options.caFile, { auto_config: { http2_protocol_options: {}, http_protocol_options: {} } }),
         // An upgrade is HTTP/1.1 with most servers.
         upstream(UPSTREAM_H1, options.caFile, { explicit_http_config: { http_protocol_options: {} } }),
@@ -172,7 +175,7 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
           typed_config: {
             "@type": `${EXTENSIONS}.filters.http.ext_authz.v3.ExtAuthz`,
             transport_api_version: "V3",
-            grpc_service: { envoy_grpc: { cluster_name: CONTROL }, timeout: "30s" },
+            grpc_service: { envoy_grpc: { cluster_name: AUTHORIZER }, timeout: "30s" },
             failure_mode_allow: false,
             status_on_error: { code: "ServiceUnavailable" },
             include_tls_session: true,
@@ -251,9 +254,9 @@ function upstream(name: string, caFile: string, protocol: Json): Json {
   };
 }
 
-function control(runDir: string): Json {
+function control(name: string, socket: string): Json {
   return {
-    name: CONTROL,
+    name,
     type: "STATIC",
     connect_timeout: "1s",
     circuit_breakers: { thresholds: [{ max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 }] },
@@ -263,7 +266,7 @@ function control(runDir: string): Json {
         explicit_http_config: { http2_protocol_options: { connection_keepalive: { interval: "10s", timeout: "5s" } } },
       },
     },
-    load_assignment: { cluster_name: CONTROL, endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: `${runDir}/control.sock` } } } }] }] },
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: socket } } } }] }] },
   };
 }
 

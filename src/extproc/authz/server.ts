@@ -1,38 +1,87 @@
-/** Serves Envoy's ext_authz: one unary call a request. */
-import { callbackify } from "node:util";
-import type * as grpc from "@grpc/grpc-js";
+/**
+ * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own transport, for what it
+ * costs: see docs/performance.md.
+ */
+import { chmod, rm } from "node:fs/promises";
+import net from "node:net";
+import { Connection, type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
 import { type AuthzReply, type AuthzRequest, decodeCheckRequest, encodeCheckResponse } from "./wire.ts";
 
 /** gRPC status INTERNAL: the filter fails closed. */
 const INTERNAL = 13;
 
-/** @param onDefect a defect of ours; the request fails closed */
-export function registerAuthorization(server: grpc.Server, check: (request: AuthzRequest) => Promise<AuthzReply>, onDefect: (error: unknown) => void): void {
-  const same = (buffer: Buffer): Buffer => buffer;
-  const answer = callbackify(async (request: Buffer): Promise<Buffer> => {
-    try {
-      return encodeCheckResponse(await check(decodeCheckRequest(request)));
-    } catch (error) {
-      onDefect(error);
-      throw Object.assign(new Error("internal"), { code: INTERNAL });
-    }
+export interface AuthorizationOptions {
+  /** Path of the Unix socket; a stale one is replaced. */
+  readonly path: string;
+  /** Largest question, bytes: head, and body where it is judged. */
+  readonly maxMessageBytes: number;
+  readonly check: (request: AuthzRequest) => Promise<AuthzReply>;
+  /** A defect of ours; the request fails closed. */
+  readonly onDefect: (error: unknown) => void;
+}
+
+export interface AuthorizationServer {
+  /** Calls under way end with their connections: Envoy refuses what they were for. */
+  close(): void;
+}
+
+export async function serveAuthorization({ path, maxMessageBytes, check, onDefect }: AuthorizationOptions): Promise<AuthorizationServer> {
+  const connections = new Map<net.Socket, Connection>();
+  const server = net.createServer((socket) => {
+    connections.set(socket, new Connection(socket, { onStream: (stream) => new Call(stream, check, onDefect), maxMessageBytes }));
+    socket.on("close", () => connections.delete(socket));
   });
-  server.addService(
-    {
-      Check: {
-        path: "/envoy.service.auth.v3.Authorization/Check",
-        requestStream: false,
-        responseStream: false,
-        requestSerialize: same,
-        requestDeserialize: same,
-        responseSerialize: same,
-        responseDeserialize: same,
-      },
+  await rm(path, { force: true });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(path, resolve);
+  });
+  await chmod(path, 0o600);
+  return {
+    close: () => {
+      server.close();
+      for (const socket of connections.keys()) socket.destroy();
     },
-    {
-      Check: (call: grpc.ServerUnaryCall<Buffer, Buffer>, done: grpc.sendUnaryData<Buffer>) => {
-        answer(call.request, (error, bytes) => done(error as unknown as Partial<grpc.StatusObject> | null, bytes));
-      },
-    },
-  );
+  };
+}
+
+class Call implements StreamListener {
+  readonly #stream: GrpcStream;
+  readonly #check: AuthorizationOptions["check"];
+  readonly #onDefect: AuthorizationOptions["onDefect"];
+  #asked = false;
+
+  constructor(stream: GrpcStream, check: AuthorizationOptions["check"], onDefect: AuthorizationOptions["onDefect"]) {
+    this.#stream = stream;
+    this.#check = check;
+    this.#onDefect = onDefect;
+  }
+
+  message(bytes: Buffer): void {
+    if (this.#asked) return this.#stream.fail(INTERNAL);
+    this.#asked = true;
+    void this.#answer(bytes);
+  }
+
+  async #answer(bytes: Buffer): Promise<void> {
+    try {
+      const request = decodeCheckRequest(bytes);
+      // What was read is the transport's again as soon as this is awaited.
+      const reply = await this.#check(request.body.length === 0 ? request : { ...request, body: Buffer.from(request.body) });
+      this.#stream.send(encodeCheckResponse(reply, MESSAGE_OFFSET));
+      this.#stream.finish();
+    } catch (error) {
+      this.#onDefect(error);
+      this.#stream.fail(INTERNAL);
+    }
+  }
+
+  /** Without a question there is no answer. */
+  end(): "later" {
+    if (!this.#asked) this.#stream.fail(INTERNAL);
+    return "later";
+  }
+
+  /** What was decided is on record; nobody waits for it. */
+  reset(): void {}
 }

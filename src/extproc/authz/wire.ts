@@ -107,8 +107,12 @@ export type AuthzReply =
 
 const PERMISSION_DENIED = 7;
 
-/** CheckResponse: status = 1, denied_response = 2, ok_response = 3, dynamic_metadata = 4. */
-export function encodeCheckResponse(reply: AuthzReply): Buffer {
+/**
+ * CheckResponse: status = 1, denied_response = 2, ok_response = 3, dynamic_metadata = 4.
+ * @param room left free before it, bytes
+ */
+export function encodeCheckResponse(reply: AuthzReply, room = 0): Buffer {
+  const head = Buffer.allocUnsafe(room);
   const metadata = bytes(4, structOf(reply.metadata));
   if (reply.kind === "denied") {
     const denied = Buffer.concat([
@@ -116,7 +120,7 @@ export function encodeCheckResponse(reply: AuthzReply): Buffer {
       ...reply.headers.map((header) => bytes(2, headerOption(header))),
       bytes(3, Buffer.from(reply.body)),
     ]);
-    return Buffer.concat([bytes(1, varintField(1, PERMISSION_DENIED)), bytes(2, denied), metadata]);
+    return Buffer.concat([head, bytes(1, varintField(1, PERMISSION_DENIED)), bytes(2, denied), metadata]);
   }
   const ok = Buffer.concat([
     ...reply.set.map((header) => bytes(2, headerOption(header))),
@@ -124,7 +128,7 @@ export function encodeCheckResponse(reply: AuthzReply): Buffer {
     ...reply.setQuery.map(([key, value]) => bytes(7, Buffer.concat([bytes(1, Buffer.from(key)), bytes(2, Buffer.from(value))]))),
     ...reply.removeQuery.map((name) => bytes(8, Buffer.from(name))),
   ]);
-  return Buffer.concat([bytes(1, EMPTY), bytes(3, ok), metadata]);
+  return Buffer.concat([head, bytes(1, EMPTY), bytes(3, ok), metadata]);
 }
 
 /** HeaderValueOption: header = 1, append_action = 3 (OVERWRITE_IF_EXISTS_OR_ADD). */

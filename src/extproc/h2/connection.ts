@@ -29,8 +29,11 @@ import { GrpcMessages } from "./messages.ts";
 export interface StreamListener {
   /** One whole gRPC message. Valid until the call returns; copy what is kept. */
   message(bytes: Buffer): void;
-  /** The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after this returns. */
-  end(): void;
+  /**
+   * The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after this returns, or, for
+   * `later`, when {@link GrpcStream.finish} is called.
+   */
+  end(): "later" | void;
   /** The peer gave the stream up, or the connection is gone. */
   reset(): void;
 }
@@ -41,6 +44,8 @@ export interface GrpcStream {
    * header and gRPC's prefix, so that a message is one allocation and one write.
    */
   send(buffer: Buffer): void;
+  /** Ends the stream with grpc-status 0. */
+  finish(): void;
   /** Ends the stream with a gRPC status; Envoy treats any but 0 as a failure of the processor. */
   fail(grpcStatus: number): void;
 }
@@ -85,6 +90,10 @@ class Stream implements GrpcStream {
     buffer[FRAME_HEADER_BYTES] = 0;
     buffer.writeUInt32BE(length, FRAME_HEADER_BYTES + 1);
     this.connection.sendData(this, buffer);
+  }
+
+  finish(): void {
+    if (!this.closed && this.finishing === undefined) this.connection.finish(this, OK_TRAILERS);
   }
 
   fail(grpcStatus: number): void {
@@ -295,8 +304,8 @@ export class Connection {
 
   #onEnd(stream: Stream): void {
     if (stream.closed) return;
-    stream.listener?.end();
-    if (!stream.closed) this.finish(stream, OK_TRAILERS);
+    const answer = stream.listener?.end();
+    if (!stream.closed && answer !== "later") this.finish(stream, OK_TRAILERS);
   }
 
   #onSettings(flags: number, payload: Buffer): void {

@@ -63,7 +63,7 @@ describe("refused", () => {
   test.each([
     ["price overrides", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: svc-model-prices}\n", "price overrides are not applied"],
     ["what svc get shows of a Secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nkeys: [a]\nstatus: {ready: true}\n", "keys: unknown field"],
-    ["a kind of later", "apiVersion: svc.io/v1\nkind: Provider\nmetadata: {name: p}\n", "Provider is not supported yet"],
+    ["a kind of later", "apiVersion: svc.io/v1\nkind: GuardBinding\nmetadata: {name: p}\n", "GuardBinding is not supported yet"],
     ["somebody else's kind", "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n", "unknown kind Pod"],
     ["a scalar", "hello", "must be an object"],
     ["bad syntax", "a: [", "correct the syntax"],
