@@ -1,4 +1,7 @@
-/** Structured logs by pino, one JSON object a line. Never a key, never a prompt: callers pass ids and counts. */
+/**
+ * Structured logs by pino, one JSON object a line. Writes are asynchronous, so that a slow reader of standard error holds
+ * up no request; in return the last lines before an exit may overtake those of the write before. Never a key, never a prompt: callers pass ids and counts.
+ */
 import { pino, type Logger } from "pino";
 
 export type { Logger };
