@@ -66,7 +66,8 @@ describe("what it reaches", () => {
     const python = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
     const node = "fetch(process.argv[1]).then((r) => r.text()).then(console.log)";
     const script = `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
-    const ran = await sh(script);
+    // Where this Node.js is may be a folder that the agent does not see, such as one in /tmp.
+    const ran = await sh(script, ["--workdir", path.dirname(process.execPath)]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(`intercepted ${HOSTS[0]}\nintercepted ${HOSTS[1]}\n\nintercepted ${HOSTS[0]}\n\n`);
   });
