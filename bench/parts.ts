@@ -1,6 +1,6 @@
 /** What limits and the audit chain add: the same gateway without them, with them, and with their counters in Redis. */
 import { execFileSync } from "node:child_process";
-import type { LoadResult } from "./load.ts";
+import { cpuPer1000, eachRound, type Figure, number, over, spread } from "./figures.ts";
 import { CONNECTIONS, LOW_RATE, type PhaseName, type Round, STREAM_RATE } from "./phases.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { startGateway } from "./gateway.ts";
@@ -50,39 +50,21 @@ async function startRedis({ dir, processes }: PartsOptions): Promise<{ readonly 
   return { port, pid: child.pid ?? 0 };
 }
 
-type Figure = (result: LoadResult) => number;
-
-function number(value: number): string {
-  if (!Number.isFinite(value)) return "–";
-  return value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
-}
-
 export function renderParts(rounds: readonly Round[], machine: string): string {
-  const each = (phase: PhaseName, target: string, figure: Figure): number[] =>
-    rounds.map((round) => {
-      const result = round[phase][target];
-      return result === undefined ? Number.NaN : figure(result);
-    });
-  const cpu =
-    (...processes: string[]): Figure =>
-    ({ cpu: used, count }) =>
-      (processes.reduce((sum, process) => sum + (used[process] ?? 0), 0) / count) * 1e6;
-  const ratio = (left: readonly number[], right: readonly number[]): string => {
-    const ratios = left.map((value, i) => value / (right[i] ?? Number.NaN));
-    return `${number(median(ratios))}× (${number(Math.min(...ratios))} to ${number(Math.max(...ratios))})`;
-  };
+  const each = (phase: PhaseName, target: string, figure: Figure): number[] => eachRound(rounds, phase, target, figure);
+  const ratio = (left: readonly number[], right: readonly number[]): string => spread(over(left, right), (value) => `${number(value)}×`);
   const row = (label: string, phase: PhaseName, figure: Figure): string[] => {
     const [plain, memory, redis] = [NAMES.plain, NAMES.memory, NAMES.redis].map((name) => each(phase, name, figure)) as [number[], number[], number[]];
     return [label, number(median(plain)), number(median(memory)), ratio(memory, plain), number(median(redis)), ratio(redis, plain)];
   };
-  const gateway = cpu("Envoy", "Node", "supervisor");
+  const gateway = cpuPer1000("Envoy", "Node", "supervisor");
   const rows = [
     ["", NAMES.plain, NAMES.memory, "", NAMES.redis, ""],
     ["---", "---:", "---:", "---:", "---:", "---:"],
     row(`CPU per 1,000 requests, ${CONNECTIONS} connections, ms`, "max", gateway),
-    row("&nbsp;&nbsp;of it Envoy", "max", cpu("Envoy")),
-    row("&nbsp;&nbsp;of it Node", "max", cpu("Node")),
-    ["&nbsp;&nbsp;beside it Redis", "", "", "", number(median(each("max", NAMES.redis, cpu("Redis")))), ""],
+    row("&nbsp;&nbsp;of it Envoy", "max", cpuPer1000("Envoy")),
+    row("&nbsp;&nbsp;of it Node", "max", cpuPer1000("Node")),
+    ["&nbsp;&nbsp;beside it Redis", "", "", "", number(median(each("max", NAMES.redis, cpuPer1000("Redis")))), ""],
     row(`Requests/s, ${CONNECTIONS} connections`, "max", ({ perSecond }) => perSecond),
     row(`Latency p50, ${CONNECTIONS} connections, ms`, "max", ({ latencyMs }) => latencyMs.p50),
     row(`Latency p99, ${CONNECTIONS} connections, ms`, "max", ({ latencyMs }) => latencyMs.p99),

@@ -1,5 +1,5 @@
 /** The rounds as one Markdown table. */
-import type { LoadResult } from "./load.ts";
+import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
 import { BIG_PROMPT_KIB, CONNECTIONS, LOW_RATE, type PhaseName, type Round, STREAM_RATE } from "./phases.ts";
 import { median } from "./stats.ts";
 
@@ -16,40 +16,9 @@ export interface Report {
   readonly machine: string;
 }
 
-type Figure = (result: LoadResult) => number;
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-/** Milliseconds of CPU for 1,000 requests, of one process or of all. */
-function cpuPer1000(process?: string): Figure {
-  return ({ cpu, count }) => ((process === undefined ? sum(Object.values(cpu)) : (cpu[process] ?? 0)) / count) * 1e6;
-}
-
-function number(value: number): string {
-  if (!Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : 2);
-}
-
-function signed(value: number): string {
-  return value < 0 ? number(value) : `+${number(value)}`;
-}
-
-/** The median over the rounds, and the least and the most of them where there are several. */
-function spread(values: readonly number[], render: (value: number) => string): string {
-  const range = values.length > 1 ? ` (${number(Math.min(...values))} to ${number(Math.max(...values))})` : "";
-  return render(median(values)) + range;
-}
-
 export function renderReport(report: Report): string {
   const { rounds, memory, names, machine } = report;
-  const each = (phase: PhaseName, target: string, figure: Figure): number[] =>
-    rounds.map((round) => {
-      const result = round[phase][target];
-      return result === undefined ? Number.NaN : figure(result);
-    });
-  const minus = (left: readonly number[], right: readonly number[]): number[] => left.map((value, index) => value - (right[index] ?? Number.NaN));
-  const over = (left: readonly number[], right: readonly number[]): number[] => left.map((value, index) => value / (right[index] ?? Number.NaN));
+  const each = (phase: PhaseName, target: string, figure: Figure): number[] => eachRound(rounds, phase, target, figure);
 
   /** Milliseconds that a proxy adds to the upstream alone, measured in the same round. */
   const added = (label: string, phase: PhaseName, figure: Figure): string[] => {

@@ -6,6 +6,7 @@
 import type * as grpc from "@grpc/grpc-js";
 import type { CertificateAuthority } from "../interception/ca.ts";
 import type { Clock } from "../platform/clock.ts";
+import { bytesMethod } from "../xds/bytes-service.ts";
 import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./sds-wire.ts";
 
 type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
@@ -28,19 +29,8 @@ export class SecretService {
   }
 
   register(server: grpc.Server): void {
-    const same = (bytes: Buffer): Buffer => bytes;
     server.addService(
-      {
-        DeltaSecrets: {
-          path: "/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets",
-          requestStream: true,
-          responseStream: true,
-          requestSerialize: same,
-          requestDeserialize: same,
-          responseSerialize: same,
-          responseDeserialize: same,
-        },
-      },
+      { DeltaSecrets: bytesMethod("/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets", true) },
       {
         DeltaSecrets: (call: DeltaCall) => {
           const stream = new SecretStream(call, this.#options);

@@ -1,5 +1,6 @@
 /** Envoy's access log service, as far as the router's reports of failed attempts need it. */
 import type * as grpc from "@grpc/grpc-js";
+import { addAccessLogService } from "./bytes-service.ts";
 import type { ProtoRegistry } from "./proto.ts";
 
 const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
@@ -38,29 +39,9 @@ export function registerAccessLog(
   registry: ProtoRegistry,
   onReport: (report: FailedAttemptReport) => void,
 ): void {
-  const same = (bytes: Buffer): Buffer => bytes;
-  server.addService(
-    {
-      StreamAccessLogs: {
-        path: "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
-        requestStream: true,
-        responseStream: false,
-        requestSerialize: same,
-        requestDeserialize: same,
-        responseSerialize: same,
-        responseDeserialize: same,
-      },
-    },
-    {
-      StreamAccessLogs: (call: grpc.ServerReadableStream<Buffer, Buffer>, done: grpc.sendUnaryData<Buffer>) => {
-        call.on("data", (bytes: Buffer) => {
-          for (const report of decodeReports(registry, bytes)) onReport(report);
-        });
-        call.on("error", () => undefined);
-        call.on("end", () => done(null, Buffer.alloc(0)));
-      },
-    },
-  );
+  addAccessLogService(server, (bytes) => {
+    for (const report of decodeReports(registry, bytes)) onReport(report);
+  });
 }
 
 function decodeReports(registry: ProtoRegistry, bytes: Buffer): FailedAttemptReport[] {

@@ -6,6 +6,7 @@ import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "../platform/clock.ts";
+import { bytesMethod } from "./bytes-service.ts";
 import type { ProtoRegistry } from "./proto.ts";
 import { EMPTY_XDS_SNAPSHOT, PUSH_ORDER, type ResourceType, TypeUrl, type XdsSnapshot } from "./snapshot.ts";
 import { type Delta, type Nack, Subscription } from "./subscription.ts";
@@ -81,19 +82,8 @@ export class AdsServer {
 
   /** Adds the service to a gRPC server. */
   register(server: grpc.Server): void {
-    const same = (bytes: Buffer): Buffer => bytes;
     server.addService(
-      {
-        DeltaAggregatedResources: {
-          path: "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
-          requestStream: true,
-          responseStream: true,
-          requestSerialize: same,
-          requestDeserialize: same,
-          responseSerialize: same,
-          responseDeserialize: same,
-        },
-      },
+      { DeltaAggregatedResources: bytesMethod("/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources", true) },
       { DeltaAggregatedResources: (call: DeltaCall) => this.#accept(call) },
     );
   }

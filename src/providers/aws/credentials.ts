@@ -1,15 +1,9 @@
 /** The key of a user, or temporary ones of a role that it assumes, kept fresh. */
 import { Secret } from "../../platform/secret.ts";
 import { ConfigError, type PluginContext } from "../contract.ts";
+import type { CredentialSource } from "../credential-source.ts";
 import { type FetchedToken, TokenExchangeError, TokenRefresher } from "../token-refresher.ts";
 import { sign, type AwsCredentials } from "./sign.ts";
-
-export interface CredentialSource {
-  current(): Promise<AwsCredentials>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  refresh(): Promise<void>;
-}
 
 const MINUTE_MS = 60_000;
 const SESSION_S = 3600;
@@ -36,12 +30,7 @@ export interface Role {
   readonly region: string;
 }
 
-export function fixed(credentials: AwsCredentials): CredentialSource {
-  const nothing = (): Promise<void> => Promise.resolve();
-  return { current: () => Promise.resolve(credentials), start: nothing, stop: nothing, refresh: nothing };
-}
-
-export function assumedRole(context: PluginContext, own: AwsCredentials, role: Role): CredentialSource {
+export function assumedRole(context: PluginContext, own: AwsCredentials, role: Role): CredentialSource<AwsCredentials> {
   const { binding, clock, random, log } = context;
   const refresher = new TokenRefresher({
     binding,

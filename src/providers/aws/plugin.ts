@@ -10,13 +10,14 @@ import {
   type ServiceRequest,
 } from "../contract.ts";
 import { parseQuery } from "../raw-url.ts";
-import { assumedRole, fixed, staticCredentials, type CredentialSource } from "./credentials.ts";
+import { type CredentialSource, fixedCredential } from "../credential-source.ts";
+import { assumedRole, staticCredentials } from "./credentials.ts";
 import { wordDenial } from "./denial.ts";
 import { endpointOf, S3_HOSTS, type Endpoint } from "./endpoint.ts";
 import { bodyPayload, s3Payload } from "./payload.ts";
 import { callOf } from "./protocols.ts";
 import { isPresigned, resolve } from "./resolve.ts";
-import { sign, type SignedScope } from "./sign.ts";
+import { sign, type AwsCredentials, type SignedScope } from "./sign.ts";
 
 /** DynamoDB and Kinesis take the largest that is common; functions and models are below. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
@@ -52,7 +53,7 @@ export const plugin: ProviderPlugin = {
 
 class AwsInstance implements ProviderInstance {
   readonly #context: PluginContext;
-  readonly #credentials: CredentialSource;
+  readonly #credentials: CredentialSource<AwsCredentials>;
   readonly #region: string;
   readonly #account: string | undefined;
 
@@ -70,7 +71,7 @@ class AwsInstance implements ProviderInstance {
     this.#context = context;
     this.#region = region;
     this.#account = accountId ?? roleAccount;
-    this.#credentials = roleArn === undefined ? fixed(own) : assumedRole(context, own, { arn: roleArn, externalId, region });
+    this.#credentials = roleArn === undefined ? fixedCredential(own) : assumedRole(context, own, { arn: roleArn, externalId, region });
   }
 
   resolveAction(request: ServiceRequest): ActionResolution {

@@ -10,6 +10,7 @@ import {
   type ProviderPlugin,
   type ServiceRequest,
 } from "../contract.ts";
+import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { fetchInstallationToken, readAppCredential } from "./app-token.ts";
@@ -27,13 +28,6 @@ const MAX_BODY_BYTES = 1024 * 1024;
 
 /** By which some servers take another method than the request line's. */
 const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
-
-interface Token {
-  current(): Secret | Promise<Secret>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  refresh(): Promise<void>;
-}
 
 export const plugin: ProviderPlugin = {
   providerName: "github",
@@ -66,9 +60,9 @@ export const plugin: ProviderPlugin = {
 
 class GithubInstance implements ProviderInstance {
   readonly #hosts: Hosts;
-  readonly #token: Token;
+  readonly #token: CredentialSource<Secret>;
 
-  constructor(hosts: Hosts, token: Token) {
+  constructor(hosts: Hosts, token: CredentialSource<Secret>) {
     this.#hosts = hosts;
     this.#token = token;
   }
@@ -126,8 +120,8 @@ function authorization(surface: Surface, token: string): string {
   return surface.kind === "files" ? `token ${token}` : `Bearer ${token}`;
 }
 
-function tokenOf(context: PluginContext, apiBase: string): Token {
-  if (context.authType === "token") return fixedToken(context);
+function tokenOf(context: PluginContext, apiBase: string): CredentialSource<Secret> {
+  if (context.authType === "token") return fixedCredential(readToken(context, "token", "one token, e.g. github_pat_..."));
   if (context.authType !== "app") throw new ConfigError(`Provider ${context.binding}: auth.type of github is token or app`);
   const credential = readAppCredential(context);
   return new TokenRefresher({
@@ -139,10 +133,4 @@ function tokenOf(context: PluginContext, apiBase: string): Token {
     random: context.random,
     log: context.log,
   });
-}
-
-function fixedToken(context: PluginContext): Token {
-  const secret = readToken(context, "token", "one token, e.g. github_pat_...");
-  const nothing = (): Promise<void> => Promise.resolve();
-  return { current: () => secret, start: nothing, stop: nothing, refresh: nothing };
 }

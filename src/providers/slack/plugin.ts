@@ -1,6 +1,7 @@
 /** Slack: the Web API and files; a bot's token, or one that rotates. */
 import type { Secret } from "../../platform/secret.ts";
 import { ConfigError, type Injection, NO_INJECTION, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { redactPath, resolveSlack } from "./resolve.ts";
@@ -28,17 +29,10 @@ export const plugin: ProviderPlugin = {
   create: (context) => new SlackInstance(tokenOf(context)),
 };
 
-interface Token {
-  current(): Secret | Promise<Secret>;
-  start(): Promise<void>;
-  stop(): Promise<void>;
-  refresh(): Promise<void>;
-}
-
 class SlackInstance implements ProviderInstance {
-  readonly #token: Token;
+  readonly #token: CredentialSource<Secret>;
 
-  constructor(token: Token) {
+  constructor(token: CredentialSource<Secret>) {
     this.#token = token;
   }
 
@@ -64,12 +58,8 @@ class SlackInstance implements ProviderInstance {
   }
 }
 
-function tokenOf(context: PluginContext): Token {
-  if (context.authType === "api-key") {
-    const token = readToken(context, "token", "a bot's token, e.g. xoxb-...");
-    const nothing = (): Promise<void> => Promise.resolve();
-    return { current: () => token, start: nothing, stop: nothing, refresh: nothing };
-  }
+function tokenOf(context: PluginContext): CredentialSource<Secret> {
+  if (context.authType === "api-key") return fixedCredential(readToken(context, "token", "a bot's token, e.g. xoxb-..."));
   if (context.authType !== "oauth2") throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
   const rotating = new RotatingToken(context, {
     clientId: readToken(context, "clientId", "the app's client id"),
