@@ -59,7 +59,7 @@ export function renderParts(rounds: readonly Round[], machine: string): string {
   };
   const gateway = cpuPer1000("Envoy", "Node", "supervisor");
   const rows = [
-    ["", NAMES.plain, NAMES.memory, "", NAMES.redis, ""],
+    ["", NAMES.plain, NAMES.memory, "to neither", NAMES.redis, "to neither"],
     ["---", "---:", "---:", "---:", "---:", "---:"],
     row(`CPU per 1,000 requests, ${CONNECTIONS} connections, ms`, "max", gateway),
     row("&nbsp;&nbsp;of it Envoy", "max", cpuPer1000("Envoy")),

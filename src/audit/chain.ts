@@ -33,7 +33,7 @@ export interface ChainPoint {
 }
 
 export class Chain {
-  /** Bytes chained and not yet taken. */
+  /** Characters chained and not yet taken. */
   backlog = 0;
   #point: ChainPoint;
   #queue: Batch[] = [];
@@ -50,7 +50,17 @@ export class Chain {
   }
 
   add(type: string, fields: AuditEvent["fields"], time: string, done: Done | undefined): void {
-    this.#addEncoded(type, encodeFields(fields), time, done);
+    const encoded = encodeFields(fields);
+    if (!this.#point.tied && type !== CHAIN.torn) this.#tie(time);
+    let sealed = this.#seal(type, encoded, time);
+    let bytes = Buffer.byteLength(sealed.line) + 1;
+    if (this.#point.size + bytes > this.#segmentBytes && this.#point.size > 0 && this.#point.tied) {
+      this.#point = { ...this.#point, segment: this.#point.segment + 1, size: 0, tied: false, before: this.#point.last };
+      this.#tie(time);
+      sealed = this.#seal(type, encoded, time);
+      bytes = Buffer.byteLength(sealed.line) + 1;
+    }
+    this.#push(sealed, bytes, { type, done });
   }
 
   take(): Batch | undefined {
@@ -66,19 +76,6 @@ export class Chain {
     this.backlog = 0;
     this.#point = point;
     return entries;
-  }
-
-  #addEncoded(type: string, fields: string, time: string, done: Done | undefined): void {
-    if (!this.#point.tied && type !== CHAIN.torn) this.#tie(time);
-    let sealed = this.#seal(type, fields, time);
-    let bytes = Buffer.byteLength(sealed.line) + 1;
-    if (this.#point.size + bytes > this.#segmentBytes && this.#point.size > 0 && this.#point.tied) {
-      this.#point = { ...this.#point, segment: this.#point.segment + 1, size: 0, tied: false, before: this.#point.last };
-      this.#tie(time);
-      sealed = this.#seal(type, fields, time);
-      bytes = Buffer.byteLength(sealed.line) + 1;
-    }
-    this.#push(sealed, bytes, { type, done });
   }
 
   /** A segment begins with a record that says what it follows. */

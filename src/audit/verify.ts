@@ -205,12 +205,12 @@ class Verification {
   #unfinished(file: string, last: boolean): void {
     const { broken } = this.#walk;
     if (broken === undefined) return;
-    const begun = broken.message.startsWith("the file ends");
-    if (begun && last && this.#report.live) {
+    const { unfinished } = broken;
+    if (unfinished && last && this.#report.live) {
       this.#walk.broken = undefined;
       return;
     }
-    throw new Fault({ file, line: broken.line, seq: broken.seq }, begun ? `${broken.message}: the end was cut off, or the writer was killed and not started since` : broken.message);
+    throw new Fault({ file, line: broken.line, seq: broken.seq }, unfinished ? `${broken.message}: the end was cut off, or the writer was killed and not started since` : broken.message);
   }
 
   #end(): void {

@@ -16,7 +16,8 @@ export interface Position {
 /** Bytes that are not part of the chain, from a line's beginning. */
 export interface Broken {
   readonly line: number;
-  readonly offset: number;
+  /** Only its end is missing. */
+  readonly unfinished: boolean;
   readonly seq: number | undefined;
   readonly message: string;
   /** Without the line's end that the writer put behind them. */
@@ -59,7 +60,14 @@ export class ChainWalk {
       }
     }
     if (this.broken === undefined) {
-      this.broken = { line: line.number, offset: line.offset, seq: fault?.seq, message: fault?.message ?? "", bytes: line.bytes.length, digest: createHash("sha256").update(line.bytes) };
+      this.broken = {
+        line: line.number,
+        unfinished: parsed.kind === "bad" && !line.ended,
+        seq: fault?.seq,
+        message: fault?.message ?? "",
+        bytes: line.bytes.length,
+        digest: createHash("sha256").update(line.bytes),
+      };
     } else skip(this.broken, line);
     return undefined;
   }

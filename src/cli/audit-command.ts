@@ -1,5 +1,4 @@
 /** `svc audit`: reads the audit chains and verifies them, from their files alone; nothing has to run. */
-import path from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
 import { createFilter, workloadOf } from "../audit/filter.ts";
@@ -14,6 +13,7 @@ import { statePaths } from "../up/state.ts";
 import { type AuditSession, processSession } from "./audit-session.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
+import { parseCount, repeatable, withNamespace } from "./options.ts";
 
 type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now">;
 
@@ -40,12 +40,14 @@ interface VerifyFlags extends DirFlags {
 
 /** @param session how it ends before its time: SIGINT, or a reader of the output that has left */
 export function auditCommand(context: Needs, session: () => AuditSession = processSession): Command {
-  const command = withDirs(
-    new Command("audit")
-      .description("Show what agents did, from the audit chains.")
-      .argument("[agent]", "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all"),
+  const command = withNamespace(
+    withDirs(
+      new Command("audit")
+        .description("Show what agents did, from the audit chains.")
+        .argument("[agent]", "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all"),
+    ),
+    "namespace of a bare name",
   )
-    .option("-n, --namespace <namespace>", "namespace of a bare name", "default")
     .option("--type <part,part>", "only types that contain one of these, in any case")
     .option("--since <when>", "only what is newer: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z")
     .addOption(new Option("-o, --output <format>", "how to print it; json is one record a line").choices(["table", "wide", "json"]).default("table"))
@@ -92,10 +94,7 @@ function withDirs(command: Command): Command {
     .option("--state-dir <dir>", "folder that svc up was started with");
 }
 
-const repeatable = (flags: string, description: string): Option =>
-  new Option(flags, `${description}; may be repeated`).argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
-
-const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string => auditDir ?? path.join(statePaths(stateDir, env).dir, "audit");
+const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string => auditDir ?? statePaths(stateDir, env).auditDir;
 
 async function show(agent: string | undefined, flags: ReadFlags, context: Needs, session: AuditSession): Promise<void> {
   const since = flags.since === undefined ? undefined : parseSince(flags.since, context.now());
@@ -169,11 +168,6 @@ function parseCheckpoint(text: string): { readonly seq: number; readonly hash?: 
   const match = /^(\d{1,15})(?::([0-9a-f]{64}))?$/.exec(text);
   if (match === null) throw new InvalidArgumentError("a record's number is wanted, and its hash if you have it: 1000 or 1000:<hash>");
   return match[2] === undefined ? { seq: Number(match[1]) } : { seq: Number(match[1]), hash: match[2] };
-}
-
-function parseCount(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("a whole number is wanted");
-  return Number(text);
 }
 
 /** What went wrong, as the command line tells it. */

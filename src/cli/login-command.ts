@@ -5,6 +5,7 @@ import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { configFile, removeLogin, writeLogin } from "./login-store.ts";
 import { readSecret } from "./secret-input.ts";
+import { plain } from "./table.ts";
 
 interface Flags {
   readonly accessKey?: string;
@@ -12,6 +13,8 @@ interface Flags {
 }
 
 const VERIFY_TIMEOUT_MS = 15_000;
+/** Characters of what another server said. */
+const MAX_SAID = 300;
 
 export function loginCommand(context: Context): Command {
   return new Command("login")
@@ -80,7 +83,7 @@ async function verify(fetcher: typeof fetch, baseURL: string, accessKey: string)
   }
   const body = (await response.json().catch(() => undefined)) as { data?: unknown[]; error?: { message?: unknown } } | undefined;
   if (response.status === 200 && Array.isArray(body?.data)) return body.data.length;
-  const said = typeof body?.error?.message === "string" ? `: ${plain(body.error.message)}` : "";
+  const said = typeof body?.error?.message === "string" ? `: ${plain(body.error.message).slice(0, MAX_SAID)}` : "";
   if (response.status === 401 || response.status === 403) throw new CliError(`the gateway refused the AccessKey (${response.status})${said}`);
   if (response.status === 200 || response.status === 404) throw new CliError(`${url} is no external gateway of svc (${response.status}): is the base URL right?`);
   if (response.status >= 300 && response.status < 400) throw new CliError(`${baseURL} sends on to another address, and the key is not sent after it: log in at that address`);
@@ -90,10 +93,5 @@ async function verify(fetcher: typeof fetch, baseURL: string, accessKey: string)
 function reasonOf(error: unknown): string {
   if (error instanceof DOMException && error.name === "TimeoutError") return `nothing within ${VERIFY_TIMEOUT_MS / 1_000} s`;
   const { cause, message } = error as { readonly cause?: { readonly code?: string; readonly message?: string }; readonly message: string };
-  return plain(cause?.code ?? cause?.message ?? message);
-}
-
-/** What somebody else wrote, for a terminal. */
-function plain(text: string): string {
-  return text.replace(/\p{Cc}+/gu, " ").slice(0, 300);
+  return plain(cause?.code ?? cause?.message ?? message).slice(0, MAX_SAID);
 }

@@ -26,9 +26,8 @@ export function repeatable(flags: string, description: string): Option {
 }
 
 export function parseCount(text: string): number {
-  const count = Number(text);
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("a whole number is wanted");
-  return count;
+  return Number(text);
 }
 
 /** @returns milliseconds */

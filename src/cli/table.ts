@@ -7,7 +7,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), ...clean.map(line)].join("\n");
 }
 
-/** What steers a terminal does not reach it. */
-function plain(cell: string): string {
-  return cell.replace(/\p{Cc}+/gu, " ");
+/** What somebody else wrote, for a terminal: nothing in it steers one, breaks a line or turns the direction of text. */
+export function plain(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, " ");
 }

@@ -51,16 +51,16 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
   const models = get && parseRoute(path) === undefined ? modelsPath(path) : undefined;
   if (models !== undefined) {
     const headers = headerMap(request);
-    const failList = (error: PublicError): void =>
-      send(response, error.status, "application/json", dialects[listDialect(path, headers)].renderError(error));
+    const dialect = listDialect(path, headers);
+    const failList = (error: PublicError): void => send(response, error.status, "application/json", dialects[dialect].renderError(error));
     const address = options.clientAddress(headers.get(InternalHeader.peer), headers.get("x-forwarded-for"));
     const identity = identify(options.policy(), { surface, headers, query, address, now: options.clock.now() });
     if (identity.kind === "refused") {
       const { error, policy } = identity;
       const who = { policy, address, model: undefined, path };
-      return options.audit.refused({ kind: "refused", error, dialect: listDialect(path, headers), who }, () => failList(error));
+      return options.audit.refused({ error, who }, () => failList(error));
     }
-    const found = listModels(identity.policy, listDialect(path, headers), models);
+    const found = listModels(identity.policy, dialect, models);
     return found === undefined
       ? failList(publicError("model_not_found", `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`))
       : send(response, 200, "application/json", JSON.stringify(found));

@@ -17,7 +17,7 @@ import http from "node:http";
 import { z } from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import { resourceId, type ResourceKind } from "../resources/resource-set.ts";
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
 import { AppliedError, type AppliedFault } from "../sources/applied/applied-error.ts";
 import type { Applied, AppliedStore, Change } from "../sources/applied/applied-store.ts";
 import { BodyError, readBody } from "./control-body.ts";
@@ -48,8 +48,6 @@ export interface ControlFailure {
   readonly error: string;
   readonly problems?: readonly string[];
 }
-
-const KINDS: ReadonlySet<string> = new Set<ResourceKind>(["AccessKey", "Agent", "ModelProvider", "Provider", "Secret"]);
 
 const FAULT_STATUS: Readonly<Record<AppliedFault, number>> = { invalid: 422, "not-found": 404, exists: 409, conflict: 409, unwritable: 507 };
 
@@ -95,15 +93,14 @@ async function route(options: ControlOptions, request: http.IncomingMessage): Pr
 
   if (first === "objects" && parts.length === 1) return method === "POST" ? apply(options, request, query) : notAllowed();
   if (first === "objects" && second !== undefined && parts.length <= 4 && parts.length !== 3) {
-    if (!KINDS.has(second)) return refuse(404, `there is no kind ${second}`);
-    const kind = second as ResourceKind;
+    if (!isResourceKind(second)) return refuse(404, `there is no kind ${second}`);
     if (third === undefined || fourth === undefined) {
       if (method !== "GET") return notAllowed();
       const namespace = query.get("namespace");
-      const items = await viewObjects(options.objects, (status) => status.kind === kind && (namespace === null || status.namespace === namespace));
+      const items = await viewObjects(options.objects, (status) => status.kind === second && (namespace === null || status.namespace === namespace));
       return { status: 200, body: { items } };
     }
-    return one(options, request, { kind, namespace: third, name: fourth });
+    return one(options, request, { kind: second, namespace: third, name: fourth });
   }
   if (method !== "GET") return notAllowed();
   if (first === "status" && parts.length === 1) return { status: 200, body: options.status() };

@@ -21,7 +21,7 @@ import { AttemptProcessor } from "../llm/attempt-processor.ts";
 import { AuditTrail } from "../llm/audit-trail.ts";
 import { CallRegistry } from "../llm/call-registry.ts";
 import { LlmMetrics } from "../llm/metrics.ts";
-import { LlmProcessor } from "../llm/processor.ts";
+import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
 import { retryAfterMs } from "../llm/retry-after.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -117,31 +117,32 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: the request fails closed");
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
+  const llmOptions: LlmProcessorOptions = {
+    policy: () => policy.current,
+    calls,
+    accounting,
+    metrics,
+    limits,
+    audit,
+    prices: () => prices.current(),
+    clientAddress,
+    onDefect: onError,
+    clock: systemClock,
+    random: Math.random,
+    newCallId: randomUUID,
+  };
   const llm = await serveExtProc({
     path: socket("llm.sock"),
     maxMessageBytes,
     onError,
-    createProcessor: (exchange) =>
-      new LlmProcessor(exchange, {
-        policy: () => policy.current,
-        calls,
-        accounting,
-        metrics,
-        limits,
-        audit,
-        prices: () => prices.current(),
-        clientAddress,
-        onDefect: onError,
-        clock: systemClock,
-        random: Math.random,
-        newCallId: randomUUID,
-      }),
+    createProcessor: (exchange) => new LlmProcessor(exchange, llmOptions),
   });
+  const attemptOptions = { calls, clock: systemClock };
   const attempts = await serveExtProc({
     path: socket("attempt.sock"),
     maxMessageBytes,
     onError,
-    createProcessor: (exchange) => new AttemptProcessor(exchange, { calls, clock: systemClock }),
+    createProcessor: (exchange) => new AttemptProcessor(exchange, attemptOptions),
   });
 
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });

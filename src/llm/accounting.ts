@@ -17,6 +17,8 @@ export interface Settlement {
   readonly usageKind: "exact" | "estimated" | "none";
   /** undefined where no price is known, or nothing was used. */
   readonly cost: Cost | undefined;
+  /** The cost's total, in USD as a decimal. */
+  readonly costUsd: string | undefined;
   readonly durationMs: number;
 }
 
@@ -36,17 +38,17 @@ export class Accounting {
     this.#options = options;
   }
 
-  /** What the call has used so far. Pure: the headers of an answer are made from it before it is settled. */
+  /** What the call has used so far. Pure. */
   assess(call: Call): Settlement {
     const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - call.startedAt));
     // Counting tokens costs nothing, however it ends.
     const free = call.route.operation === "count_tokens";
     const estimated = call.usage === undefined && call.answered && !free;
     const usage = call.usage ?? (estimated ? estimate(call) : undefined);
-    if (usage === undefined) return { usage, usageKind: "none", cost: undefined, durationMs };
+    if (usage === undefined) return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs };
     const price = this.#options.prices().priceOf(call.target.model);
     const cost = price === undefined ? undefined : costOf(price, usage);
-    return { usage, usageKind: estimated ? "estimated" : "exact", cost, durationMs };
+    return { usage, usageKind: estimated ? "estimated" : "exact", cost, costUsd: cost === undefined ? undefined : formatUsd(cost.total), durationMs };
   }
 
   /**
@@ -56,14 +58,13 @@ export class Accounting {
    */
   settle(call: Call, outcome: CallOutcome, done: (settlement: Settlement, kept: boolean) => void): void {
     const settlement = this.assess(call);
-    const { workload } = call.permit.caller;
-        settleReservation(this.#options.limits, call, used(outcome, settlement));
+    settleReservation(this.#options.limits, call, used(outcome, settlement));
     this.#options.metrics.settled(call, outcome, settlement);
-    const { usage, cost } = settlement;
+    const { usage } = settlement;
     this.#options.log.info(
       {
         call: call.id,
-        workload,
+        workload: call.permit.caller.workload,
         operation: call.route.operation,
         dialect: call.route.dialect,
         asked: call.permit.grant.ref,
@@ -77,7 +78,7 @@ export class Accounting {
         usage: settlement.usageKind,
         inputTokens: usage?.inputTokens,
         outputTokens: usage?.outputTokens,
-        costUsd: cost === undefined ? undefined : formatUsd(cost.total),
+        costUsd: settlement.costUsd,
         attempts: call.retries === 0 ? undefined : call.attempts,
       },
       "llm call",
@@ -126,7 +127,7 @@ export function identityHeaders(call: Call): HeaderPair[] {
 
 /** Known when an answer is over. */
 export function totalsHeaders(settlement: Settlement): HeaderPair[] {
-  const { usage, cost } = settlement;
+  const { usage, costUsd } = settlement;
   const headers: HeaderPair[] = [
     ["x-svc-input-tokens", String(usage?.inputTokens ?? 0)],
     ["x-svc-output-tokens", String(usage?.outputTokens ?? 0)],
@@ -135,6 +136,6 @@ export function totalsHeaders(settlement: Settlement): HeaderPair[] {
   if (usage !== undefined && usage.cachedInputTokens > 0) {
     headers.push(["x-svc-cached-input-tokens", String(usage.cachedInputTokens)]);
   }
-  if (cost !== undefined) headers.push(["x-svc-cost-usd", formatUsd(cost.total)]);
+  if (costUsd !== undefined) headers.push(["x-svc-cost-usd", costUsd]);
   return headers;
 }

@@ -7,6 +7,7 @@ import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../compile/envo
 import type { Exchange, Processor } from "../extproc/server.ts";
 import type { Phase } from "../extproc/wire/messages.ts";
 import type { Clock } from "../platform/clock.ts";
+import { retryAfterSeconds } from "./budget.ts";
 import { type Call, SKIPPED } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
@@ -129,7 +130,7 @@ export class AttemptProcessor implements Processor {
 
   #giveUp(call: Call, failure: Failure): void {
     const wait = failure.retryAfterMs;
-    const seconds = wait === undefined ? undefined : Math.ceil(wait / 1000);
+    const seconds = wait === undefined ? undefined : retryAfterSeconds(wait);
     const error =
       failure.status === 429
         ? publicError("upstream_rate_limited", `The provider asks to wait ${seconds ?? "some"} seconds.`)

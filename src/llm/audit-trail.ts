@@ -6,7 +6,6 @@ import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { CallerPolicy } from "../policy/snapshot.ts";
-import { formatUsd } from "../pricing/cost.ts";
 import type { Settlement } from "./accounting.ts";
 import type { Refusal, Who } from "./admission.ts";
 import type { Call, CallOutcome } from "./call.ts";
@@ -41,7 +40,7 @@ export class AuditTrail {
     this.#append({ type: "LLM_CALL", fields: callFields(call, outcome, settlement) }, recorded);
   }
 
-  refused({ who, error }: Refusal, recorded: Recorded): void {
+  refused({ who, error }: Pick<Refusal, "who" | "error">, recorded: Recorded): void {
     if (who.policy === undefined && !this.#listAnonymous(error.code)) return recorded(true);
     this.#append(
       { type: "LLM_REFUSED", fields: { ...whoFields(who), path: who.path, asked: who.model, code: error.code, status: error.status } },
@@ -76,7 +75,7 @@ export class AuditTrail {
 type Fields = Record<string, AuditValue>;
 
 function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
-  const { usage, cost } = settlement;
+  const { usage } = settlement;
   return {
     call: call.id,
     ...whoFields({ policy: call.permit.caller, address: call.address }),
@@ -98,7 +97,7 @@ function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): F
     input_tokens: usage?.inputTokens ?? 0,
     cached_input_tokens: usage?.cachedInputTokens ?? 0,
     output_tokens: usage?.outputTokens ?? 0,
-    cost_usd: cost === undefined ? undefined : formatUsd(cost.total),
+    cost_usd: settlement.costUsd,
     duration_ms: settlement.durationMs,
   };
 }

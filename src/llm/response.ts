@@ -5,6 +5,7 @@ import type { HeaderMap } from "../extproc/wire/messages.ts";
 import type { Clock } from "../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
+import { retryAfterSeconds } from "./budget.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import type { PublicError, StreamReader } from "./dialects/dialect.ts";
@@ -92,7 +93,6 @@ export class CallResponse {
 
   /** The client left before anything was sent upstream. */
   abandoned(): void {
-    this.#call.answered = false;
     this.#settle({ status: 499, end: "disconnected", code: undefined }, () => {});
   }
 
@@ -218,7 +218,7 @@ export class CallResponse {
     if (this.#expected.kind !== "whole") this.#call.answered = false;
     this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
-      if (retryAfterMs !== undefined) set.push(["retry-after", String(Math.ceil(retryAfterMs / 1000))]);
+      if (retryAfterMs !== undefined) set.push(["retry-after", String(retryAfterSeconds(retryAfterMs))]);
       this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
     });
   }

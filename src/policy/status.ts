@@ -5,7 +5,7 @@
 import { keyOf } from "../resources/metadata.ts";
 import type { Problem, ProblemReason } from "../resources/problem.ts";
 import { formatProblem } from "../resources/problem.ts";
-import { resourceId } from "../resources/resource-set.ts";
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
 
 export const REASONS = [
   /** In use, as written. */
@@ -55,7 +55,7 @@ export const REASONS = [
 export type Reason = (typeof REASONS)[number];
 
 export interface ObjectStatus {
-  readonly kind: "AccessKey" | "Agent" | "ModelProvider" | "Provider" | "Secret";
+  readonly kind: ResourceKind;
   readonly namespace: string;
   readonly name: string;
   /** Whether it serves; a degraded object does. */
@@ -65,8 +65,6 @@ export interface ObjectStatus {
   readonly message: string;
 }
 
-const STATUS_KINDS: ReadonlySet<string> = new Set(["AccessKey", "Agent", "ModelProvider", "Provider", "Secret"]);
-
 /**
  * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the
  * problem's reason; one that was never loaded is not ready. Problems of no one object are left to the caller.
@@ -75,13 +73,13 @@ export function withProblems(statuses: readonly ObjectStatus[], problems: readon
   const byId = new Map(statuses.map((status) => [resourceId(status), status]));
   for (const problem of problems) {
     const { kind, namespace, name } = problem;
-    if (kind === undefined || namespace === undefined || name === undefined || !STATUS_KINDS.has(kind)) continue;
+    if (kind === undefined || namespace === undefined || name === undefined || !isResourceKind(kind)) continue;
     const id = resourceId({ kind, namespace, name });
     const serving = byId.get(id);
     // The first problem of an object speaks for it, and one of a second object of its name does not speak for the first.
     if (serving !== undefined && (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")) continue;
     byId.set(id, {
-      kind: kind as ObjectStatus["kind"],
+      kind,
       namespace,
       name,
       ready: serving?.ready ?? false,

@@ -9,6 +9,12 @@ import type { SecretResource } from "./secret.ts";
 export type Resource = AccessKey | Agent | ModelProvider | Provider | SecretResource;
 export type ResourceKind = Resource["kind"];
 
+const KINDS = { AccessKey: 1, Agent: 1, ModelProvider: 1, Provider: 1, Secret: 1 } satisfies Record<ResourceKind, 1>;
+
+export function isResourceKind(kind: string): kind is ResourceKind {
+  return Object.hasOwn(KINDS, kind);
+}
+
 export interface ResourceSet {
   readonly accessKeys: ReadonlyMap<string, AccessKey>;
   readonly agents: ReadonlyMap<string, Agent>;
