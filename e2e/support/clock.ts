@@ -1,0 +1,33 @@
+/** A time of day that a test sets, for a whole gateway process that is started with its `env`. */
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { DAY_MS } from "../../src/limits/day.ts";
+
+const PRELOAD = new URL("clock-preload.mjs", import.meta.url).href;
+
+export class TimeOfDay {
+  readonly #dir = mkdtempSync(path.join(os.tmpdir(), "svc-clock-"));
+  readonly #file = path.join(this.#dir, "moved-ms");
+  /** The machine's day when the test began, so that it does not matter when it is run. */
+  readonly #today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+
+  constructor() {
+    this.set("12:00:00");
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return { NODE_OPTIONS: `--import=${PRELOAD}`, SVC_E2E_CLOCK: this.#file };
+  }
+
+  /** @param time `HH:MM:SS`, UTC; it goes on from there */
+  set(time: string, daysLater = 0): void {
+    const at = this.#today + daysLater * DAY_MS + Date.parse(`1970-01-01T${time}Z`);
+    writeFileSync(`${this.#file}.new`, String(at - Date.now()));
+    renameSync(`${this.#file}.new`, this.#file);
+  }
+
+  close(): void {
+    rmSync(this.#dir, { recursive: true, force: true });
+  }
+}
