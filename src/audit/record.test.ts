@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import canonicalize from "canonicalize";
 import { describe, expect, test } from "vitest";
+import type { AuditValue } from "./event.ts";
 import { encodeFields, GENESIS, MAX_FIELDS, parseRecord, sealRecord } from "./record.ts";
 
 const header = { chain: "gw", seq: 7, time: "2026-01-31T12:00:00.000Z", type: "LLM_CALL", prev: GENESIS };
@@ -18,6 +19,20 @@ describe("sealRecord", () => {
 });
 
 describe("encodeFields", () => {
+  test.each<[string, Record<string, AuditValue>]>([
+    ["in order", { a: 1, b: { c: "x", d: [1, { e: null, f: true }] }, z: "é\u2028\"\\" }],
+    ["out of order", { b: 1, a: 2 }],
+    ["out of order below", { a: { c: 1, b: 2 } }],
+    ["out of order in a list", { a: [{ c: 1, b: 2 }] }],
+    ["with names that are numbers, which JavaScript puts first", { "9": 1, "10": 2, "": 0 }],
+    ["with names beyond the basic plane, which sort by code units", { "\u{1F600}": 1, "\uFB33": 2 }],
+    ["with a name whose order depends on the locale", { Z: 1, a: 2, é: 3 }],
+    ["with numbers that are written in their own ways", { a: 1e21, b: 1e-7, c: -0, d: 0.1 + 0.2 }],
+    ["with what looks like an escaped surrogate", { a: "\\ud800" }],
+  ])("is canonical for fields %s", (_name, fields) => {
+    expect(encodeFields(fields)).toBe(canonicalize(fields));
+  });
+
   test("leaves out what is undefined", () => {
     expect(encodeFields({ b: undefined, a: { c: undefined } })).toBe('{"a":{}}');
   });
@@ -54,6 +69,7 @@ describe("parseRecord", () => {
     ["that is no object", "[]", "not a record"],
     ["that is null", "null", "not a record"],
     ["without a hash", line.replace(`"hash":"${hash}",`, ""), "not a record"],
+    ["with half a surrogate pair", sealRecord(header, '{"a":"\\ud800"}').line, "not Unicode"],
     ["cut", line.slice(0, -1), "not JSON"],
     ["empty", "", "not JSON"],
   ];

@@ -75,13 +75,36 @@ export function sealRecord(header: RecordHeader, fields: string): SealedRecord {
 export function encodeFields(fields: AuditEvent["fields"]): string {
   let text: string;
   try {
-    text = canonicalize(fields) ?? "{}";
+    text = canonical(fields);
   } catch {
     text = canonicalize(sayable(fields, 0)) ?? "{}";
   }
   if (text.length <= MAX_FIELDS) return text;
   const workload = typeof fields["workload"] === "string" ? fields["workload"].slice(0, 512).toWellFormed() : undefined;
   return canonicalize({ oversize: { characters: text.length, sha256: digest("sha256", text, "hex") }, workload }) ?? "{}";
+}
+
+/** RFC 8785. Where members are in its order already JSON.stringify writes the same, for a quarter of the work. */
+function canonical(fields: { readonly [key: string]: unknown }): string {
+  if (ordered(fields)) {
+    const text = JSON.stringify(fields);
+    // An escaped surrogate stands alone: that is no Unicode.
+    if (!text.includes("\\ud")) return text;
+  }
+  return canonicalize(fields) ?? "{}";
+}
+
+/** By UTF-16 code units (section 3.2.3), and no number that JSON has not. */
+function ordered(value: unknown): boolean {
+  if (typeof value === "number") return Number.isFinite(value);
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(ordered);
+  let before = "";
+  for (const [name, member] of Object.entries(value)) {
+    if (name < before || !ordered(member)) return false;
+    before = name;
+  }
+  return true;
 }
 
 /** Deeper than anything that is a record; also what ends a cycle. */
@@ -115,7 +138,7 @@ export function parseRecord(line: string): ParsedLine {
   if (!isRecord(value)) return { kind: "bad", seq: seqOf(value), message: "it is not a record of an audit chain: members are missing or of the wrong type" };
   let sealed: SealedRecord;
   try {
-    sealed = sealRecord(value, canonicalize(value.fields) ?? "{}");
+    sealed = sealRecord(value, canonical(value.fields));
   } catch {
     return { kind: "bad", seq: value.seq, message: "it holds text that is not Unicode" };
   }

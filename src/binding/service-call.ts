@@ -4,20 +4,24 @@ import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
 
 type Fields = Record<string, AuditValue>;
 
-/** What was decided. */
+/** What was decided. Members by name, as in the chain. */
 export function requestFields(passage: Passage): Fields {
-  const { binding, violations, refusal } = passage;
+  const { binding, violations, refusal, request, snapshot } = passage;
   const [violation] = violations;
   return {
-    ...identityFields(passage),
-    phase: "request",
+    action: actionOf(passage),
     allowed: !isDenied(passage),
+    binding: binding?.name,
+    call: passage.id,
+    host: request.host,
+    method: request.method,
     mode: binding?.policy.enforcement,
+    path: shownPath(passage),
+    phase: "request",
+    resource: one(resourcesOf(passage)),
     rule: refusal?.code ?? violation?.rule,
     violations: violations.length > 1 ? violations.map(({ rule }) => rule) : undefined,
-    host: passage.request.host,
-    method: passage.request.method,
-    path: shownPath(passage),
+    workload: snapshot.workload,
   };
 }
 
@@ -31,29 +35,25 @@ export interface CallEnd {
   readonly flags: readonly string[];
 }
 
-/** What became of it. */
+/** What became of it. Members by name, as in the chain. */
 export function responseFields(passage: Passage, end: CallEnd): Fields {
   return {
-    ...identityFields(passage),
-    phase: "response",
-    status: end.status,
-    bytes_sent: end.bytesSent,
+    action: actionOf(passage),
+    binding: passage.binding?.name,
     bytes_received: end.bytesReceived,
+    bytes_sent: end.bytesSent,
+    call: passage.id,
     duration_ms: end.durationMs,
     flags: end.flags.length === 0 ? undefined : end.flags,
+    phase: "response",
+    resource: one(resourcesOf(passage)),
+    status: end.status,
+    workload: passage.snapshot.workload,
   };
 }
 
-function identityFields(passage: Passage): Fields {
-  const actions = actionsOf(passage).map(({ action }) => action);
-  const resources = resourcesOf(passage);
-  return {
-    call: passage.id,
-    workload: passage.snapshot.workload,
-    binding: passage.binding?.name,
-    action: one(actions),
-    resource: one(resources),
-  };
+function actionOf(passage: Passage): AuditValue {
+  return one(actionsOf(passage).map(({ action }) => action));
 }
 
 function one(values: readonly string[]): AuditValue {

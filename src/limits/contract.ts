@@ -73,8 +73,8 @@ export interface AccountUsage extends Amounts {
 }
 
 export interface Limits {
-  /** Never rejects. Does not wait for a store that is slow or away. */
-  admit(request: AdmitRequest): Promise<Admission>;
+  /** Never rejects. Does not wait for a store that is slow or away. At once where no store is asked. */
+  admit(request: AdmitRequest): Admission | Promise<Admission>;
   /**
    * Once per lease; what was really used. All zero gives everything back; a failed call still counts as a request if
    * `requests: 1` is passed. Never throws, does not wait for the store. Settling twice does nothing.

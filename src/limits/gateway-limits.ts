@@ -29,8 +29,13 @@ export interface GatewayLimitsOptions {
   readonly random: () => number;
 }
 
-/** Usage that nobody waits for is written this much later, with all that came meanwhile. */
-const RECORD_AFTER_MS = 500;
+/**
+ * Far from all limits a settled call frees its places in the store this much later, with all that ended meanwhile: a
+ * fraction of the work.
+ */
+const SETTLE_WITHIN_MS = 5;
+/** So does usage that nobody waits for. */
+const RECORD_WITHIN_MS = 500;
 const CLOSE_MS = 1_000;
 /** Scopes that are caught up with at once. */
 const CATCH_UP_AT_ONCE = 64;
@@ -46,7 +51,9 @@ export class GatewayLimits implements Limits {
   readonly #writing = new Set<Promise<unknown>>();
   #writeSoon = false;
   #tellingAgain = false;
-  #cancelRecord: (() => void) | undefined;
+  #cancelWrite: (() => void) | undefined;
+  /** When the next write is due, on the monotonic clock. */
+  #writeAt = Number.POSITIVE_INFINITY;
   #cancelRenew: (() => void) | undefined;
   #closed = false;
 
@@ -67,13 +74,13 @@ export class GatewayLimits implements Limits {
     this.#renewLater();
   }
 
-  admit(request: AdmitRequest): Promise<Admission> {
+  admit(request: AdmitRequest): Admission | Promise<Admission> {
     const now = this.#clock.now();
     this.#ledger.pruneDaily(now);
     const scope = this.#ledger.scope(request.scope);
     const store = this.#store;
     if (store?.asked === true) return this.#admitInStore(store, scope, request, now);
-    return Promise.resolve(this.#admitInMemory(scope, request, now, false));
+    return this.#admitInMemory(scope, request, now, false);
   }
 
   settle(lease: Lease, used: Usage): void {
@@ -85,7 +92,8 @@ export class GatewayLimits implements Limits {
     if (lease.inStore) scope.outbox.ended.add(lease.id);
     scope.outbox.live.delete(lease);
     for (const account of lease.accounts) scope.outbox.totals.add(account);
-    this.#writeNow(scope);
+    if (scope.near) this.#writeNow(scope);
+    else this.#writeWithin(scope, SETTLE_WITHIN_MS);
   }
 
   record(scopeName: string, accounts: readonly string[], used: Usage, admittedAt: number): void {
@@ -98,12 +106,7 @@ export class GatewayLimits implements Limits {
       account.add(used);
       if (this.#store !== undefined) scope.outbox.totals.add(account);
     }
-    if (this.#store === undefined || this.#closed) return;
-    this.#dirty.add(scope);
-    this.#cancelRecord ??= this.#clock.after(RECORD_AFTER_MS, () => {
-      this.#cancelRecord = undefined;
-      this.#writeDirty();
-    });
+    if (this.#store !== undefined) this.#writeWithin(scope, RECORD_WITHIN_MS);
   }
 
   async usage(subjects: readonly Subject[]): Promise<readonly AccountUsage[]> {
@@ -124,7 +127,7 @@ export class GatewayLimits implements Limits {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#cancelRecord?.();
+    this.#cancelWrite?.();
     this.#cancelRenew?.();
     if (this.#store === undefined) return;
     this.#writeDirty();
@@ -146,14 +149,17 @@ export class GatewayLimits implements Limits {
     return { kind: "admitted", lease };
   }
 
-  async #admitInStore(store: Store, scope: ScopeLedger, request: AdmitRequest, now: number): Promise<Admission> {
+  /** @param again after what was settled here was told: it may have been all that was in the way */
+  async #admitInStore(store: Store, scope: ScopeLedger, request: AdmitRequest, now: number, again = false): Promise<Admission> {
     const day = utcDay(now);
     const lease = scope.lease(request, day);
     let words: AdmitWords | undefined;
     let refusedHere = false;
+    let heldBack = false;
     const write = (): AdmitWords => {
       // What is settled here must not count as reserved there.
-      if (!scope.outbox.empty) this.#track(this.#write(scope));
+      if ((again || scope.near) && !scope.outbox.empty) this.#track(this.#write(scope));
+      heldBack = scope.outbox.ended.size > 0;
       return (words = admitWords(scope, request, lease, now, this.#writer));
     };
     const late = (reply: readonly number[]): void => {
@@ -169,7 +175,7 @@ export class GatewayLimits implements Limits {
     }
     const { refusal, hasLost } = readAdmit(scope, request, { day, now, stored: words.stored }, reply);
     if (hasLost) this.#tellAgain();
-    if (refusal !== undefined) return refusal;
+    if (refusal !== undefined) return heldBack && refusal.check.kind !== "rate" ? this.#admitInStore(store, scope, request, now, true) : refusal;
     lease.inStore = true;
     scope.hold(lease, request, now);
     return { kind: "admitted", lease };
@@ -196,6 +202,18 @@ export class GatewayLimits implements Limits {
       scope.outbox.takenBack.push({ window: scope.window(check.account, check.windowMs), entry: { id: request.id, at } });
     }
     this.#writeNow(scope);
+  }
+
+  #writeWithin(scope: ScopeLedger, ms: number): void {
+    this.#dirty.add(scope);
+    const at = this.#clock.monotonic() + ms;
+    if (this.#closed || at >= this.#writeAt) return;
+    this.#cancelWrite?.();
+    this.#writeAt = at;
+    this.#cancelWrite = this.#clock.after(ms, () => {
+      this.#writeAt = Number.POSITIVE_INFINITY;
+      this.#writeDirty();
+    });
   }
 
   /** At the end of this turn of the event loop, with all else that ends in it. */

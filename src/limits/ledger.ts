@@ -15,6 +15,8 @@ export class ScopeLedger {
   readonly name: string;
   readonly keys: ScopeKeys;
   readonly outbox = new Outbox();
+  /** A limit was near when the store was last asked: what ends must be known there at once. */
+  near = false;
   /** Admissions that the store is being asked for. */
   asking = 0;
   readonly leases = new Map<string, HeldLease>();

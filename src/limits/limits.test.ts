@@ -7,7 +7,7 @@ import type { Admission, AdmitRequest, Check, Lease } from "./contract.ts";
 import { DAY_MS } from "./day.ts";
 import { parseRedisSettings } from "./redis-options.ts";
 import { FakeClock } from "../platform/testing.ts";
-import { concurrency, daily, Gateway, NOON, NOTHING, rate, SCOPE, used } from "./testing.ts";
+import { concurrency, daily, Gateway, NOON, NOTHING, rate, rounds, SCOPE, used } from "./testing.ts";
 
 interface Kind {
   readonly name: string;
@@ -333,6 +333,42 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     expect(await usage(other)).toMatchObject({ tokens: 3, requests: 2, inFlight: 0 });
   });
 
+  test("far from all limits, calls that end within 5 ms are told together", async () => {
+    const leases = await Promise.all(Array.from({ length: 10 }, () => admitted(first(), request([daily(10_000), concurrency(100)], 1))));
+    const before = await scriptsRun();
+    for (const lease of leases) {
+      first().limits.settle(lease, used(3));
+      await rounds();
+    }
+    expect(await scriptsRun()).toBe(before);
+    clock.advance(5);
+    await until(async () => (await storedTotal("tokens")) === 30, { what: "the totals to be told" });
+    expect(await scriptsRun()).toBe(before + 1);
+    expect(await usage(await another())).toMatchObject({ tokens: 30, requests: 10, inFlight: 0 });
+  });
+
+  test("near a limit, a call that ends frees its place for other processes at once", async () => {
+    const other = await another();
+    const lease = await admitted(first(), request([concurrency(1)]));
+    expect((await other.limits.admit(request([concurrency(1)]))).kind).toBe("refused");
+    first().limits.settle(lease, used(1));
+    await until(async () => (await leaseExpiry(lease.id)) === 0, { what: "the lease to be given back" });
+    expect((await other.limits.admit(request([concurrency(1)]))).kind).toBe("admitted");
+  });
+
+  test.each([
+    ["a daily budget", daily(100), 30, 80],
+    ["concurrency", concurrency(4), 0, 0],
+  ])("what has ended here refuses nothing here, told or not: %s", async (_name, check, small, large) => {
+    const leases = check.kind === "concurrency" ? 2 : 1;
+    const held = [];
+    for (let lease = 0; lease < leases; lease++) held.push(await admitted(first(), request([check], small)));
+    for (const lease of held) first().limits.settle(lease, NOTHING);
+    const asked = check.kind === "concurrency" ? 4 : 1;
+    for (let admission = 0; admission < asked; admission++) await admitted(first(), request([check], large));
+    expect((await first().limits.admit(request([check], large))).kind).toBe("refused");
+  });
+
   test("every key has a time to live, and the scope as its hash tag", async () => {
     const everything = [rate(9), concurrency(9), daily(99), daily(9, "requests"), daily(9, "microUsd")];
     first().limits.settle(await admitted(first(), request(everything, 10)), used(5));
@@ -369,6 +405,12 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   async function allExpire(): Promise<void> {
     const redis = server as RedisServer;
     for (const key of (await redis.command("KEYS", "*")) as string[]) expect(await redis.command("PTTL", key), key).toBeGreaterThan(0);
+  }
+
+  /** How often the server ran a script so far. */
+  async function scriptsRun(): Promise<number> {
+    const stats = String(await (server as RedisServer).command("INFO", "commandstats"));
+    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
   }
 
   async function leaseExpiry(id: string): Promise<number> {

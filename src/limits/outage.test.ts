@@ -55,7 +55,7 @@ async function gatewayOn(url: string): Promise<Gateway> {
 }
 
 const ask = (gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Admission> =>
-  gateway.limits.admit({ id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks, reserve: { tokens, microUsd: 0, requests: 1 } });
+  Promise.resolve(gateway.limits.admit({ id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks, reserve: { tokens, microUsd: 0, requests: 1 } }));
 
 async function admitted(gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Lease> {
   const admission = await ask(gateway, checks, tokens);
@@ -93,6 +93,7 @@ test("killed and restarted empty: decided at once meanwhile, and all is counted 
   a.limits.settle(await admitted(a, checks, 10), used(100));
   b.limits.settle(await admitted(b, checks, 10), used(200));
   const acrossOutage = await admitted(a, checks, 50);
+  await pass(clock, 10);
   await until(async () => (await stored(server, "agent|t")) === 300);
   // Both know of each other.
   for (const gateway of [a, b]) expect(await usage(gateway)).toMatchObject({ tokens: 300 });
@@ -114,6 +115,7 @@ test("killed and restarted empty: decided at once meanwhile, and all is counted 
   for (const gateway of [a, b]) expect(await usage(gateway)).toMatchObject({ tokens: 370, requests: 5, inFlight: 1 });
   expect(await ask(a, checks, 621)).toMatchObject({ kind: "refused", used: 370, reserved: 10 });
   b.limits.settle(stillOpen, used(10));
+  await pass(clock, 10);
   await until(async () => (await leases(server)) === 0);
   expect(await usage(a)).toMatchObject({ tokens: 380, inFlight: 0 });
   for (const gateway of [a, b]) {
@@ -348,6 +350,7 @@ test("a server that closes idle connections is no outage", async () => {
   const server = await redis();
   const gateway = await gatewayOn(server.url);
   gateway.limits.settle(await admitted(gateway, [daily(100)], 10), used(10));
+  await pass(clock, 10);
   await until(async () => (await stored(server, "agent|t")) === 10);
   const connections = async (): Promise<string> => String(await server.command("INFO", "stats")).match(/total_connections_received:\d+/)?.[0] ?? "";
   const before = await connections();

@@ -17,26 +17,29 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
-local function count(packed, sign)
+-- Adds what a lease has reserved to sums by field.
+local function tally(sums, packed, sign)
   local parts = {}
   for part in string.gmatch(packed, '[^|]+') do parts[#parts + 1] = part end
-  local fields, amounts = {}, {}
+  local function add(field, amount)
+    sums[field] = (sums[field] or 0) + sign * amount
+  end
   for i = 5, #parts do
     for unit = 1, 3 do
       local amount = tonumber(parts[unit + 1])
-      if amount > 0 then
-        fields[#fields + 1] = parts[1] .. '|' .. parts[i] .. '|' .. UNITS[unit]
-        amounts[#amounts + 1] = amount
-      end
+      if amount > 0 then add(parts[1] .. '|' .. parts[i] .. '|' .. UNITS[unit], amount) end
     end
-    fields[#fields + 1] = parts[i] .. '|n'
-    amounts[#amounts + 1] = 1
+    add(parts[i] .. '|n', 1)
   end
+end
+
+local function reserve(sums)
+  local fields, set, del = {}, {}, {}
+  for field in pairs(sums) do fields[#fields + 1] = field end
   if #fields == 0 then return end
   local held = redis.call('HMGET', KEYS[3], unpack(fields))
-  local set, del = {}, {}
   for i, field in ipairs(fields) do
-    local sum = tonumber(held[i] or 0) + sign * amounts[i]
+    local sum = tonumber(held[i] or 0) + sums[field]
     if sum > 0 then
       set[#set + 1] = field
       set[#set + 1] = whole(sum)
@@ -48,22 +51,33 @@ local function count(packed, sign)
   if #del > 0 then redis.call('HDEL', KEYS[3], unpack(del)) end
 end
 
-local function release(id)
-  local packed = redis.call('HGET', KEYS[2], id)
-  if packed then
-    redis.call('HDEL', KEYS[2], id)
-    count(packed, -1)
+-- So many at once as the arguments of a call may be.
+local CHUNK = 200
+
+local function release(ids)
+  for from = 1, #ids, CHUNK do
+    local some = {unpack(ids, from, math.min(from + CHUNK - 1, #ids))}
+    local sums = {}
+    for _, packed in ipairs(redis.call('HMGET', KEYS[2], unpack(some))) do
+      if packed then tally(sums, packed, -1) end
+    end
+    redis.call('HDEL', KEYS[2], unpack(some))
+    redis.call('ZREM', KEYS[1], unpack(some))
+    reserve(sums)
   end
-  redis.call('ZREM', KEYS[1], id)
 end
 
 local function hold(id, packed, expires)
-  if redis.call('HSETNX', KEYS[2], id, packed) == 1 then count(packed, 1) end
+  if redis.call('HSETNX', KEYS[2], id, packed) == 1 then
+    local sums = {}
+    tally(sums, packed, 1)
+    reserve(sums)
+  end
   redis.call('ZADD', KEYS[1], expires, id)
 end
 
 local function reap(now)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now)) do release(id) end
+  release(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now))
 end
 
 local function keep(ttl)
@@ -76,8 +90,8 @@ end
  * ARGV 1 now, 2 id, 3 amounts, 4 expiry, 5 ttl, 6 process, 7... by check: kind, account, limit, and
  * for a rate the window's ms and its key's ttl, for a daily one the unit and the least that others and this process have
  * used: a store that has lost something does not know it; always six.
- * Answers the index of the check that refuses or 0, used, reserved, ms to wait, and for each daily check what others
- * have used and what the store has of this process.
+ * Answers the index of the check that refuses or 0, used, reserved, ms to wait, whether a limit is near (1: were as much
+ * again reserved, it would refuse), and for each daily check what others have used and what the store has of this process.
  */
 export const ADMIT = `${PRELUDE}
 local now = tonumber(ARGV[1])
@@ -100,9 +114,13 @@ end
 if #totals > 0 then totals = redis.call('HMGET', KEYS[4], unpack(totals)) end
 if #held > 0 then held = redis.call('HMGET', KEYS[3], unpack(held)) end
 
-local reply = {0, 0, 0, 0}
+local reply = {0, 0, 0, 0, 0}
 local function refuse(at, used, reserved, wait)
   if reply[1] == 0 then reply[1], reply[2], reply[3], reply[4] = (at - 1) / 6, used, reserved, wait end
+end
+local function judge(at, used, reserved, asked, limit)
+  if used + reserved + asked > limit then refuse(at, used, reserved, 0) end
+  if used + 2 * (reserved + asked) > limit then reply[5] = 1 end
 end
 local nextTotal, nextHeld, nextWindow = 1, 1, 5
 for at = 7, #ARGV, 6 do
@@ -115,11 +133,10 @@ for at = 7, #ARGV, 6 do
     nextTotal, nextHeld = nextTotal + 2, nextHeld + 1
     reply[#reply + 1] = others
     reply[#reply + 1] = own
-    if used + reserved + tonumber(wanted[ARGV[at + 3]]) > limit then refuse(at, used, reserved, 0) end
+    judge(at, used, reserved, tonumber(wanted[ARGV[at + 3]]), limit)
   elseif kind == 'c' then
-    local leases = tonumber(held[nextHeld] or 0)
+    judge(at, 0, tonumber(held[nextHeld] or 0), 1, limit)
     nextHeld = nextHeld + 1
-    if leases >= limit then refuse(at, 0, leases, 0) end
   else
     local key, window = KEYS[nextWindow], tonumber(ARGV[at + 3])
     nextWindow = nextWindow + 1
@@ -171,7 +188,9 @@ local function key()
 end
 local reply = {}
 
-for _ = 1, section() do release(take()) end
+local ended = {}
+for at = 1, section() do ended[at] = take() end
+release(ended)
 reap(tonumber(ARGV[1]))
 local lives = section()
 for _ = 1, lives do

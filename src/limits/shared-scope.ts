@@ -72,13 +72,15 @@ export function readAdmit(
   asked: { readonly day: string; readonly now: number; readonly stored: readonly number[] },
   reply: readonly number[],
 ): Verdict {
-  const [index = 0, used = 0, reserved = 0, wait = 0] = reply;
+  const [index = 0, used = 0, reserved = 0, wait = 0, near = 0] = reply;
+  scope.near = near === 1;
   let hasLost = false;
-  let at = 4;
+  let at = 5;
+  let daily = 0;
   for (const check of request.checks) {
     if (check.kind !== "daily") continue;
     scope.account(asked.day, check.account).heard(check.unit, reply[at] ?? 0);
-    if ((reply[at + 1] ?? 0) < (asked.stored[at / 2 - 2] ?? 0)) hasLost = true;
+    if ((reply[at + 1] ?? 0) < (asked.stored[daily++] ?? 0)) hasLost = true;
     at += 2;
   }
   const check = request.checks[index - 1];

@@ -1,5 +1,5 @@
 /** Limits as callers meet them, through the whole pipeline with counters in memory. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { hashKey } from "../access/credentials.ts";
 import type { AgentLimits, ProviderPolicy } from "../policy/snapshot.ts";
 import { ASSUMED_OUTPUT_TOKENS } from "./budget.ts";
@@ -93,10 +93,14 @@ describe("maxConcurrentRequests", () => {
 
   test("a client that leaves while the counters are asked holds no place, and no upstream is asked", async () => {
     const gateway = limited({ maxConcurrentRequests: 1 });
+    const store = Promise.withResolvers<void>();
+    const admit = gateway.limits.admit.bind(gateway.limits);
+    gateway.limits.admit = async (request) => store.promise.then(() => admit(request));
     const trip = gateway.trip().request();
     trip.closed();
-    await Promise.resolve();
-    await Promise.resolve();
+    store.resolve();
+    await vi.waitFor(() => expect(gateway.audit.ofType("LLM_CALL")).toHaveLength(1));
+    gateway.limits.admit = admit;
     expect(trip.exchange.last.kind).toBe("pass");
     expect(gateway.calls.size).toBe(0);
     expect(gateway.audit.ofType("LLM_CALL")).toMatchObject([{ end: "disconnected", usage: "none" }]);

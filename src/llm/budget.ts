@@ -81,15 +81,17 @@ export type Reservation =
   | { readonly kind: "reserved"; readonly lease: Lease | undefined }
   | { readonly kind: "refused"; readonly error: PublicError; readonly retryAfterMs: number };
 
-/** @returns at once where nothing is to be checked: such a call does not wait for the store */
+/** @returns at once where no store is asked, or nothing is to be checked */
 export function reserve(limits: Limits, id: string, books: Books, demand: Demand | undefined): Reservation | Promise<Reservation> {
   if (books.checks.length === 0 || demand === undefined) return { kind: "reserved", lease: undefined };
   const amounts: Amounts = { tokens: demand.promptTokens + demand.outputTokens, microUsd: demand.microUsd ?? 0, requests: 1 };
-  return limits.admit({ id, ...books, reserve: amounts }).then((admission) => {
-    if (admission.kind === "admitted") return { kind: "reserved", lease: admission.lease };
-    const error = limitError(admission, amounts);
-    return { kind: "refused", error, retryAfterMs: admission.retryAfterMs };
-  });
+  const admission = limits.admit({ id, ...books, reserve: amounts });
+  return admission instanceof Promise ? admission.then((known) => reservation(known, amounts)) : reservation(admission, amounts);
+}
+
+function reservation(admission: Admission, asked: Amounts): Reservation {
+  if (admission.kind === "admitted") return { kind: "reserved", lease: admission.lease };
+  return { kind: "refused", error: limitError(admission, asked), retryAfterMs: admission.retryAfterMs };
 }
 
 /** Gives back what was not used. */
