@@ -29,6 +29,8 @@ const CHECKPOINT_RECORDS = 1000;
 const CHECKPOINT_MS = 10_000;
 
 const COMMIT_MS = 5;
+/** A record that nobody waits for goes with the next one that somebody waits for, or after this. */
+const UNAWAITED_MS = 250;
 
 /** Characters of records that are worth a commit at once. */
 const FULL_BATCH = 64 * 1024;
@@ -62,6 +64,9 @@ export class ChainWriter implements AuditWriter {
   #inFlight: readonly Entry[] = [];
   #running: Promise<void> | undefined;
   #lastCommit = Number.NEGATIVE_INFINITY;
+  /** What nobody waits for has waited long enough. */
+  #overdue = false;
+  #cancelOverdue: (() => void) | undefined;
   /** Ends the pause between two commits. */
   #hurry: (() => void) | undefined;
   #closing = false;
@@ -95,7 +100,7 @@ export class ChainWriter implements AuditWriter {
     }
     this.#chain.add(event.type, event.fields, this.#now(), done);
     if (this.#chain.backlog > FULL_BATCH) this.#hurry?.();
-    this.#kick();
+    this.#goOn();
   }
 
   /** Writes the records of a start and signs them. @throws when that fails */
@@ -114,6 +119,7 @@ export class ChainWriter implements AuditWriter {
     if (this.#closing) return;
     this.#closing = true;
     this.#cancelRetry?.();
+    this.#cancelOverdue?.();
     this.#hurry?.();
     await this.#running;
     if (this.#health === "down") await this.#repair();
@@ -149,20 +155,41 @@ export class ChainWriter implements AuditWriter {
       .finally(() => {
         this.#running = undefined;
         // What came after the last look.
-        if (this.#chain.backlog > 0 || this.#checkpointDue) this.#kick();
+        this.#goOn();
       });
+  }
+
+  /** Commits what is urgent at once, and the rest in a while. */
+  #goOn(): void {
+    if (this.#isUrgent) return this.#kick();
+    if (this.#chain.backlog === 0) return;
+    this.#cancelOverdue ??= this.#options.clock.after(UNAWAITED_MS, () => {
+      this.#overdue = true;
+      this.#kick();
+    });
+  }
+
+  get #isUrgent(): boolean {
+    return this.#chain.awaited > 0 || this.#chain.backlog > FULL_BATCH || this.#overdue || this.#checkpointDue;
+  }
+
+  #take(): Batch | undefined {
+    this.#overdue = false;
+    this.#cancelOverdue?.();
+    this.#cancelOverdue = undefined;
+    return this.#chain.take();
   }
 
   async #drain(final: boolean): Promise<void> {
     for (;;) {
       await this.#pause();
-      const batch = this.#chain.take();
+      const batch = this.#take();
       if (batch !== undefined) {
         await this.#commit(batch);
         this.#tellGap();
       }
       if (final ? batch === undefined : this.#isCheckpointDue()) await this.#sign(final);
-      if (batch === undefined) return;
+      if (batch === undefined || !(final || this.#isUrgent)) return;
     }
   }
 

@@ -17,6 +17,7 @@ export interface Batch {
   /** One string, as V8 keeps long sums: flattened once, when it is written. */
   text: string;
   readonly entries: Entry[];
+  awaited: number;
   /** Where the chain stands once it is committed. */
   end: ChainPoint;
 }
@@ -35,6 +36,8 @@ export interface ChainPoint {
 export class Chain {
   /** Characters chained and not yet taken. */
   backlog = 0;
+  /** Records of them whose fate somebody waits for. */
+  awaited = 0;
   #point: ChainPoint;
   #queue: Batch[] = [];
   readonly #name: string;
@@ -65,7 +68,10 @@ export class Chain {
 
   take(): Batch | undefined {
     const batch = this.#queue.shift();
-    if (batch !== undefined) this.backlog -= batch.text.length;
+    if (batch !== undefined) {
+      this.backlog -= batch.text.length;
+      this.awaited -= batch.awaited;
+    }
     return batch;
   }
 
@@ -74,6 +80,7 @@ export class Chain {
     const entries = this.#queue.flatMap((batch) => batch.entries);
     this.#queue = [];
     this.backlog = 0;
+    this.awaited = 0;
     this.#point = point;
     return entries;
   }
@@ -99,12 +106,16 @@ export class Chain {
     this.#point = { last: { seq: last.seq + 1, hash: sealed.hash }, segment, tied, before, size: size + bytes };
     let batch = this.#queue.at(-1);
     if (batch === undefined || batch.segment !== segment) {
-      batch = { segment, text: "", entries: [], end: this.#point };
+      batch = { segment, text: "", entries: [], awaited: 0, end: this.#point };
       this.#queue.push(batch);
     }
     batch.text += `${sealed.line}\n`;
     batch.entries.push(entry);
     batch.end = this.#point;
     this.backlog += sealed.line.length + 1;
+    if (entry.done !== undefined) {
+      batch.awaited++;
+      this.awaited++;
+    }
   }
 }

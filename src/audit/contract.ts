@@ -6,7 +6,10 @@ import type { AppendOutcome, AuditEvent } from "./event.ts";
 import type { AuditFiles } from "./files.ts";
 
 export interface AuditWriter {
-  /** @param done called once, when the record's fate is known and never before append returns; for what is committed in the order of the calls */
+  /**
+   * @param done called once, when the record's fate is known and never before append returns; for what is committed in the
+   * order of the calls. Without it the record is committed with the next one that has it, or within 250 ms.
+   */
   append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void;
   /** While true new work should be refused: the record of it could not be kept. Always false with onFailure "continue". */
   readonly refusing: boolean;

@@ -51,6 +51,23 @@ describe("append", () => {
     expect(outcomes).toEqual(["committed", "committed"]);
   });
 
+  test("a record that nobody waits for goes with the next one, or after a while, and at the end", async () => {
+    const writer = await world.open();
+    const before = world.files.writes;
+    writer.append(call(0));
+    await append(writer, call(1));
+    expect(world.files.writes - before).toBe(1);
+    writer.append(call(2));
+    for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+    expect(world.files.writes - before).toBe(1);
+    world.clock.advance(250);
+    await until(() => world.types().filter((type) => type === "LLM_CALL").length === 3);
+    writer.append(call(3));
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, unsigned: 0, closed: true });
+    expect(world.types().filter((type) => type === "LLM_CALL")).toHaveLength(4);
+  });
+
   test("whenever it comes, it is committed", async () => {
     const writer = await world.open();
     // Somewhere in these turns one commit's work ends and nothing else is there to begin another.
