@@ -109,7 +109,8 @@ async function fixedRate(connections: readonly Connection[], rate: number, secon
     }, since);
   };
   for (let index = 0; index < total; index++) {
-    await sleep(Math.max(0, start + (index * 1000) / rate - performance.now()));
+    const early = start + (index * 1000) / rate - performance.now();
+    if (early > 0) await sleep(early);
     // First in, first out: every connection stays in use.
     const connection = free.shift();
     if (connection === undefined) waiting.push(performance.now());

@@ -1,13 +1,13 @@
 /** What limits and the audit chain add: the same gateway without them, with them, and with their counters in Redis. */
 import { execFileSync } from "node:child_process";
 import { cpuPer1000, eachRound, type Figure, number, over, spread } from "./figures.ts";
-import { CONNECTIONS, LOW_RATE, type PhaseName, type Round, STREAM_RATE } from "./phases.ts";
+import { CONNECTIONS, LOW_RATE, type PhaseName, type Round, STEADY_RATE, STREAM_RATE } from "./phases.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { startGateway } from "./gateway.ts";
 import { median } from "./stats.ts";
 import type { Target } from "./target.ts";
 
-export const PARTS_PHASES: readonly PhaseName[] = ["low", "max", "stream", "burst"];
+export const PARTS_PHASES: readonly PhaseName[] = ["low", "steady", "max", "stream", "burst"];
 
 const NAMES = { plain: "neither", memory: "both", redis: "both, Redis" } as const;
 
@@ -61,6 +61,11 @@ export function renderParts(rounds: readonly Round[], machine: string): string {
   const rows = [
     ["", NAMES.plain, NAMES.memory, "to neither", NAMES.redis, "to neither"],
     ["---", "---:", "---:", "---:", "---:", "---:"],
+    row(`CPU per 1,000 requests at ${STEADY_RATE}/s, ms`, "steady", gateway),
+    row("&nbsp;&nbsp;of it Envoy", "steady", cpuPer1000("Envoy")),
+    row("&nbsp;&nbsp;of it Node", "steady", cpuPer1000("Node")),
+    ["&nbsp;&nbsp;beside it Redis", "", "", "", number(median(each("steady", NAMES.redis, cpuPer1000("Redis")))), ""],
+    row(`Latency p99 at ${STEADY_RATE}/s, ms`, "steady", ({ latencyMs }) => latencyMs.p99),
     row(`CPU per 1,000 requests, ${CONNECTIONS} connections, ms`, "max", gateway),
     row("&nbsp;&nbsp;of it Envoy", "max", cpuPer1000("Envoy")),
     row("&nbsp;&nbsp;of it Node", "max", cpuPer1000("Node")),

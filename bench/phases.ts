@@ -5,7 +5,7 @@ import type { Processes } from "./processes.ts";
 import type { ProcessTree } from "./stats.ts";
 import type { Target } from "./target.ts";
 
-export type PhaseName = "low" | "max" | "stream" | "burst" | "big";
+export type PhaseName = "low" | "steady" | "max" | "stream" | "burst" | "big";
 
 interface Phase {
   readonly job: Pick<LoadJob, "stream" | "connections" | "rate" | "promptBytes">;
@@ -14,12 +14,15 @@ interface Phase {
 }
 
 export const LOW_RATE = 50;
+/** What all targets can do: CPU for a request is compared at the same rate, where nobody does more for one wake-up than others. */
+export const STEADY_RATE = 500;
 export const STREAM_RATE = 20;
 export const CONNECTIONS = 32;
 export const BIG_PROMPT_KIB = 64;
 
 const PHASES: Readonly<Record<PhaseName, Phase>> = {
   low: { job: { stream: false, connections: 16, rate: LOW_RATE }, direct: true },
+  steady: { job: { stream: false, connections: CONNECTIONS, rate: STEADY_RATE }, direct: false },
   max: { job: { stream: false, connections: CONNECTIONS }, direct: false },
   stream: { job: { stream: true, connections: 32, rate: STREAM_RATE }, direct: true },
   burst: { job: { stream: true, connections: CONNECTIONS }, direct: false },
@@ -41,7 +44,7 @@ export const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
 
 /** Phases in random order, and in each phase the targets in random order right after one another. */
 export async function measureRound(bench: Bench, phases: readonly PhaseName[] = ALL_PHASES): Promise<Round> {
-  const round: Record<PhaseName, Record<string, LoadResult>> = { low: {}, max: {}, stream: {}, burst: {}, big: {} };
+  const round: Record<PhaseName, Record<string, LoadResult>> = { low: {}, steady: {}, max: {}, stream: {}, burst: {}, big: {} };
   for (const name of shuffled(phases)) {
     const phase = PHASES[name];
     const targets = bench.targets.filter((target) => phase.direct || target.tree !== undefined);

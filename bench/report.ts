@@ -1,6 +1,6 @@
 /** The rounds as one Markdown table. */
 import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
-import { BIG_PROMPT_KIB, CONNECTIONS, LOW_RATE, type PhaseName, type Round, STREAM_RATE } from "./phases.ts";
+import { BIG_PROMPT_KIB, CONNECTIONS, LOW_RATE, type PhaseName, type Round, STEADY_RATE, STREAM_RATE } from "./phases.ts";
 import { median } from "./stats.ts";
 
 export interface Memory {
@@ -59,8 +59,10 @@ export function renderReport(report: Report): string {
     added(`Latency p50 at ${LOW_RATE}/s`, "low", ({ latencyMs }) => latencyMs.p50),
     added(`Latency p99 at ${LOW_RATE}/s`, "low", ({ latencyMs }) => latencyMs.p99),
     ratio(`Requests/s, ${CONNECTIONS} connections`, "max", ({ perSecond }) => perSecond),
-    ratio("CPU per 1,000 requests, ms", "max", cpuPer1000()),
+    ratio(`CPU per 1,000 requests, ${CONNECTIONS} connections, ms`, "max", cpuPer1000()),
     ...parts("max"),
+    ratio(`CPU per 1,000 requests at ${STEADY_RATE}/s, ms`, "steady", cpuPer1000()),
+    ...parts("steady"),
     ratio(`CPU per 1,000 requests of ${BIG_PROMPT_KIB} KiB, ms`, "big", cpuPer1000()),
     ...parts("big"),
     added(`First token p50 at ${STREAM_RATE} streams/s`, "stream", ({ firstByteMs }) => firstByteMs.p50),

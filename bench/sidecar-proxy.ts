@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
+import { SIDECAR_NODE_FLAGS } from "../src/binding/node-flags.ts";
 import type { SidecarServiceOptionsInput } from "../src/binding/options.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { REAL_TOKEN } from "./service.ts";
@@ -35,7 +36,7 @@ export interface SidecarOptions {
 }
 
 export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTarget> {
-  const { root, binary, processes, upstream, authorityFile, name = "sidecar", script = path.join(root, "dist/sidecar.js"), nodeArgs = ["--max-semi-space-size=4"] } = options;
+  const { root, binary, processes, upstream, authorityFile, name = "sidecar", script = path.join(root, "dist/sidecar.js"), nodeArgs = SIDECAR_NODE_FLAGS } = options;
   const dir = path.join(options.dir, name);
   const runDir = path.join(dir, "run");
   const log = path.join(dir, "sidecar.log");

@@ -1,6 +1,6 @@
 /** The sidecar's rounds as one Markdown table. */
 import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
-import { CONNECTIONS, LOW_RATE } from "./phases.ts";
+import { CONNECTIONS, LOW_RATE, STEADY_RATE } from "./phases.ts";
 import { BODY_BYTES } from "./service.ts";
 import type { SidecarPhase, SidecarRound } from "./sidecar.ts";
 import { median } from "./stats.ts";
@@ -29,8 +29,8 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
     const [bare, sidecar] = [each(phase, names.bare, figure), each(phase, names.sidecar, figure)];
     return [label, "", number(median(bare)), number(median(sidecar)), spread(over(sidecar, bare), (value) => `${number(value)}×`)];
   };
-  const cpu = (what: string, phase: SidecarPhase): string[][] => [
-    ratio(`CPU per 1,000 ${what}, ms`, phase, cpuPer1000()),
+  const cpu = (what: string, phase: SidecarPhase, how?: string): string[][] => [
+    ratio(`CPU per 1,000 ${what}${how === undefined ? "" : `, ${how}`}, ms`, phase, cpuPer1000()),
     ...["Envoy", "Node"].map((process) => {
       const sidecar = each(phase, names.sidecar, cpuPer1000(process));
       return [`&nbsp;&nbsp;of it ${process}`, "", "", number(median(sidecar)), `${number(median(over(sidecar, each(phase, names.bare, cpuPer1000()))))}×`];
@@ -51,7 +51,8 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
     ["", "service alone", "bare Envoy", "sidecar", "sidecar to bare Envoy"],
     ["---", "---:", "---:", "---:", "---:"],
     ...latency(`Latency at ${LOW_RATE}/s`, "low"),
-    ...cpu("requests", "max"),
+    ...cpu("requests", "steady", `at ${STEADY_RATE}/s`),
+    ...cpu("requests", "max", `${CONNECTIONS} connections`),
     ...latency(`Latency, ${CONNECTIONS} connections`, "max"),
     ...cpu("new connections", "fresh"),
     ...cpu(`bodies of ${BODY_BYTES / 1024} KiB`, "body"),

@@ -6,7 +6,7 @@ import { CertificateAuthority } from "../src/interception/ca.ts";
 import { systemClock } from "../src/platform/clock.ts";
 import { startBareTls } from "./bare-tls.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
-import { CONNECTIONS, LOW_RATE, shuffled } from "./phases.ts";
+import { CONNECTIONS, LOW_RATE, shuffled, STEADY_RATE } from "./phases.ts";
 import { type Processes, until } from "./processes.ts";
 import { AGENTS_TOKEN, graphqlRequest, HOST, REAL_TOKEN, restRequest } from "./service.ts";
 import { startSidecarProxy } from "./sidecar-proxy.ts";
@@ -14,7 +14,7 @@ import { renderSidecar, type Resident } from "./sidecar-report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import { checkDenial, checkOverTls, type TlsTarget } from "./tls-target.ts";
 
-export type SidecarPhase = "low" | "max" | "fresh" | "body";
+export type SidecarPhase = "low" | "steady" | "max" | "fresh" | "body";
 
 interface Phase {
   readonly request: (token: string) => string;
@@ -25,6 +25,7 @@ interface Phase {
 
 const PHASES: Readonly<Record<SidecarPhase, Phase>> = {
   low: { request: restRequest, fresh: false, rate: LOW_RATE, connections: 16 },
+  steady: { request: restRequest, fresh: false, rate: STEADY_RATE, connections: CONNECTIONS },
   max: { request: restRequest, fresh: false, connections: CONNECTIONS },
   fresh: { request: restRequest, fresh: true, connections: CONNECTIONS },
   body: { request: graphqlRequest, fresh: false, connections: CONNECTIONS },
@@ -101,7 +102,7 @@ async function startOutside(processes: Processes, files: { readonly certificate:
 
 /** Phases in random order, and in each phase the targets in random order right after one another. */
 async function measureRound(targets: readonly TlsTarget[], service: ProcessTree, { processes, seconds, progress }: SidecarBenchOptions): Promise<SidecarRound> {
-  const round: Record<SidecarPhase, Record<string, LoadResult>> = { low: {}, max: {}, fresh: {}, body: {} };
+  const round: Record<SidecarPhase, Record<string, LoadResult>> = { low: {}, steady: {}, max: {}, fresh: {}, body: {} };
   for (const name of shuffled(Object.keys(PHASES) as SidecarPhase[])) {
     const { request, ...phase } = PHASES[name];
     for (const target of shuffled(targets)) {

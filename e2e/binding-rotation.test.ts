@@ -55,9 +55,9 @@ test("leaves and the authority rotate, and no handshake fails", { timeout: 60_00
     secrets: { SVC_SECRET_GITHUB_TOKEN: "ghp_x" },
     options: { certificates: { authorityMs: 9_000, leafMs: 3_000, slackMs: 1_000 } },
   });
+  let running = true;
   try {
     const statuses: Record<string, number> = {};
-    let running = true;
     const going = (): boolean => running;
     const worker = async (): Promise<void> => {
       while (going()) {
@@ -83,6 +83,7 @@ test("leaves and the authority rotate, and no handshake fails", { timeout: 60_00
     expect(Object.keys(statuses)).toEqual(["200"]);
     expect(statuses["200"]).toBeGreaterThan(20);
   } finally {
+    running = false;
     await sidecar.stop();
     await outside.close();
   }
@@ -118,9 +119,9 @@ describe("tokens", () => {
       bindings: [github({ type: "app", env: { appId: "A", installationId: "I", privateKey: "K" } })],
       secrets: { A: "1", I: "2", K: privateKey },
     });
+    let running = true;
     try {
       const statuses: Record<string, number> = {};
-      let running = true;
       const going = (): boolean => running;
       const worker = async (): Promise<void> => {
         while (going()) {
@@ -143,6 +144,7 @@ describe("tokens", () => {
       expect(Object.keys(statuses)).toEqual(["200"]);
       for (const authorization of used()) expect(authorization).toMatch(/ghs_token_\d+$/);
     } finally {
+      running = false;
       await sidecar.stop();
       await outside.close();
     }

@@ -298,7 +298,7 @@ describe("in the middle of load", () => {
 });
 
 test("when the service is gone nothing passes, and the credential with it", async () => {
-  for (const socket of ["control.sock", "authz.sock"]) rmSync(path.join(sidecar.dir, "run", socket));
+  for (const socket of ["secrets.sock", "access-log.sock", "authz.sock"]) rmSync(path.join(sidecar.dir, "run", socket));
   process.kill(sidecar.pids.service, "SIGKILL");
   await until(async () => (await statusOf(request({ path: "/repos/o/r/pulls" })).catch(() => 0)) !== 200, { what: "the proxy to refuse" });
   outside.requests.length = 0;

@@ -1,6 +1,6 @@
 /** What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is the one of the tests. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
@@ -57,6 +57,7 @@ export async function startRunStack(): Promise<RunStack> {
   const packageDir = path.join(dir, "package");
   mkdirSync(path.join(packageDir, "dist"), { recursive: true });
   copyFileSync(path.join(root, "dist/svc.js"), path.join(packageDir, "dist/svc.js"));
+  cpSync(path.join(root, "dist/parts"), path.join(packageDir, "dist/parts"), { recursive: true });
   copyFileSync(path.join(root, "package.json"), path.join(packageDir, "package.json"));
   symlinkSync(path.join(root, "node_modules"), path.join(packageDir, "node_modules"));
   symlinkSync(path.join(root, ".venv"), path.join(packageDir, ".venv"));

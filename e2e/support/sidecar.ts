@@ -5,6 +5,7 @@ import { X509Certificate } from "node:crypto";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
+import { SIDECAR_NODE_FLAGS } from "../../src/binding/node-flags.ts";
 import type { SidecarServiceOptionsInput } from "../../src/binding/options.ts";
 import type { BindingSpecs } from "../../src/resources/binding-spec.ts";
 import { ROOT } from "./build.ts";
@@ -53,7 +54,7 @@ export class Sidecar {
       ...options,
     };
     mkdirSync(run.runDir, { mode: 0o700 });
-    sidecar.#spawn(process.execPath, ["--enable-source-maps", path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)], { PATH: process.env["PATH"] ?? "", ...secrets });
+    sidecar.#spawn(process.execPath, [...SIDECAR_NODE_FLAGS, path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)], { PATH: process.env["PATH"] ?? "", ...secrets });
     await until(async () => (await sidecar.admin("/readyz").catch(() => ({ status: 0 }))).status === 200, { timeoutMs: 20_000, what: "the sidecar service" }).catch((error: unknown) => {
       throw new Error(`the sidecar did not start: ${sidecar.logs}`, { cause: error });
     });

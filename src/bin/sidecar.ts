@@ -1,4 +1,5 @@
 /** The sidecar service's process. Started by `svc run` (and in a pod by its container) with its options as JSON. */
+import { collectOnce } from "../binding/node-flags.ts";
 import { sidecarOptionsSchema } from "../binding/options.ts";
 import { startSidecar } from "../binding/service.ts";
 import { createLog } from "../platform/log.ts";
@@ -10,6 +11,7 @@ const service = await startSidecar(options, process.env, log).catch((error: unkn
   process.stderr.write(`svc-sidecar: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 });
+collectOnce();
 const stop = (): void => {
   void service.close().then(() => process.exit(0));
 };

@@ -1,18 +1,32 @@
-/** Envoy's access log service, as far as the end of service calls needs it. */
-import type * as grpc from "@grpc/grpc-js";
-import { addAccessLogService } from "../xds/bytes-service.ts";
+/** Envoy's access log service, as far as the end of service calls needs it: a stream of reports, and nothing to answer. */
+import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
 import { decodeLogEntries, type LogEntry } from "./access-log-wire.ts";
 import { type EndedCall, METADATA } from "./authorizer.ts";
 
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: METADATA.call };
 
-export function registerEndedCalls(server: grpc.Server, onEnded: (call: EndedCall) => void): void {
-  addAccessLogService(server, (bytes) => {
-    for (const entry of decodeLogEntries(bytes, WHERE)) {
-      const ended = endedCall(entry);
-      if (ended !== undefined) onEnded(ended);
+/** Envoy sends what it has every 100 ms, or when it is 16 KiB. */
+const LARGEST_REPORT_BYTES = 16 * 1024 * 1024;
+
+export interface EndedCallsOptions {
+  /** Path of the Unix socket. */
+  readonly path: string;
+  readonly onEnded: (call: EndedCall) => void;
+  readonly onDefect: (error: unknown) => void;
+}
+
+export function serveEndedCalls({ path, onEnded, onDefect }: EndedCallsOptions): Promise<StreamServer> {
+  const message = (bytes: Buffer): void => {
+    try {
+      for (const entry of decodeLogEntries(bytes, WHERE)) {
+        const ended = endedCall(entry);
+        if (ended !== undefined) onEnded(ended);
+      }
+    } catch (error) {
+      onDefect(error);
     }
-  });
+  };
+  return serveStreams({ path, maxMessageBytes: LARGEST_REPORT_BYTES, onStream: () => ({ message, end: () => undefined, reset: () => undefined }) });
 }
 
 /** undefined for what was denied: it did not leave. */

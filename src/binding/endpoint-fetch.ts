@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { callbackify } from "node:util";
-import { Agent, buildConnector, fetch as undiciFetch, type RequestInit as UndiciRequestInit } from "undici";
+import type { Dispatcher } from "undici";
 import type { EndpointResolver } from "./resolver.ts";
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -25,12 +25,15 @@ export function endpointFetch(resolver: EndpointResolver, { caFile, port }: Endp
     if (addresses.length === 0) throw Object.assign(new Error(`DNS has no address of ${host}`), { code: "ENOTFOUND" });
     return addresses.map((address) => ({ address, family: net.isIP(address) }));
   });
-  // With autoSelectFamily all addresses are asked for.
-  const connect = buildConnector({ ca: readFileSync(caFile, "utf8"), autoSelectFamily: true, lookup });
-  const dispatcher = new Agent({ connect: (options, done) => connect({ ...options, port: options.port === "" ? String(port) : options.port }, done) });
-  return (url, init) => {
+  const open = async (): Promise<(url: string, init: RequestInit) => Promise<Response>> => {
+    // Most credentials are fixed secrets, and a client takes megabytes.
+    const { Agent, buildConnector, fetch } = await import("undici");
+    // With autoSelectFamily all addresses are asked for.
+    const connect = buildConnector({ ca: readFileSync(caFile, "utf8"), autoSelectFamily: true, lookup });
+    const dispatcher: Dispatcher = new Agent({ connect: (options, done) => connect({ ...options, port: options.port === "" ? String(port) : options.port }, done) });
     // A token server that redirects is none.
-    const options: UndiciRequestInit = { redirect: "error", ...(init as object), dispatcher };
-    return undiciFetch(url, options);
+    return (url, init) => fetch(url, { redirect: "error", ...(init as object), dispatcher });
   };
+  let client: ReturnType<typeof open> | undefined;
+  return async (url, init) => (await (client ??= open()))(url, init);
 }

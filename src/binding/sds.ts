@@ -3,19 +3,23 @@
  * given a certificate minted for it. A name that is not bound has none: the handshake fails. Certificates are renewed
  * before they expire, for whoever still asks.
  */
-import type * as grpc from "@grpc/grpc-js";
+import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../extproc/h2/connection.ts";
+import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
 import type { CertificateAuthority } from "../interception/ca.ts";
 import type { Clock } from "../platform/clock.ts";
-import { bytesMethod } from "../xds/bytes-service.ts";
 import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./sds-wire.ts";
 
-type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
+const INTERNAL = 13;
+/** A question names secrets. */
+const LARGEST_QUESTION_BYTES = 1024 * 1024;
 
 export interface SecretServiceOptions {
   readonly authority: CertificateAuthority;
   readonly clock: Clock;
   /** How often it is looked whether a certificate wants renewing. */
   readonly checkMs: number;
+  /** A defect of ours: the stream ends, and Envoy asks on a new one. */
+  readonly onDefect: (error: unknown) => void;
 }
 
 export class SecretService {
@@ -28,23 +32,23 @@ export class SecretService {
     this.#check();
   }
 
-  register(server: grpc.Server): void {
-    server.addService(
-      { DeltaSecrets: bytesMethod("/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets", true) },
-      {
-        DeltaSecrets: (call: DeltaCall) => {
-          const stream = new SecretStream(call, this.#options);
-          this.#streams.add(stream);
-          const gone = (): void => void this.#streams.delete(stream);
-          call.on("cancelled", gone);
-          call.on("error", gone);
-          call.on("end", () => {
-            gone();
-            call.end();
-          });
-        },
-      },
-    );
+  /** @param path of the Unix socket */
+  serve(path: string): Promise<StreamServer> {
+    const onStream = (grpc: GrpcStream): StreamListener => {
+      const stream = new SecretStream(grpc, this.#options);
+      this.#streams.add(stream);
+      const gone = (): void => void this.#streams.delete(stream);
+      const message = (bytes: Buffer): void => {
+        try {
+          stream.ask(bytes);
+        } catch (error) {
+          this.#options.onDefect(error);
+          grpc.fail(INTERNAL);
+        }
+      };
+      return { message, end: gone, reset: gone };
+    };
+    return serveStreams({ path, maxMessageBytes: LARGEST_QUESTION_BYTES, onStream });
   }
 
   /** Sends again what is due, or all: after the authority changed. */
@@ -65,20 +69,21 @@ export class SecretService {
 }
 
 class SecretStream {
-  readonly #call: DeltaCall;
+  readonly #stream: GrpcStream;
   readonly #options: SecretServiceOptions;
   /** From when on there is another certificate, by the name that was sent one. */
   readonly #renewAt = new Map<string, number>();
   #nonce = 0;
 
-  constructor(call: DeltaCall, options: SecretServiceOptions) {
-    this.#call = call;
+  constructor(stream: GrpcStream, options: SecretServiceOptions) {
+    this.#stream = stream;
     this.#options = options;
-    call.on("data", (bytes: Buffer) => {
-      const { subscribe, unsubscribe } = decodeSecretRequest(bytes);
-      for (const name of unsubscribe) this.#renewAt.delete(name);
-      if (subscribe.length > 0) this.#send(subscribe);
-    });
+  }
+
+  ask(bytes: Buffer): void {
+    const { subscribe, unsubscribe } = decodeSecretRequest(bytes);
+    for (const name of unsubscribe) this.#renewAt.delete(name);
+    if (subscribe.length > 0) this.#send(subscribe);
   }
 
   refresh(all: boolean): void {
@@ -99,6 +104,7 @@ class SecretStream {
       this.#renewAt.set(name, minted.renewAt);
       secrets.push({ name, version: String(minted.notAfter), certificateChainPem: minted.certificateChainPem, privateKeyPem: minted.privateKeyPem });
     }
-    this.#call.write(encodeSecretResponse({ nonce: String(++this.#nonce), secrets, removed }));
+    const response = encodeSecretResponse({ nonce: String(++this.#nonce), secrets, removed });
+    this.#stream.send(Buffer.concat([Buffer.alloc(MESSAGE_OFFSET), response]));
   }
 }

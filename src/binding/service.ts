@@ -8,7 +8,6 @@ import { rm } from "node:fs/promises";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
-import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { openAuditWriter } from "../audit/writer.ts";
 import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
@@ -18,9 +17,9 @@ import { writeTrust } from "../interception/trust.ts";
 import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
-import { plugins } from "../providers/registry.ts";
+import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
-import { registerEndedCalls } from "./access-log.ts";
+import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { type Binding, type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
 import { compileBodyRules } from "./body-rules.ts";
@@ -66,14 +65,14 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const publish = (): void => writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
   publish();
   const leafMs = (options.certificates ?? DEFAULT_VALIDITY).leafMs;
-  const secrets = new SecretService({ authority, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10) });
+  const onDefect = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: what it was for fails closed");
+  const secrets = new SecretService({ authority, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10), onDefect });
   authority.onChange(() => {
     publish();
     secrets.refresh(true);
   });
 
   const audit = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
-  const onDefect = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: the request fails closed");
   const authorizer = new Authorizer({
     snapshot: () => snapshot,
     clock: systemClock,
@@ -83,18 +82,14 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
     resolve: (host) => resolver.resolve(host),
   });
 
-  const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
-  registerEndedCalls(control, (call) => authorizer.ended(call));
-  secrets.register(control);
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
-  const authorization = await serveAuthorization({
-    path: path.join(options.runDir, "authz.sock"),
-    maxMessageBytes: LARGEST_QUESTION_BYTES,
-    check: (request) => authorizer.check(request),
-    onDefect,
-  });
-  await bindGrpc(control, path.join(options.runDir, "control.sock"));
-  writeFileSync(path.join(options.runDir, ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), { mode: 0o600 });
+  const socket = (name: string): string => path.join(options.runDir, name);
+  const servers = [
+    await serveAuthorization({ path: socket("authz.sock"), maxMessageBytes: LARGEST_QUESTION_BYTES, check: (request) => authorizer.check(request), onDefect }),
+    await serveEndedCalls({ path: socket("access-log.sock"), onEnded: (call) => authorizer.ended(call), onDefect }),
+    await secrets.serve(socket("secrets.sock")),
+  ];
+  writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), { mode: 0o600 });
 
   const watch = watchSpecs({
     file: options.specFile,
@@ -115,7 +110,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
       log.error({ error: error.message }, "not applied; the last good policy stays");
     },
   });
-  const admin = await listen(path.join(options.runDir, "sidecar.sock"), async (url) => {
+  const admin = await listen(socket("sidecar.sock"), async (url) => {
     if (url === "/readyz") return { type: "text/plain", body: "ok\n" };
     if (url === "/calls") return { type: "text/plain", body: `${authorizer.underWay}\n` };
     return url === "/metrics" ? { type: "text/plain; version=0.0.4", body: await registry.metrics() } : undefined;
@@ -127,8 +122,7 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
       watch.close();
       secrets.close();
       authority.close();
-      authorization.close();
-      control.forceShutdown();
+      await Promise.all(servers.map(async (server) => server.close()));
       admin.close();
       admin.closeAllConnections();
       await Promise.all(instances.map(async ({ instance }) => instance.stop()));
@@ -147,13 +141,13 @@ interface Surroundings {
 
 /** @throws ConfigError for settings that cannot work */
 async function startInstances({ specs }: LoadedSpecs, surroundings: Surroundings): Promise<readonly Started[]> {
-  const started = specs.bindings.map((spec) => createInstance(spec, surroundings));
+  const started = await Promise.all(specs.bindings.map(async (spec) => createInstance(spec, surroundings)));
   await Promise.all(started.map(async ({ instance }) => instance.start()));
   return started;
 }
 
-function createInstance(spec: BindingSpec, { env, fetch, log }: Surroundings): Started {
-  const plugin = plugins.get(spec.type);
+async function createInstance(spec: BindingSpec, { env, fetch, log }: Surroundings): Promise<Started> {
+  const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
   const secrets = new Map<string, Secret>();
   for (const [key, variable] of Object.entries(spec.auth.env)) {
@@ -193,13 +187,6 @@ function bootstrapOf(options: SidecarServiceOptions, instances: readonly Started
     gateway: options.listen.gateway,
     bodies: instances.flatMap(({ plugin, hosts }) => compileBodyRules(plugin.bodies, hosts)),
     caFile: options.upstreamCaFile,
-  });
-}
-
-async function bindGrpc(server: grpc.Server, socket: string): Promise<void> {
-  await rm(socket, { force: true });
-  await new Promise<void>((resolve, reject) => {
-    server.bindAsync(`unix:${socket}`, grpc.ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error)));
   });
 }
 

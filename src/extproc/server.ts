@@ -1,9 +1,8 @@
 /**
  * Serves Envoy's ext_proc on a Unix socket: one {@link Processor} is made for each HTTP request and is told its phases.
  */
-import net from "node:net";
-import { rm, chmod } from "node:fs/promises";
-import { Connection, type GrpcStream, type StreamListener } from "./h2/connection.ts";
+import type { GrpcStream, StreamListener } from "./h2/connection.ts";
+import { serveStreams, type StreamServer } from "./h2/serve.ts";
 import { decodePhase } from "./wire/decode.ts";
 import { encodeContinue, encodeImmediate, encodeUnchanged } from "./wire/encode.ts";
 import type { ContinueReply, ImmediateReply, Phase, PhaseKind } from "./wire/messages.ts";
@@ -54,12 +53,6 @@ class StreamExchange implements Exchange {
   }
 }
 
-export interface ExtProcServer {
-  /** HTTP requests under way. */
-  streamCount(): number;
-  close(): Promise<void>;
-}
-
 export interface ExtProcServerOptions {
   /** Path of the Unix socket; a stale one is replaced. */
   readonly path: string;
@@ -70,10 +63,7 @@ export interface ExtProcServerOptions {
   readonly onError: (error: unknown) => void;
 }
 
-export async function serveExtProc(options: ExtProcServerOptions): Promise<ExtProcServer> {
-  const connections = new Set<Connection>();
-  const sockets = new Set<net.Socket>();
-
+export function serveExtProc(options: ExtProcServerOptions): Promise<StreamServer> {
   const onStream = (stream: GrpcStream): StreamListener => {
     const exchange = new StreamExchange(stream);
     const processor = options.createProcessor(exchange);
@@ -91,30 +81,5 @@ export async function serveExtProc(options: ExtProcServerOptions): Promise<ExtPr
       reset: () => guarded(() => processor.closed()),
     };
   };
-
-  const server = net.createServer((socket) => {
-    const connection = new Connection(socket, { onStream, maxMessageBytes: options.maxMessageBytes });
-    connections.add(connection);
-    sockets.add(socket);
-    socket.on("close", () => {
-      connections.delete(connection);
-      sockets.delete(socket);
-    });
-  });
-  await rm(options.path, { force: true });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.path, resolve);
-  });
-  await chmod(options.path, 0o600);
-
-  return {
-    streamCount: () => [...connections].reduce((sum, connection) => sum + connection.streamCount, 0),
-    close: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      for (const connection of connections) connection.goAway();
-      for (const socket of sockets) socket.destroy();
-      await closed;
-    },
-  };
+  return serveStreams({ path: options.path, onStream, maxMessageBytes: options.maxMessageBytes });
 }

@@ -1,6 +1,7 @@
 /** The sidecar of one run: the service that judges, with the secrets in its environment, and its Envoy. */
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { SIDECAR_NODE_FLAGS } from "../binding/node-flags.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Secret } from "../platform/secret.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
@@ -49,7 +50,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const judge = new SupervisedProcess({
     name: "sidecar",
     command: process.execPath,
-    args: ["--max-semi-space-size=4", path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
+    args: [...SIDECAR_NODE_FLAGS, path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
     env: { PATH: env["PATH"], ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
     log,
     ownSession: true,

@@ -25,7 +25,7 @@ export interface SidecarBodyRule {
 
 export interface SidecarOptions {
   readonly nodeId: string;
-  /** Holds `control.sock`, `authz.sock` and `envoy-admin.sock`. */
+  /** Holds `authz.sock`, `access-log.sock`, `secrets.sock` and `envoy-admin.sock`. */
   readonly runDir: string;
   readonly http: SidecarListener;
   readonly https: SidecarListener;
@@ -37,8 +37,9 @@ export interface SidecarOptions {
 }
 
 const EXTENSIONS = "type.googleapis.com/envoy.extensions";
-const CONTROL = "svc_control";
 const AUTHORIZER = "svc_authorizer";
+const ACCESS_LOG = "svc_access_log";
+const SECRETS = "svc_secrets";
 const UPSTREAM = "service";
 const UPSTREAM_H1 = "service-h1";
 const AUTHZ = "envoy.filters.http.ext_authz";
@@ -71,9 +72,10 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
         ...(gateway === undefined ? [] : [listener("svc-gateway", gateway, { filters: [toGateway()] })]),
       ],
       clusters: [
-        control(CONTROL, `${runDir}/control.sock`),
-        // A socket of its own: the transport behind it knows one method alone.
-        control(AUTHORIZER, `${runDir}/authz.sock`),
+        // A socket for each: the transport behind it knows one method alone.
+        service(AUTHORIZER, `${runDir}/authz.sock`),
+        service(ACCESS_LOG, `${runDir}/access-log.sock`),
+        service(SECRETS, `${runDir}/secrets.sock`),
         upstream(UPSTREAM, options.caFile, { auto_config: { http2_protocol_options: {}, http_protocol_options: {} } }),
         // An upgrade is HTTP/1.1 with most servers.
         upstream(UPSTREAM_H1, options.caFile, { explicit_http_config: { http_protocol_options: {} } }),
@@ -112,7 +114,7 @@ function intercepting(): Json {
             "@type": `${EXTENSIONS}.transport_sockets.tls.cert_selectors.on_demand_secret.v3.Config`,
             config_source: {
               resource_api_version: "V3",
-              api_config_source: { api_type: "DELTA_GRPC", transport_api_version: "V3", grpc_services: [{ envoy_grpc: { cluster_name: CONTROL } }] },
+              api_config_source: { api_type: "DELTA_GRPC", transport_api_version: "V3", grpc_services: [{ envoy_grpc: { cluster_name: SECRETS } }] },
             },
             certificate_mapper: {
               name: "sni",
@@ -194,7 +196,7 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
             "@type": `${EXTENSIONS}.access_loggers.grpc.v3.HttpGrpcAccessLogConfig`,
             common_config: {
               log_name: "ended",
-              grpc_service: { envoy_grpc: { cluster_name: CONTROL } },
+              grpc_service: { envoy_grpc: { cluster_name: ACCESS_LOG } },
               transport_api_version: "V3",
               buffer_flush_interval: "0.1s",
             },
@@ -254,7 +256,7 @@ function upstream(name: string, caFile: string, protocol: Json): Json {
   };
 }
 
-function control(name: string, socket: string): Json {
+function service(name: string, socket: string): Json {
   return {
     name,
     type: "STATIC",

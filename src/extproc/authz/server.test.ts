@@ -4,7 +4,8 @@ import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { type AuthorizationServer, serveAuthorization } from "./server.ts";
+import type { StreamServer } from "../h2/serve.ts";
+import { serveAuthorization } from "./server.ts";
 import { type AuthzReply, type AuthzRequest, bytes } from "./wire.ts";
 
 const METHOD = "/envoy.service.auth.v3.Authorization/Check";
@@ -12,7 +13,7 @@ const MAX_BYTES = 1024 * 1024;
 const same = (buffer: Buffer): Buffer => buffer;
 
 let dir: string;
-let server: AuthorizationServer;
+let server: StreamServer;
 let client: grpc.Client;
 let check: (request: AuthzRequest) => Promise<AuthzReply>;
 let defects: unknown[];
@@ -48,9 +49,9 @@ beforeEach(async () => {
   client = new grpc.Client(`unix:${path.join(dir, "authz.sock")}`, grpc.credentials.createInsecure());
 });
 
-afterEach(() => {
+afterEach(async () => {
   client.close();
-  server.close();
+  await server.close();
   rmSync(dir, { recursive: true });
 });
 

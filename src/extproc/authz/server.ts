@@ -2,9 +2,8 @@
  * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own transport, for what it
  * costs: see docs/performance.md.
  */
-import { chmod, rm } from "node:fs/promises";
-import net from "node:net";
-import { Connection, type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
+import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
+import { serveStreams, type StreamServer } from "../h2/serve.ts";
 import { type AuthzReply, type AuthzRequest, decodeCheckRequest, encodeCheckResponse } from "./wire.ts";
 
 /** gRPC status INTERNAL: the filter fails closed. */
@@ -20,29 +19,9 @@ export interface AuthorizationOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-export interface AuthorizationServer {
-  /** Calls under way end with their connections: Envoy refuses what they were for. */
-  close(): void;
-}
-
-export async function serveAuthorization({ path, maxMessageBytes, check, onDefect }: AuthorizationOptions): Promise<AuthorizationServer> {
-  const connections = new Map<net.Socket, Connection>();
-  const server = net.createServer((socket) => {
-    connections.set(socket, new Connection(socket, { onStream: (stream) => new Call(stream, check, onDefect), maxMessageBytes }));
-    socket.on("close", () => connections.delete(socket));
-  });
-  await rm(path, { force: true });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path, resolve);
-  });
-  await chmod(path, 0o600);
-  return {
-    close: () => {
-      server.close();
-      for (const socket of connections.keys()) socket.destroy();
-    },
-  };
+/** Calls under way end with their connections: Envoy refuses what they were for. */
+export function serveAuthorization({ path, maxMessageBytes, check, onDefect }: AuthorizationOptions): Promise<StreamServer> {
+  return serveStreams({ path, maxMessageBytes, onStream: (stream) => new Call(stream, check, onDefect) });
 }
 
 class Call implements StreamListener {
