@@ -1,6 +1,9 @@
 /** What an agent asks of a service in the benchmark of the sidecar, over TLS, and with what it must arrive there. */
 import { JSON_BODY } from "./answers.ts";
 
+/** Requests a second at which CPU is compared: a third of what a sidecar can do on one CPU. */
+export const STEADY_RATE = 1_000;
+
 export const HOST = "api.github.com";
 /** The service refuses every request without it, so each 200 proves that it was put on. */
 export const REAL_TOKEN = "ghp_bench0123456789abcdefABCDEF0123456789";

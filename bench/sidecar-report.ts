@@ -1,7 +1,7 @@
 /** The sidecar's rounds as one Markdown table. */
 import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
-import { CONNECTIONS, LOW_RATE, STEADY_RATE } from "./phases.ts";
-import { BODY_BYTES } from "./service.ts";
+import { CONNECTIONS, LOW_RATE } from "./phases.ts";
+import { BODY_BYTES, STEADY_RATE } from "./service.ts";
 import type { SidecarPhase, SidecarRound } from "./sidecar.ts";
 import { median } from "./stats.ts";
 
