@@ -18,6 +18,8 @@ const common = {
   format: "esm",
   target: "node24",
   sourcemap: true,
+  // Mappings alone: a process keeps what it reads of them.
+  sourcesContent: false,
   logLevel: "warning",
 };
 
