@@ -32,7 +32,7 @@ await build({
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: "linked",
-  // Loaded by those alone that exchange tokens.
+  // Loaded by those alone that exchange tokens; and a CommonJS package that a bundle imports dynamically loses its names.
   external: ["undici"],
   // For packages that are CommonJS.
   banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
