@@ -88,7 +88,7 @@ export async function startBareTls(options: BareTlsOptions): Promise<TlsTarget> 
   const child = processes.start({
     place: "measured",
     command: binary,
-    args: ["--config-path", file, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning"],
+    args: ["--config-path", file, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"],
     log: path.join(dir, "bare-tls.log"),
   });
   const target = { name: "bare Envoy", port, caFile: files.authority, tree: { pid: child.pid ?? 0, name: "Envoy", named: [] } };

@@ -96,7 +96,7 @@ export async function startEnvoy(options: {
   const child = processes.start({
     place: "measured",
     command: binary,
-    args: ["--config-path", file, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning"],
+    args: ["--config-path", file, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"],
     log: path.join(dir, "envoy.log"),
   });
   const target = { port, key: CLIENT_KEY, model: MODEL };

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
-import { SIDECAR_NODE_FLAGS } from "../src/binding/node-flags.ts";
+import { SIDECAR_NODE_ENV, SIDECAR_NODE_FLAGS } from "../src/binding/node-flags.ts";
 import type { SidecarServiceOptionsInput } from "../src/binding/options.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { REAL_TOKEN } from "./service.ts";
@@ -54,7 +54,7 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
     upstreamPort: upstream.port,
     upstreamCaFile: authorityFile,
   };
-  const node = processes.start({ place: "measured", command: process.execPath, args: [...nodeArgs, script, JSON.stringify(service)], log, env: { PATH: process.env["PATH"], [VARIABLE]: REAL_TOKEN } });
+  const node = processes.start({ place: "measured", command: process.execPath, args: [...nodeArgs, script, JSON.stringify(service)], log, env: { PATH: process.env["PATH"], ...SIDECAR_NODE_ENV, [VARIABLE]: REAL_TOKEN } });
   const failed = (error: unknown): never => {
     throw new Error(`The sidecar did not start. It said:\n${readFileSync(log, "utf8")}`, { cause: error });
   };
@@ -62,7 +62,7 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
   const envoy = processes.start({
     place: "measured",
     command: binary,
-    args: ["--config-path", path.join(runDir, "envoy.json"), "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning"],
+    args: ["--config-path", path.join(runDir, "envoy.json"), "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"],
     log,
   });
   const target = { name, port, caFile: path.join(dir, "trust/ca-bundle.crt"), tree: { pid: node.pid ?? 0, name: "Node", named: [], beside: [{ pid: envoy.pid ?? 0, name: "Envoy" }] } };

@@ -5,7 +5,7 @@ import { X509Certificate } from "node:crypto";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
-import { SIDECAR_NODE_FLAGS } from "../../src/binding/node-flags.ts";
+import { SIDECAR_NODE_ENV, SIDECAR_NODE_FLAGS } from "../../src/binding/node-flags.ts";
 import type { SidecarServiceOptionsInput } from "../../src/binding/options.ts";
 import type { BindingSpecs } from "../../src/resources/binding-spec.ts";
 import { ROOT } from "./build.ts";
@@ -54,12 +54,12 @@ export class Sidecar {
       ...options,
     };
     mkdirSync(run.runDir, { mode: 0o700 });
-    sidecar.#spawn(process.execPath, [...SIDECAR_NODE_FLAGS, path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)], { PATH: process.env["PATH"] ?? "", ...secrets });
+    sidecar.#spawn(process.execPath, [...SIDECAR_NODE_FLAGS, path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)], { PATH: process.env["PATH"] ?? "", ...SIDECAR_NODE_ENV, ...secrets });
     await until(async () => (await sidecar.admin("/readyz").catch(() => ({ status: 0 }))).status === 200, { timeoutMs: 20_000, what: "the sidecar service" }).catch((error: unknown) => {
       throw new Error(`the sidecar did not start: ${sidecar.logs}`, { cause: error });
     });
     const envoy = process.env["ENVOY_PATH"] ?? path.join(ROOT, ".venv/bin/envoy");
-    sidecar.#spawn(envoy, ["--config-path", path.join(run.runDir, "envoy.json"), "--use-dynamic-base-id", "--concurrency", "1", "--log-level", process.env["SVC_E2E_ENVOY_LOG"] ?? "warning"], { PATH: process.env["PATH"] ?? "" });
+    sidecar.#spawn(envoy, ["--config-path", path.join(run.runDir, "envoy.json"), "--disable-hot-restart", "--concurrency", "1", "--log-level", process.env["SVC_E2E_ENVOY_LOG"] ?? "warning"], { PATH: process.env["PATH"] ?? "" });
     await until(async () => (await sidecar.admin("/ready", "envoy-admin.sock").catch(() => ({ status: 0 }))).status === 200, { timeoutMs: 20_000, what: "the sidecar's Envoy" }).catch((error: unknown) => {
       throw new Error(`Envoy did not start: ${sidecar.logs}`, { cause: error });
     });

@@ -1,7 +1,7 @@
 /** The sidecar of one run: the service that judges, with the secrets in its environment, and its Envoy. */
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { SIDECAR_NODE_FLAGS } from "../binding/node-flags.ts";
+import { SIDECAR_NODE_ENV, SIDECAR_NODE_FLAGS } from "../binding/node-flags.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Secret } from "../platform/secret.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
@@ -51,7 +51,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     name: "sidecar",
     command: process.execPath,
     args: [...SIDECAR_NODE_FLAGS, path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
-    env: { PATH: env["PATH"], ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
+    env: { PATH: env["PATH"], ...SIDECAR_NODE_ENV, ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
     log,
     ownSession: true,
     onLine: (line) => {
@@ -62,7 +62,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const proxy = new SupervisedProcess({
     name: "envoy",
     command: envoy,
-    args: ["--config-path", bootstrap, "--use-dynamic-base-id", "--concurrency", "1", "--log-level", "warning", "--log-format", "%l|%n|%v"],
+    args: ["--config-path", bootstrap, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning", "--log-format", "%l|%n|%v"],
     env: { PATH: env["PATH"] ?? "" },
     log,
     ownSession: true,

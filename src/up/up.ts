@@ -135,7 +135,7 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
     command: envoy,
     args: [
       ["--config-path", bootstrap],
-      ["--use-dynamic-base-id"],
+      ["--disable-hot-restart"],
       ["--concurrency", String(options.concurrency ?? os.availableParallelism())],
       ["--log-level", "warning"],
       ["--log-format", "%l|%n|%v"],
