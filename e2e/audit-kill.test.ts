@@ -60,7 +60,7 @@ async function verifies(): Promise<void> {
   expect(ran.code, ran.stdout + ran.stderr).toBe(0);
 }
 
-test(`killed ${KILLS} times under load`, { timeout: 60_000 + KILLS * 15_000 }, async () => {
+test(`killed ${KILLS} times under load`, { timeout: 60_000 + KILLS * 30_000 }, async () => {
   const asks = [false, true].map((stream) => ({ dialect: "openai" as const, model: "p/gpt-5", stream }));
   /** Ids of the answers that clients got whole. */
   const answered: string[] = [];
