@@ -2,7 +2,7 @@
 import { JSON_BODY } from "./answers.ts";
 
 /** Requests a second at which CPU is compared: a third of what a sidecar can do on one CPU. */
-export const STEADY_RATE = 1_000;
+export const SIDECAR_RATE = 1_000;
 
 export const HOST = "api.github.com";
 /** The service refuses every request without it, so each 200 proves that it was put on. */

@@ -1,7 +1,7 @@
 /** The sidecar's rounds as one Markdown table. */
 import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
 import { CONNECTIONS, LOW_RATE } from "./phases.ts";
-import { BODY_BYTES, STEADY_RATE } from "./service.ts";
+import { BODY_BYTES, SIDECAR_RATE } from "./service.ts";
 import type { SidecarPhase, SidecarRound } from "./sidecar.ts";
 import { median } from "./stats.ts";
 
@@ -51,7 +51,7 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
     ["", "service alone", "bare Envoy", "sidecar", "sidecar to bare Envoy"],
     ["---", "---:", "---:", "---:", "---:"],
     ...latency(`Latency at ${LOW_RATE}/s`, "low"),
-    ...cpu("requests", "steady", `at ${STEADY_RATE}/s`),
+    ...cpu("requests", "steady", `at ${SIDECAR_RATE}/s`),
     ...cpu("requests", "max", `${CONNECTIONS} connections`),
     ...latency(`Latency, ${CONNECTIONS} connections`, "max"),
     ...cpu("new connections", "fresh"),

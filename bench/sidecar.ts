@@ -8,7 +8,7 @@ import { startBareTls } from "./bare-tls.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
 import { CONNECTIONS, LOW_RATE, shuffled } from "./phases.ts";
 import { type Processes, until } from "./processes.ts";
-import { AGENTS_TOKEN, graphqlRequest, HOST, REAL_TOKEN, restRequest, STEADY_RATE } from "./service.ts";
+import { AGENTS_TOKEN, graphqlRequest, HOST, REAL_TOKEN, restRequest, SIDECAR_RATE } from "./service.ts";
 import { startSidecarProxy } from "./sidecar-proxy.ts";
 import { renderSidecar, type Resident } from "./sidecar-report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
@@ -25,7 +25,7 @@ interface Phase {
 
 const PHASES: Readonly<Record<SidecarPhase, Phase>> = {
   low: { request: restRequest, fresh: false, rate: LOW_RATE, connections: 16 },
-  steady: { request: restRequest, fresh: false, rate: STEADY_RATE, connections: CONNECTIONS },
+  steady: { request: restRequest, fresh: false, rate: SIDECAR_RATE, connections: CONNECTIONS },
   max: { request: restRequest, fresh: false, connections: CONNECTIONS },
   fresh: { request: restRequest, fresh: true, connections: CONNECTIONS },
   body: { request: graphqlRequest, fresh: false, connections: CONNECTIONS },

@@ -17,6 +17,7 @@ export interface Batch {
   /** One string, as V8 keeps long sums: flattened once, when it is written. */
   text: string;
   readonly entries: Entry[];
+  /** Entries whose fate somebody waits for. */
   awaited: number;
   /** Where the chain stands once it is committed. */
   end: ChainPoint;
