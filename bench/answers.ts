@@ -8,10 +8,17 @@ export const PATH = "/v1/chat/completions";
 export const MODEL = "gpt-4o-mini";
 export const CHUNKS = 40;
 
-const ID = { id: "chatcmpl-bench0000000000000000000001", created: 1_760_000_000, model: `${MODEL}-2024-07-18` };
+const ID = {
+  id: "chatcmpl-bench0000000000000000000001",
+  created: 1_760_000_000,
+  model: `${MODEL}-2024-07-18`,
+};
 const USAGE = { prompt_tokens: 180, completion_tokens: CHUNKS, total_tokens: 180 + CHUNKS };
 
-const words = Array.from({ length: CHUNKS }, (_, index) => `token${String(index).padStart(2, "0")} `);
+const words = Array.from(
+  { length: CHUNKS },
+  (_, index) => `token${String(index).padStart(2, "0")} `,
+);
 
 /** The text of every answer, whole or streamed. */
 export const TEXT = words.join("");
@@ -19,7 +26,14 @@ export const TEXT = words.join("");
 export const JSON_BODY = JSON.stringify({
   ...ID,
   object: "chat.completion",
-  choices: [{ index: 0, message: { role: "assistant", content: TEXT, refusal: null }, logprobs: null, finish_reason: "stop" }],
+  choices: [
+    {
+      index: 0,
+      message: { role: "assistant", content: TEXT, refusal: null },
+      logprobs: null,
+      finish_reason: "stop",
+    },
+  ],
   usage: USAGE,
   system_fingerprint: "fp_bench",
 });
@@ -33,17 +47,24 @@ export const SSE_PARTS: readonly string[] = words.map((content, index) => {
   const delta = index === 0 ? { role: "assistant", content } : { content };
   const part = event([{ index: 0, delta, logprobs: null, finish_reason: null }], { usage: null });
   if (index < CHUNKS - 1) return part;
-  const finish = event([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }], { usage: null });
+  const finish = event([{ index: 0, delta: {}, logprobs: null, finish_reason: "stop" }], {
+    usage: null,
+  });
   return `${part}${finish}${event([], { usage: USAGE })}data: [DONE]\n\n`;
 });
 
 export const SSE_BYTES = SSE_PARTS.join("").length;
 
-const PROMPT = "Summarise this release note for an operator in two sentences, and say whether it needs a restart. ";
+const PROMPT =
+  "Summarise this release note for an operator in two sentences, and say whether it needs a restart. ";
 const SMALL_PROMPT_BYTES = 900;
 
 /** The body of a request. */
-export function requestBody(options: { readonly model: string; readonly stream: boolean; readonly promptBytes?: number }): string {
+export function requestBody(options: {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly promptBytes?: number;
+}): string {
   const length = options.promptBytes ?? SMALL_PROMPT_BYTES;
   const content = PROMPT.repeat(Math.ceil(length / PROMPT.length)).slice(0, length);
   return JSON.stringify({

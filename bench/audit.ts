@@ -41,7 +41,11 @@ const event = (i: number): AuditEvent => ({
   },
 });
 
-const options = (dir: string, sync: "group" | "none", commitMs = 0): Parameters<typeof openAuditWriter>[0] => ({
+const options = (
+  dir: string,
+  sync: "group" | "none",
+  commitMs = 0,
+): Parameters<typeof openAuditWriter>[0] => ({
   dir,
   writer: "bench",
   keyFile: path.join(dir, "audit.key"),
@@ -79,15 +83,28 @@ function verify(dir: string): void {
   const started = performance.now();
   const [chain] = findChains(dir);
   if (chain === undefined) throw new Error(`no chain in ${dir}`);
-  const { records, segments, fault } = verifyChain(chain, { keys: [], witnesses: [], from: undefined, maxUnsigned: 0 });
+  const { records, segments, fault } = verifyChain(chain, {
+    keys: [],
+    witnesses: [],
+    from: undefined,
+    maxUnsigned: 0,
+  });
   if (fault !== undefined) throw new Error(fault.message);
   const seconds = (performance.now() - started) / 1000;
   const resident = process.memoryUsage.rss() / 1024 / 1024;
-  process.stdout.write(`verify: ${records} records in ${segments} segments in ${seconds.toFixed(1)} s (${Math.round(records / seconds)} records/s), ${Math.round(resident)} MiB resident\n`);
+  process.stdout.write(
+    `verify: ${records} records in ${segments} segments in ${seconds.toFixed(1)} s (${Math.round(records / seconds)} records/s), ${Math.round(resident)} MiB resident\n`,
+  );
 }
 
 /** At a steady rate, as a gateway has it: each record in a turn of its own. */
-async function paced(dir: string, sync: "group" | "none", commitMs: number, rate: number, seconds: number): Promise<void> {
+async function paced(
+  dir: string,
+  sync: "group" | "none",
+  commitMs: number,
+  rate: number,
+  seconds: number,
+): Promise<void> {
   const writer = await openAuditWriter(options(dir, sync, commitMs));
   await pace(rate, 1, (i) => writer.append(event(i)));
   const baseline = await pace(rate, seconds, (i) => void event(i));
@@ -97,7 +114,8 @@ async function paced(dir: string, sync: "group" | "none", commitMs: number, rate
     writer.append(event(i), () => latencies.push(performance.now() - at));
   });
   latencies.sort((a, b) => a - b);
-  const at = (share: number): string => `${(latencies[Math.floor(latencies.length * share)] ?? 0).toFixed(2)} ms`;
+  const at = (share: number): string =>
+    `${(latencies[Math.floor(latencies.length * share)] ?? 0).toFixed(2)} ms`;
   const records = rate * seconds;
   process.stdout.write(
     `${rate}/s, sync ${sync}, a commit each ${commitMs} ms at most: ${((used.main - baseline.main) / records).toFixed(1)} µs CPU a record on the main thread, ${((used.all - baseline.all) / records).toFixed(1)} in all (pacing taken off), committed after ${at(0.5)} (p50), ${at(0.99)} (p99)\n`,
@@ -111,11 +129,15 @@ function work(): void {
 }
 
 /** @returns µs of CPU, of the process and of the thread that decides */
-async function pace(rate: number, seconds: number, act: (i: number) => void): Promise<{ readonly all: number; readonly main: number }> {
+async function pace(
+  rate: number,
+  seconds: number,
+  act: (i: number) => void,
+): Promise<{ readonly all: number; readonly main: number }> {
   const cpu = process.cpuUsage();
   const main = process.threadCpuUsage();
   const started = performance.now();
-  for (let i = 0; i < rate * seconds; ) {
+  for (let i = 0; i < rate * seconds;) {
     const due = ((performance.now() - started) / 1000) * rate;
     if (i < due) {
       work();
@@ -130,13 +152,16 @@ async function pace(rate: number, seconds: number, act: (i: number) => void): Pr
 
 function report(name: string, records: number, ms: number, cpu: NodeJS.CpuUsage): void {
   const perSecond = Math.round((records / ms) * 1000);
-  process.stdout.write(`${name}: ${perSecond} records/s, ${((cpu.user + cpu.system) / records).toFixed(1)} µs CPU a record\n`);
+  process.stdout.write(
+    `${name}: ${perSecond} records/s, ${((cpu.user + cpu.system) / records).toFixed(1)} µs CPU a record\n`,
+  );
 }
 
 const root = mkdtempSync(path.join(os.tmpdir(), "svc-bench-audit-"));
 try {
   for (const sync of ["group", "none"] as const) {
-    for (const commitMs of [0, 2, 5, 10]) await paced(path.join(root, `${sync}-${commitMs}`), sync, commitMs, 1000, PACED_SECONDS);
+    for (const commitMs of [0, 2, 5, 10])
+      await paced(path.join(root, `${sync}-${commitMs}`), sync, commitMs, 1000, PACED_SECONDS);
   }
   await saturate(path.join(root, "none"), "none", count / 4);
   await saturate(path.join(root, "group"), "group", count);

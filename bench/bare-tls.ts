@@ -11,13 +11,19 @@ export interface BareTlsOptions {
   readonly processes: Processes;
   readonly upstreamPort: number;
   /** PEM files: of the service's own authority, and the certificate that it shows to clients. */
-  readonly files: { readonly authority: string; readonly certificate: string; readonly key: string };
+  readonly files: {
+    readonly authority: string;
+    readonly certificate: string;
+    readonly key: string;
+  };
 }
 
 const type = (name: string): string => `type.googleapis.com/envoy.extensions.${name}`;
 
 function config(port: number, { upstreamPort, files }: BareTlsOptions): object {
-  const address = (portValue: number): object => ({ socket_address: { address: "127.0.0.1", port_value: portValue } });
+  const address = (portValue: number): object => ({
+    socket_address: { address: "127.0.0.1", port_value: portValue },
+  });
   const downstream = {
     "@type": type("transport_sockets.tls.v3.DownstreamTlsContext"),
     // As the sidecar's.
@@ -25,19 +31,34 @@ function config(port: number, { upstreamPort, files }: BareTlsOptions): object {
     disable_stateful_session_resumption: true,
     common_tls_context: {
       alpn_protocols: ["h2", "http/1.1"],
-      tls_certificates: [{ certificate_chain: { filename: files.certificate }, private_key: { filename: files.key } }],
+      tls_certificates: [
+        {
+          certificate_chain: { filename: files.certificate },
+          private_key: { filename: files.key },
+        },
+      ],
     },
   };
   const connectionManager = {
     "@type": type("filters.network.http_connection_manager.v3.HttpConnectionManager"),
     stat_prefix: "bare",
-    http_filters: [{ name: "envoy.filters.http.router", typed_config: { "@type": type("filters.http.router.v3.Router") } }],
+    http_filters: [
+      {
+        name: "envoy.filters.http.router",
+        typed_config: { "@type": type("filters.http.router.v3.Router") },
+      },
+    ],
     route_config: {
       virtual_hosts: [
         {
           name: "all",
           domains: ["*"],
-          request_headers_to_add: [{ header: { key: "authorization", value: `token ${REAL_TOKEN}` }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+          request_headers_to_add: [
+            {
+              header: { key: "authorization", value: `token ${REAL_TOKEN}` },
+              append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+            },
+          ],
           routes: [{ match: { prefix: "/" }, route: { cluster: "service", timeout: "0s" } }],
         },
       ],
@@ -60,7 +81,12 @@ function config(port: number, { upstreamPort, files }: BareTlsOptions): object {
           address: address(port),
           filter_chains: [
             {
-              filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }],
+              filters: [
+                {
+                  name: "envoy.filters.network.http_connection_manager",
+                  typed_config: connectionManager,
+                },
+              ],
               transport_socket: { name: "envoy.transport_sockets.tls", typed_config: downstream },
             },
           ],
@@ -71,9 +97,14 @@ function config(port: number, { upstreamPort, files }: BareTlsOptions): object {
           name: "service",
           type: "STATIC",
           connect_timeout: "1s",
-          load_assignment: { cluster_name: "service", endpoints: [{ lb_endpoints: [{ endpoint: { address: address(upstreamPort) } }] }] },
+          load_assignment: {
+            cluster_name: "service",
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: address(upstreamPort) } }] }],
+          },
           transport_socket: { name: "envoy.transport_sockets.tls", typed_config: upstream },
-          typed_extension_protocol_options: { "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol },
+          typed_extension_protocol_options: {
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": protocol,
+          },
         },
       ],
     },
@@ -88,10 +119,23 @@ export async function startBareTls(options: BareTlsOptions): Promise<TlsTarget> 
   const child = processes.start({
     place: "measured",
     command: binary,
-    args: ["--config-path", file, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"],
+    args: [
+      "--config-path",
+      file,
+      "--disable-hot-restart",
+      "--concurrency",
+      "1",
+      "--log-level",
+      "warning",
+    ],
     log: path.join(dir, "bare-tls.log"),
   });
-  const target = { name: "bare Envoy", port, caFile: files.authority, tree: { pid: child.pid ?? 0, name: "Envoy", named: [] } };
+  const target = {
+    name: "bare Envoy",
+    port,
+    caFile: files.authority,
+    tree: { pid: child.pid ?? 0, name: "Envoy", named: [] },
+  };
   await until(async () => answers(target), child, "bare Envoy");
   return target;
 }

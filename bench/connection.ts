@@ -18,7 +18,11 @@ export interface Answered {
 const TIMEOUT_MS = 15_000;
 
 /** Whose certificate it is was looked at before: see target.ts. */
-const TLS = { secureContext: tls.createSecureContext(), rejectUnauthorized: false, ALPNProtocols: ["http/1.1"] };
+const TLS = {
+  secureContext: tls.createSecureContext(),
+  rejectUnauthorized: false,
+  ALPNProtocols: ["http/1.1"],
+};
 
 export interface ConnectionOptions {
   readonly port: number;
@@ -77,7 +81,10 @@ export class Connection {
 
   #connect(): net.Socket {
     const to = { port: this.#port, host: "127.0.0.1", noDelay: true };
-    const socket = this.#serverName === undefined ? net.connect(to) : tls.connect({ ...to, ...TLS, servername: this.#serverName });
+    const socket =
+      this.#serverName === undefined
+        ? net.connect(to)
+        : tls.connect({ ...to, ...TLS, servername: this.#serverName });
     const reader = this.#reader();
     socket.setTimeout(TIMEOUT_MS, () => socket.destroy(new Error("timeout")));
     socket.on("data", (data: Buffer) => reader.push(data));
@@ -106,6 +113,10 @@ export class Connection {
   #finish(error: string | undefined): void {
     const done = this.#done;
     this.#done = undefined;
-    done?.({ error, firstByteMs: this.#firstByteAt - this.#sentAt, latencyMs: performance.now() - this.#sentAt });
+    done?.({
+      error,
+      firstByteMs: this.#firstByteAt - this.#sentAt,
+      latencyMs: performance.now() - this.#sentAt,
+    });
   }
 }

@@ -7,9 +7,14 @@ import { answers200, type Target } from "./target.ts";
 
 /** As `svc up` finds it: `ENVOY_PATH`, then the PATH, then the checkout's virtual environment. */
 export function findEnvoy(root: string): string {
-  const folders = (process.env["PATH"] ?? "").split(path.delimiter).filter((folder) => folder !== "");
+  const folders = (process.env["PATH"] ?? "")
+    .split(path.delimiter)
+    .filter((folder) => folder !== "");
   const named = process.env["ENVOY_PATH"] ?? "";
-  const candidates = named === "" ? [...folders, path.join(root, ".venv/bin")].map((folder) => path.join(folder, "envoy")) : [named];
+  const candidates =
+    named === ""
+      ? [...folders, path.join(root, ".venv/bin")].map((folder) => path.join(folder, "envoy"))
+      : [named];
   const found = candidates.find((file) => {
     try {
       accessSync(file, constants.X_OK);
@@ -18,7 +23,8 @@ export function findEnvoy(root: string): string {
       return false;
     }
   });
-  if (found === undefined) throw new Error("Envoy was not found: run `make install`, or set ENVOY_PATH.");
+  if (found === undefined)
+    throw new Error("Envoy was not found: run `make install`, or set ENVOY_PATH.");
   return found;
 }
 
@@ -47,28 +53,47 @@ function config(port: number, upstreamPort: number, accessLog: string): object {
     "@type": type("filters.network.http_connection_manager.v3.HttpConnectionManager"),
     stat_prefix: "bare",
     access_log: [{ name: "envoy.access_loggers.file", typed_config: fileLog }],
-    http_filters: [{ name: "envoy.filters.http.router", typed_config: { "@type": type("filters.http.router.v3.Router") } }],
+    http_filters: [
+      {
+        name: "envoy.filters.http.router",
+        typed_config: { "@type": type("filters.http.router.v3.Router") },
+      },
+    ],
     route_config: {
       virtual_hosts: [
         {
           name: "all",
           domains: ["*"],
           request_headers_to_add: [
-            { header: { key: "authorization", value: `Bearer ${UPSTREAM_KEY}` }, append_action: "OVERWRITE_IF_EXISTS_OR_ADD" },
+            {
+              header: { key: "authorization", value: `Bearer ${UPSTREAM_KEY}` },
+              append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+            },
           ],
           routes: [{ match: { prefix: "/" }, route: { cluster: "upstream", timeout: "0s" } }],
         },
       ],
     },
   };
-  const address = (portValue: number): object => ({ socket_address: { address: "127.0.0.1", port_value: portValue } });
+  const address = (portValue: number): object => ({
+    socket_address: { address: "127.0.0.1", port_value: portValue },
+  });
   return {
     static_resources: {
       listeners: [
         {
           name: "bare",
           address: address(port),
-          filter_chains: [{ filters: [{ name: "envoy.filters.network.http_connection_manager", typed_config: connectionManager }] }],
+          filter_chains: [
+            {
+              filters: [
+                {
+                  name: "envoy.filters.network.http_connection_manager",
+                  typed_config: connectionManager,
+                },
+              ],
+            },
+          ],
         },
       ],
       clusters: [
@@ -76,7 +101,10 @@ function config(port: number, upstreamPort: number, accessLog: string): object {
           name: "upstream",
           type: "STATIC",
           connect_timeout: "1s",
-          load_assignment: { cluster_name: "upstream", endpoints: [{ lb_endpoints: [{ endpoint: { address: address(upstreamPort) } }] }] },
+          load_assignment: {
+            cluster_name: "upstream",
+            endpoints: [{ lb_endpoints: [{ endpoint: { address: address(upstreamPort) } }] }],
+          },
         },
       ],
     },
@@ -92,11 +120,22 @@ export async function startEnvoy(options: {
   const { binary, upstreamPort, dir, processes } = options;
   const port = await freePort();
   const file = path.join(dir, "envoy.json");
-  writeFileSync(file, JSON.stringify(config(port, upstreamPort, path.join(dir, "envoy-access.log"))));
+  writeFileSync(
+    file,
+    JSON.stringify(config(port, upstreamPort, path.join(dir, "envoy-access.log"))),
+  );
   const child = processes.start({
     place: "measured",
     command: binary,
-    args: ["--config-path", file, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning"],
+    args: [
+      "--config-path",
+      file,
+      "--disable-hot-restart",
+      "--concurrency",
+      "1",
+      "--log-level",
+      "warning",
+    ],
     log: path.join(dir, "envoy.log"),
   });
   const target = { port, key: CLIENT_KEY, model: MODEL };

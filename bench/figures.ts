@@ -4,15 +4,26 @@ import { median } from "./stats.ts";
 
 export type Figure = (result: LoadResult) => number;
 
-export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+export const sum = (values: readonly number[]): number =>
+  values.reduce((total, value) => total + value, 0);
 
 /** Milliseconds of CPU for 1,000 requests: of the processes that are named, or of all. */
 export function cpuPer1000(...processes: readonly string[]): Figure {
-  return ({ cpu, count }) => (sum(processes.length === 0 ? Object.values(cpu) : processes.map((process) => cpu[process] ?? 0)) / count) * 1e6;
+  return ({ cpu, count }) =>
+    (sum(
+      processes.length === 0 ? Object.values(cpu) : processes.map((process) => cpu[process] ?? 0),
+    ) /
+      count) *
+    1e6;
 }
 
 /** The figure of one target in each round; NaN where it was not measured. */
-export function eachRound<Phase extends string>(rounds: readonly Readonly<Record<Phase, Readonly<Partial<Record<string, LoadResult>>>>>[], phase: Phase, target: string, figure: Figure): number[] {
+export function eachRound<Phase extends string>(
+  rounds: readonly Readonly<Record<Phase, Readonly<Partial<Record<string, LoadResult>>>>>[],
+  phase: Phase,
+  target: string,
+  figure: Figure,
+): number[] {
   return rounds.map((round) => {
     const result = round[phase][target];
     return result === undefined ? Number.NaN : figure(result);
@@ -42,6 +53,7 @@ export function signed(value: number): string {
 
 /** The median over the rounds, and the least and the most of them where there are several. */
 export function spread(values: readonly number[], render: (value: number) => string): string {
-  const range = values.length > 1 ? ` (${number(Math.min(...values))} to ${number(Math.max(...values))})` : "";
+  const range =
+    values.length > 1 ? ` (${number(Math.min(...values))} to ${number(Math.max(...values))})` : "";
   return render(median(values)) + range;
 }

@@ -32,7 +32,12 @@ function resources(upstreamPort: number, limited: boolean): string {
         apiKeySecretRef: { name: PROVIDER, key: "api-key" },
       },
     },
-    { apiVersion: "svc.io/v1", kind: "Agent", metadata, spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) } },
+    {
+      apiVersion: "svc.io/v1",
+      kind: "Agent",
+      metadata,
+      spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) },
+    },
   ];
   return objects.map((object) => JSON.stringify(object)).join("\n---\n");
 }
@@ -49,7 +54,15 @@ export async function startGateway(options: {
   readonly limited?: boolean;
   readonly beside?: ProcessTree["beside"];
 }): Promise<Target> {
-  const { root, upstreamPort, processes, name = "gateway", args = [], limited = true, beside = [] } = options;
+  const {
+    root,
+    upstreamPort,
+    processes,
+    name = "gateway",
+    args = [],
+    limited = true,
+    beside = [],
+  } = options;
   const port = await freePort();
   const dir = path.join(options.dir, name);
   const folder = path.join(dir, "resources");
@@ -62,7 +75,18 @@ export async function startGateway(options: {
     place: "measured",
     command: process.execPath,
     args: [
-      [svc, "up", "--resources", folder, "--state-dir", state, "--port", String(port), "--external-port", "off"],
+      [
+        svc,
+        "up",
+        "--resources",
+        folder,
+        "--state-dir",
+        state,
+        "--port",
+        String(port),
+        "--external-port",
+        "off",
+      ],
       ["--concurrency", "1", "--drain", "1", "--log-level", "info", ...args],
     ].flat(),
     log,
@@ -82,17 +106,25 @@ export async function startGateway(options: {
     child,
     "the gateway",
   ).catch((error: unknown) => {
-    throw new Error(`The gateway did not start. It said:\n${readFileSync(log, "utf8")}`, { cause: error });
+    throw new Error(`The gateway did not start. It said:\n${readFileSync(log, "utf8")}`, {
+      cause: error,
+    });
   });
   const pid = child.pid ?? 0;
   const part = (name: string, commandLine: string): { pid: number; name: string } => {
     const found = findDescendant(pid, commandLine);
-    if (found === undefined) throw new Error(`no process of the gateway has ${commandLine} in its command line`);
+    if (found === undefined)
+      throw new Error(`no process of the gateway has ${commandLine} in its command line`);
     return { pid: found, name };
   };
   return {
     name,
     ...target,
-    tree: { pid, name: "supervisor", beside, named: [part("Envoy", "--config-path"), part("Node", "dist/gateway.js")] },
+    tree: {
+      pid,
+      name: "supervisor",
+      beside,
+      named: [part("Envoy", "--config-path"), part("Node", "dist/gateway.js")],
+    },
   };
 }

@@ -72,10 +72,15 @@ class Samples {
   }
 }
 
-const sleep = async (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const sleep = async (ms: number): Promise<void> =>
+  new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Each connection asks again once answered, until the time is over; ends when all are answered. */
-async function closedLoop(connections: readonly Connection[], seconds: number, samples: Samples): Promise<void> {
+async function closedLoop(
+  connections: readonly Connection[],
+  seconds: number,
+  samples: Samples,
+): Promise<void> {
   const end = performance.now() + seconds * 1000;
   const one = async (connection: Connection): Promise<void> =>
     new Promise((resolve) => {
@@ -92,7 +97,12 @@ async function closedLoop(connections: readonly Connection[], seconds: number, s
 }
 
 /** Asks at a fixed rate, whatever the answers; a request that finds no connection free waits, and its wait counts. */
-async function fixedRate(connections: readonly Connection[], rate: number, seconds: number, samples: Samples): Promise<void> {
+async function fixedRate(
+  connections: readonly Connection[],
+  rate: number,
+  seconds: number,
+  samples: Samples,
+): Promise<void> {
   const free = [...connections];
   const waiting: number[] = [];
   const pending = new Set<Connection>();
@@ -123,14 +133,17 @@ function chatCompletion(job: LoadJob): string {
   const body = requestBody(job);
   return (
     `POST ${PATH} HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\nauthorization: Bearer ${job.key}\r\n` +
-      `content-type: application/json\r\naccept: */*\r\nuser-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    `content-type: application/json\r\naccept: */*\r\nuser-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
 }
 
 async function run(job: LoadJob): Promise<LoadResult> {
   const { port, stream, tls } = job;
   const request = Buffer.from(tls?.request ?? chatCompletion(job));
-  const connections = Array.from({ length: job.connections }, () => new Connection({ port, request, stream, serverName: tls?.serverName, fresh: tls?.fresh }));
+  const connections = Array.from(
+    { length: job.connections },
+    () => new Connection({ port, request, stream, serverName: tls?.serverName, fresh: tls?.fresh }),
+  );
   await closedLoop(connections, WARM_UP_SECONDS, new Samples());
   await sleep(PAUSE_MS);
 
@@ -138,7 +151,10 @@ async function run(job: LoadJob): Promise<LoadResult> {
   const cpuOf = (): Record<string, number> => (job.tree === undefined ? {} : cpuSeconds(job.tree));
   const measuringCpu = (): number => {
     const { user, system } = process.cpuUsage();
-    return (user + system) / 1e6 + Object.values(cpuSeconds(job.upstream)).reduce((sum, seconds) => sum + seconds, 0);
+    return (
+      (user + system) / 1e6 +
+      Object.values(cpuSeconds(job.upstream)).reduce((sum, seconds) => sum + seconds, 0)
+    );
   };
   const before = cpuOf();
   const measuringBefore = measuringCpu();
@@ -147,12 +163,17 @@ async function run(job: LoadJob): Promise<LoadResult> {
   if (job.rate === undefined) await closedLoop(connections, job.seconds, samples);
   else await fixedRate(connections, job.rate, job.seconds, samples);
   const elapsed = (performance.now() - start) / 1000;
-  const cpu = Object.fromEntries(Object.entries(cpuOf()).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)]));
+  const cpu = Object.fromEntries(
+    Object.entries(cpuOf()).map(([name, seconds]) => [name, seconds - (before[name] ?? 0)]),
+  );
   const busy = machineBusySeconds() - busyBefore;
   const measuringCores = (measuringCpu() - measuringBefore) / elapsed;
   for (const connection of connections) connection.close();
 
-  const spread = (of: readonly number[]): Spread => ({ p50: percentile(of, 0.5), p99: percentile(of, 0.99) });
+  const spread = (of: readonly number[]): Spread => ({
+    p50: percentile(of, 0.5),
+    p99: percentile(of, 0.99),
+  });
   return {
     count: samples.latency.length,
     errors: samples.errors,
@@ -161,7 +182,11 @@ async function run(job: LoadJob): Promise<LoadResult> {
     firstByteMs: spread(samples.firstByte),
     cpu,
     measuringCores,
-    otherCores: Math.max(0, (busy - Object.values(cpu).reduce((sum, seconds) => sum + seconds, 0)) / elapsed - measuringCores),
+    otherCores: Math.max(
+      0,
+      (busy - Object.values(cpu).reduce((sum, seconds) => sum + seconds, 0)) / elapsed -
+        measuringCores,
+    ),
   };
 }
 

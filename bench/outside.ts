@@ -14,31 +14,53 @@ import { REAL_TOKEN, REFUSED, WHOLE } from "./service.ts";
 
 const [certificate = "", key = ""] = process.argv.slice(2);
 
-const server = tls.createServer({ cert: readFileSync(certificate), key: readFileSync(key), ALPNProtocols: ["http/1.1"], noDelay: true }, (socket) => {
-  let authorized = false;
-  const reader = new MessageReader({
-    head(head) {
-      authorized = head.includes(REAL_TOKEN);
-    },
-    body() {},
-    end() {
-      socket.write(authorized ? WHOLE : REFUSED);
-    },
-  });
-  socket.on("data", (data: Buffer) => reader.push(data));
-  // A proxy that goes away is no event here.
-  socket.on("error", () => socket.destroy());
-});
+const server = tls.createServer(
+  {
+    cert: readFileSync(certificate),
+    key: readFileSync(key),
+    ALPNProtocols: ["http/1.1"],
+    noDelay: true,
+  },
+  (socket) => {
+    let authorized = false;
+    const reader = new MessageReader({
+      head(head) {
+        authorized = head.includes(REAL_TOKEN);
+      },
+      body() {},
+      end() {
+        socket.write(authorized ? WHOLE : REFUSED);
+      },
+    });
+    socket.on("data", (data: Buffer) => reader.push(data));
+    // A proxy that goes away is no event here.
+    socket.on("error", () => socket.destroy());
+  },
+);
 
 const dns = dgram.createSocket("udp4");
 dns.on("message", (message, peer) => {
   const { id = 0, questions = [] } = packet.decode(message);
-  const answers = questions.filter(({ type }) => type === "A").map(({ name }) => ({ type: "A" as const, name, ttl: 60, data: "127.0.0.1" }));
-  dns.send(packet.encode({ type: "response", id, flags: packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE, questions, answers }), peer.port, peer.address);
+  const answers = questions
+    .filter(({ type }) => type === "A")
+    .map(({ name }) => ({ type: "A" as const, name, ttl: 60, data: "127.0.0.1" }));
+  dns.send(
+    packet.encode({
+      type: "response",
+      id,
+      flags: packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE,
+      questions,
+      answers,
+    }),
+    peer.port,
+    peer.address,
+  );
 });
 
 dns.bind(0, "127.0.0.1", () => {
   server.listen(0, "127.0.0.1", () => {
-    process.stdout.write(`${JSON.stringify({ port: (server.address() as AddressInfo).port, dns: dns.address().port })}\n`);
+    process.stdout.write(
+      `${JSON.stringify({ port: (server.address() as AddressInfo).port, dns: dns.address().port })}\n`,
+    );
   });
 });

@@ -26,7 +26,10 @@ const PHASES: Readonly<Record<PhaseName, Phase>> = {
   max: { job: { stream: false, connections: CONNECTIONS }, direct: false },
   stream: { job: { stream: true, connections: 32, rate: STREAM_RATE }, direct: true },
   burst: { job: { stream: true, connections: CONNECTIONS }, direct: false },
-  big: { job: { stream: false, connections: 8, promptBytes: BIG_PROMPT_KIB * 1024 }, direct: false },
+  big: {
+    job: { stream: false, connections: 8, promptBytes: BIG_PROMPT_KIB * 1024 },
+    direct: false,
+  },
 };
 
 /** Results by phase, then by target. */
@@ -43,8 +46,18 @@ export interface Bench {
 export const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
 
 /** Phases in random order, and in each phase the targets in random order right after one another. */
-export async function measureRound(bench: Bench, phases: readonly PhaseName[] = ALL_PHASES): Promise<Round> {
-  const round: Record<PhaseName, Record<string, LoadResult>> = { low: {}, steady: {}, max: {}, stream: {}, burst: {}, big: {} };
+export async function measureRound(
+  bench: Bench,
+  phases: readonly PhaseName[] = ALL_PHASES,
+): Promise<Round> {
+  const round: Record<PhaseName, Record<string, LoadResult>> = {
+    low: {},
+    steady: {},
+    max: {},
+    stream: {},
+    burst: {},
+    big: {},
+  };
   for (const name of shuffled(phases)) {
     const phase = PHASES[name];
     const targets = bench.targets.filter((target) => phase.direct || target.tree !== undefined);

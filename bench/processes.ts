@@ -40,12 +40,17 @@ export class Processes {
     const [program = command, ...rest] = [...prefix, command, ...args];
     const output = log === undefined ? undefined : openSync(log, "a");
     // Detached, or Ctrl-C in a terminal would reach it before us.
-    const child = spawn(program, rest, { stdio: ["ignore", output ?? "pipe", output ?? "inherit"], detached: true, ...(env === undefined ? {} : { env }) });
+    const child = spawn(program, rest, {
+      stdio: ["ignore", output ?? "pipe", output ?? "inherit"],
+      detached: true,
+      ...(env === undefined ? {} : { env }),
+    });
     if (output !== undefined) closeSync(output);
     this.#running.add(child);
     child.once("exit", (code, signal) => {
       this.#running.delete(child);
-      if (code !== 0 && !this.#stopping) process.stderr.write(`${command} ${args[0] ?? ""} ended with ${code ?? signal}\n`);
+      if (code !== 0 && !this.#stopping)
+        process.stderr.write(`${command} ${args[0] ?? ""} ended with ${code ?? signal}\n`);
     });
     child.once("error", () => this.#running.delete(child));
     return child;
@@ -60,7 +65,8 @@ export class Processes {
       child.once("close", resolve);
       child.once("error", reject);
     });
-    if (code !== 0) throw new Error(`${options.args[0] ?? options.command} ended with ${code ?? "a signal"}`);
+    if (code !== 0)
+      throw new Error(`${options.args[0] ?? options.command} ended with ${code ?? "a signal"}`);
     return text;
   }
 
@@ -81,7 +87,8 @@ export class Processes {
 /** The first two CPUs that this process may use. */
 function pinnable(): Record<Place, number> | undefined {
   if (!existsSync("/proc/self/status")) return undefined;
-  const list = /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "";
+  const list =
+    /^Cpus_allowed_list:\s+(\S+)$/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? "";
   const allowed = list.split(",").flatMap((range) => {
     const [first = 0, last = first] = range.split("-").map(Number);
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
@@ -101,10 +108,15 @@ export async function freePort(): Promise<number> {
 }
 
 /** Calls `attempt` until it gives something; a child that ends meanwhile is an error that names its log. */
-export async function until<T>(attempt: () => Promise<T | undefined>, child: ChildProcess, what: string): Promise<T> {
+export async function until<T>(
+  attempt: () => Promise<T | undefined>,
+  child: ChildProcess,
+  what: string,
+): Promise<T> {
   const deadline = performance.now() + 60_000;
   while (performance.now() < deadline) {
-    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`${what}: the process ended`);
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`${what}: the process ended`);
     const result = await attempt().catch(() => undefined);
     if (result !== undefined) return result;
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,6 +1,24 @@
 /** The rounds as one Markdown table. */
-import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
-import { BIG_PROMPT_KIB, CONNECTIONS, LOW_RATE, type PhaseName, type Round, STEADY_RATE, STREAM_RATE } from "./phases.ts";
+import {
+  cpuPer1000,
+  eachRound,
+  type Figure,
+  minus,
+  number,
+  over,
+  signed,
+  spread,
+  sum,
+} from "./figures.ts";
+import {
+  BIG_PROMPT_KIB,
+  CONNECTIONS,
+  LOW_RATE,
+  type PhaseName,
+  type Round,
+  STEADY_RATE,
+  STREAM_RATE,
+} from "./phases.ts";
 import { median } from "./stats.ts";
 
 export interface Memory {
@@ -18,11 +36,14 @@ export interface Report {
 
 export function renderReport(report: Report): string {
   const { rounds, memory, names, machine } = report;
-  const each = (phase: PhaseName, target: string, figure: Figure): number[] => eachRound(rounds, phase, target, figure);
+  const each = (phase: PhaseName, target: string, figure: Figure): number[] =>
+    eachRound(rounds, phase, target, figure);
 
   /** Milliseconds that a proxy adds to the upstream alone, measured in the same round. */
   const added = (label: string, phase: PhaseName, figure: Figure): string[] => {
-    const [direct, bare, gateway] = [names.direct, names.bare, names.gateway].map((name) => each(phase, name, figure)) as [number[], number[], number[]];
+    const [direct, bare, gateway] = [names.direct, names.bare, names.gateway].map((name) =>
+      each(phase, name, figure),
+    ) as [number[], number[], number[]];
     return [
       `${label}, ms`,
       number(median(direct)),
@@ -33,14 +54,26 @@ export function renderReport(report: Report): string {
   };
   const ratio = (label: string, phase: PhaseName, figure: Figure): string[] => {
     const [bare, gateway] = [each(phase, names.bare, figure), each(phase, names.gateway, figure)];
-    return [label, "", number(median(bare)), number(median(gateway)), spread(over(gateway, bare), (value) => `${number(value)}×`)];
+    return [
+      label,
+      "",
+      number(median(bare)),
+      number(median(gateway)),
+      spread(over(gateway, bare), (value) => `${number(value)}×`),
+    ];
   };
   /** Parts of the gateway's CPU time, each beside all of bare Envoy's. */
   const parts = (phase: PhaseName): string[][] =>
     ["Envoy", "Node", "supervisor"].map((process) => {
       const gateway = each(phase, names.gateway, cpuPer1000(process));
       const bare = each(phase, names.bare, cpuPer1000());
-      return [`&nbsp;&nbsp;of it ${process}`, "", process === "Envoy" ? number(median(bare)) : "", number(median(gateway)), `${number(median(over(gateway, bare)))}×`];
+      return [
+        `&nbsp;&nbsp;of it ${process}`,
+        "",
+        process === "Envoy" ? number(median(bare)) : "",
+        number(median(gateway)),
+        `${number(median(over(gateway, bare)))}×`,
+      ];
     });
   const resident = (label: string, field: keyof Memory): string[] => {
     const bare = memory[names.bare]?.[field] ?? Number.NaN;
@@ -48,7 +81,9 @@ export function renderReport(report: Report): string {
     return [label, "", number(bare), number(gateway), `${number(gateway / bare)}×`];
   };
   const errors = (target: string): string => {
-    const results = rounds.flatMap((round) => Object.values(round).flatMap((targets) => targets[target] ?? []));
+    const results = rounds.flatMap((round) =>
+      Object.values(round).flatMap((targets) => targets[target] ?? []),
+    );
     const failed = sum(results.map((result) => sum(Object.values(result.errors))));
     return `${failed} of ${failed + sum(results.map((result) => result.count))}`;
   };
@@ -65,8 +100,16 @@ export function renderReport(report: Report): string {
     ...parts("steady"),
     ratio(`CPU per 1,000 requests of ${BIG_PROMPT_KIB} KiB, ms`, "big", cpuPer1000()),
     ...parts("big"),
-    added(`First token p50 at ${STREAM_RATE} streams/s`, "stream", ({ firstByteMs }) => firstByteMs.p50),
-    added(`First token p99 at ${STREAM_RATE} streams/s`, "stream", ({ firstByteMs }) => firstByteMs.p99),
+    added(
+      `First token p50 at ${STREAM_RATE} streams/s`,
+      "stream",
+      ({ firstByteMs }) => firstByteMs.p50,
+    ),
+    added(
+      `First token p99 at ${STREAM_RATE} streams/s`,
+      "stream",
+      ({ firstByteMs }) => firstByteMs.p99,
+    ),
     ratio(`CPU per 1,000 streams, ${CONNECTIONS} at once, ms`, "burst", cpuPer1000()),
     ...parts("burst"),
     resident("Memory (RSS) idle, MiB", "idleMiB"),
@@ -74,7 +117,11 @@ export function renderReport(report: Report): string {
     ["Errors", errors(names.direct), errors(names.bare), errors(names.gateway), ""],
   ];
   const limit = median(each("max", names.bare, ({ measuringCores }) => measuringCores));
-  const others = rounds.flatMap((round) => Object.values(round).flatMap((targets) => Object.values(targets).map(({ otherCores }) => otherCores)));
+  const others = rounds.flatMap((round) =>
+    Object.values(round).flatMap((targets) =>
+      Object.values(targets).map(({ otherCores }) => otherCores),
+    ),
+  );
   return [
     ...rows.map((row) => `| ${row.join(" | ")} |`),
     "",

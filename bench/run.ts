@@ -40,7 +40,14 @@ interface Options {
 /** Undefined when only help is wanted. */
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
-    options: { rounds: { type: "string" }, seconds: { type: "string" }, quick: { type: "boolean", default: false }, parts: { type: "boolean", default: false }, sidecar: { type: "boolean", default: false }, help: { type: "boolean", short: "h", default: false } },
+    options: {
+      rounds: { type: "string" },
+      seconds: { type: "string" },
+      quick: { type: "boolean", default: false },
+      parts: { type: "boolean", default: false },
+      sidecar: { type: "boolean", default: false },
+      help: { type: "boolean", short: "h", default: false },
+    },
   });
   if (values.help) return undefined;
   const positive = (text: string | undefined, otherwise: number): number => {
@@ -48,18 +55,33 @@ function readOptions(): Options | undefined {
     if (!(value > 0)) throw new Error(`${text} is not a number above 0. See ARGS=--help.`);
     return value;
   };
-  return { rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)), seconds: positive(values.seconds, values.quick ? 2 : 5), parts: values.parts, sidecar: values.sidecar };
+  return {
+    rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)),
+    seconds: positive(values.seconds, values.quick ? 2 : 5),
+    parts: values.parts,
+    sidecar: values.sidecar,
+  };
 }
 
 function progress(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-async function startUpstream(processes: Processes): Promise<{ readonly target: Target; readonly tree: ProcessTree }> {
-  const child = processes.start({ place: "measuring", command: process.execPath, args: [path.join(import.meta.dirname, "upstream.ts")] });
+async function startUpstream(
+  processes: Processes,
+): Promise<{ readonly target: Target; readonly tree: ProcessTree }> {
+  const child = processes.start({
+    place: "measuring",
+    command: process.execPath,
+    args: [path.join(import.meta.dirname, "upstream.ts")],
+  });
   let printed = "";
   child.stdout?.on("data", (part: Buffer) => (printed += part.toString()));
-  const { port } = await until(async () => (printed === "" ? undefined : (JSON.parse(printed) as { port: number })), child, "the upstream");
+  const { port } = await until(
+    async () => (printed === "" ? undefined : (JSON.parse(printed) as { port: number })),
+    child,
+    "the upstream",
+  );
   return {
     target: { name: "upstream", port, key: UPSTREAM_KEY, model: MODEL, tree: undefined },
     tree: { pid: child.pid ?? 0, name: "upstream", named: [] },
@@ -67,19 +89,41 @@ async function startUpstream(processes: Processes): Promise<{ readonly target: T
 }
 
 function machine(envoy: string, processes: Processes): string {
-  const version = /\d+\.\d+\.\d+(?=\/)/.exec(execFileSync(envoy, ["--version"], { encoding: "utf8" }))?.[0] ?? "of unknown version";
+  const version =
+    /\d+\.\d+\.\d+(?=\/)/.exec(execFileSync(envoy, ["--version"], { encoding: "utf8" }))?.[0] ??
+    "of unknown version";
   const { cpus } = processes;
-  const pinned = cpus === undefined ? "nothing pinned" : `proxies on CPU ${cpus.measured}, load and upstream on CPU ${cpus.measuring}`;
-  const load = os.loadavg().map((value) => value.toFixed(1)).join(" ");
+  const pinned =
+    cpus === undefined
+      ? "nothing pinned"
+      : `proxies on CPU ${cpus.measured}, load and upstream on CPU ${cpus.measuring}`;
+  const load = os
+    .loadavg()
+    .map((value) => value.toFixed(1))
+    .join(" ");
   const model = os.cpus()[0]?.model.trim() ?? "unknown CPU";
   return `Machine: ${os.availableParallelism()} cores (${model}), Linux ${os.release()}, Node ${process.version.slice(1)}, Envoy ${version}; ${pinned}; load average at the end ${load}.`;
 }
 
-async function bench(options: Options | undefined, processes: Processes, dir: string): Promise<string> {
+async function bench(
+  options: Options | undefined,
+  processes: Processes,
+  dir: string,
+): Promise<string> {
   if (options === undefined) return HELP;
-  if (!existsSync(path.join(ROOT, "dist/svc.js"))) throw new Error("dist/svc.js is missing: run `make build`.");
+  if (!existsSync(path.join(ROOT, "dist/svc.js")))
+    throw new Error("dist/svc.js is missing: run `make build`.");
   const binary = findEnvoy(ROOT);
-  if (options.sidecar) return measureSidecar({ ...options, root: ROOT, binary, dir, processes, machine: () => machine(binary, processes), progress });
+  if (options.sidecar)
+    return measureSidecar({
+      ...options,
+      root: ROOT,
+      binary,
+      dir,
+      processes,
+      machine: () => machine(binary, processes),
+      progress,
+    });
   const upstream = await startUpstream(processes);
   const upstreamPort = upstream.target.port;
   if (options.parts) return measureParts(options, { binary, upstream, processes, dir });
@@ -93,16 +137,26 @@ async function bench(options: Options | undefined, processes: Processes, dir: st
   progress("Answers and streams are whole, and the upstream sees its own key.");
 
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
-  const resident = (field: "VmRSS" | "VmHWM"): number[] => proxies.map(({ tree }) => (tree === undefined ? 0 : residentMiB(tree, field)));
+  const resident = (field: "VmRSS" | "VmHWM"): number[] =>
+    proxies.map(({ tree }) => (tree === undefined ? 0 : residentMiB(tree, field)));
   const idle = resident("VmRSS");
   const rounds: Round[] = [];
   for (let number = 1; number <= options.rounds; number++) {
     progress(`Round ${number} of ${options.rounds}`);
-    rounds.push(await measureRound({ processes, targets, upstream: upstream.tree, seconds: options.seconds, progress }));
+    rounds.push(
+      await measureRound({
+        processes,
+        targets,
+        upstream: upstream.tree,
+        seconds: options.seconds,
+        progress,
+      }),
+    );
   }
   const peak = resident("VmHWM");
   const memory: Record<string, Memory> = {};
-  for (const [index, { name }] of proxies.entries()) memory[name] = { idleMiB: idle[index] ?? 0, peakMiB: peak[index] ?? 0 };
+  for (const [index, { name }] of proxies.entries())
+    memory[name] = { idleMiB: idle[index] ?? 0, peakMiB: peak[index] ?? 0 };
   return renderReport({
     rounds,
     memory,
@@ -111,14 +165,37 @@ async function bench(options: Options | undefined, processes: Processes, dir: st
   });
 }
 
-async function measureParts(options: Options, { binary, upstream, processes, dir }: { readonly binary: string; readonly upstream: Awaited<ReturnType<typeof startUpstream>>; readonly processes: Processes; readonly dir: string }): Promise<string> {
-  const targets = await startParts({ root: ROOT, upstreamPort: upstream.target.port, dir, processes });
+async function measureParts(
+  options: Options,
+  {
+    binary,
+    upstream,
+    processes,
+    dir,
+  }: {
+    readonly binary: string;
+    readonly upstream: Awaited<ReturnType<typeof startUpstream>>;
+    readonly processes: Processes;
+    readonly dir: string;
+  },
+): Promise<string> {
+  const targets = await startParts({
+    root: ROOT,
+    upstreamPort: upstream.target.port,
+    dir,
+    processes,
+  });
   for (const target of targets) await check(target);
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const rounds: Round[] = [];
   for (let number = 1; number <= options.rounds; number++) {
     progress(`Round ${number} of ${options.rounds}`);
-    rounds.push(await measureRound({ processes, targets, upstream: upstream.tree, seconds: options.seconds, progress }, PARTS_PHASES));
+    rounds.push(
+      await measureRound(
+        { processes, targets, upstream: upstream.tree, seconds: options.seconds, progress },
+        PARTS_PHASES,
+      ),
+    );
   }
   return renderParts(rounds, machine(binary, processes));
 }

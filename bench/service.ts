@@ -22,7 +22,13 @@ const HEADERS = [
 
 /** As `gh` asks; judged by its head alone. */
 export function restRequest(token: string): string {
-  return [`GET /repos/octo/hello/pulls?state=open&per_page=30 HTTP/1.1`, ...HEADERS, `authorization: token ${token}`, "", ""].join("\r\n");
+  return [
+    `GET /repos/octo/hello/pulls?state=open&per_page=30 HTTP/1.1`,
+    ...HEADERS,
+    `authorization: token ${token}`,
+    "",
+    "",
+  ].join("\r\n");
 }
 
 const QUERY = `fragment pr on PullRequest{number,title,state,url,headRefName,headRepositoryOwner{id,login,...on User{name}},isCrossRepository,isDraft,createdAt}
@@ -31,9 +37,20 @@ query PullRequestList($owner:String!,$repo:String!,$limit:Int!,$endCursor:String
 
 /** As `gh pr list` asks; judged by its body, of {@link BODY_BYTES} bytes. */
 export function graphqlRequest(token: string): string {
-  const body = (endCursor: string): string => JSON.stringify({ query: QUERY, variables: { owner: "octo", repo: "hello", limit: 30, endCursor } });
+  const body = (endCursor: string): string =>
+    JSON.stringify({
+      query: QUERY,
+      variables: { owner: "octo", repo: "hello", limit: 30, endCursor },
+    });
   const whole = body("Y".repeat(BODY_BYTES - body("").length));
-  return [`POST /graphql HTTP/1.1`, ...HEADERS, `authorization: token ${token}`, `content-length: ${whole.length}`, "", whole].join("\r\n");
+  return [
+    `POST /graphql HTTP/1.1`,
+    ...HEADERS,
+    `authorization: token ${token}`,
+    `content-length: ${whole.length}`,
+    "",
+    whole,
+  ].join("\r\n");
 }
 
 function answer(status: string, body: string): Buffer {

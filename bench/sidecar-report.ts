@@ -1,5 +1,15 @@
 /** The sidecar's rounds as one Markdown table. */
-import { cpuPer1000, eachRound, type Figure, minus, number, over, signed, spread, sum } from "./figures.ts";
+import {
+  cpuPer1000,
+  eachRound,
+  type Figure,
+  minus,
+  number,
+  over,
+  signed,
+  spread,
+  sum,
+} from "./figures.ts";
 import { CONNECTIONS, LOW_RATE } from "./phases.ts";
 import { BODY_BYTES, SIDECAR_RATE } from "./service.ts";
 import type { SidecarPhase, SidecarRound } from "./sidecar.ts";
@@ -17,33 +27,67 @@ export interface SidecarReport {
 }
 
 export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarReport): string {
-  const each = (phase: SidecarPhase, target: string, figure: Figure): number[] => eachRound(rounds, phase, target, figure);
+  const each = (phase: SidecarPhase, target: string, figure: Figure): number[] =>
+    eachRound(rounds, phase, target, figure);
 
   /** Milliseconds that a proxy adds to the service alone, measured in the same round. */
   const added = (label: string, phase: SidecarPhase, figure: Figure): string[] => {
-    const [direct, bare, sidecar] = [names.direct, names.bare, names.sidecar].map((name) => each(phase, name, figure)) as [number[], number[], number[]];
-    return [`${label}, ms`, number(median(direct)), signed(median(minus(bare, direct))), signed(median(minus(sidecar, direct))), spread(minus(sidecar, bare), (value) => `${signed(value)} ms`)];
+    const [direct, bare, sidecar] = [names.direct, names.bare, names.sidecar].map((name) =>
+      each(phase, name, figure),
+    ) as [number[], number[], number[]];
+    return [
+      `${label}, ms`,
+      number(median(direct)),
+      signed(median(minus(bare, direct))),
+      signed(median(minus(sidecar, direct))),
+      spread(minus(sidecar, bare), (value) => `${signed(value)} ms`),
+    ];
   };
-  const latency = (label: string, phase: SidecarPhase): string[][] => [added(`${label}, p50`, phase, ({ latencyMs }) => latencyMs.p50), added(`${label}, p99`, phase, ({ latencyMs }) => latencyMs.p99)];
+  const latency = (label: string, phase: SidecarPhase): string[][] => [
+    added(`${label}, p50`, phase, ({ latencyMs }) => latencyMs.p50),
+    added(`${label}, p99`, phase, ({ latencyMs }) => latencyMs.p99),
+  ];
   const ratio = (label: string, phase: SidecarPhase, figure: Figure): string[] => {
     const [bare, sidecar] = [each(phase, names.bare, figure), each(phase, names.sidecar, figure)];
-    return [label, "", number(median(bare)), number(median(sidecar)), spread(over(sidecar, bare), (value) => `${number(value)}×`)];
+    return [
+      label,
+      "",
+      number(median(bare)),
+      number(median(sidecar)),
+      spread(over(sidecar, bare), (value) => `${number(value)}×`),
+    ];
   };
   const cpu = (what: string, phase: SidecarPhase, how?: string): string[][] => [
     ratio(`CPU per 1,000 ${what}${how === undefined ? "" : `, ${how}`}, ms`, phase, cpuPer1000()),
     ...["Envoy", "Node"].map((process) => {
       const sidecar = each(phase, names.sidecar, cpuPer1000(process));
-      return [`&nbsp;&nbsp;of it ${process}`, "", "", number(median(sidecar)), `${number(median(over(sidecar, each(phase, names.bare, cpuPer1000()))))}×`];
+      return [
+        `&nbsp;&nbsp;of it ${process}`,
+        "",
+        "",
+        number(median(sidecar)),
+        `${number(median(over(sidecar, each(phase, names.bare, cpuPer1000()))))}×`,
+      ];
     }),
     ratio(`&nbsp;&nbsp;${what}/s`, phase, ({ perSecond }) => perSecond),
   ];
   const resident = (label: string, of: Resident): string[] => {
     const parts = of[names.sidecar] ?? {};
-    const words = Object.entries(parts).map(([process, mebibytes]) => `${process} ${number(mebibytes)}`);
-    return [`Memory (RSS) ${label}, MiB`, "", number(sum(Object.values(of[names.bare] ?? {}))), number(sum(Object.values(parts))), words.join(", ")];
+    const words = Object.entries(parts).map(
+      ([process, mebibytes]) => `${process} ${number(mebibytes)}`,
+    );
+    return [
+      `Memory (RSS) ${label}, MiB`,
+      "",
+      number(sum(Object.values(of[names.bare] ?? {}))),
+      number(sum(Object.values(parts))),
+      words.join(", "),
+    ];
   };
   const errors = (target: string): string => {
-    const results = rounds.flatMap((round) => Object.values(round).flatMap((targets) => targets[target] ?? []));
+    const results = rounds.flatMap((round) =>
+      Object.values(round).flatMap((targets) => targets[target] ?? []),
+    );
     const failed = sum(results.map((result) => sum(Object.values(result.errors))));
     return `${failed} of ${failed + sum(results.map((result) => result.count))}`;
   };
@@ -60,7 +104,9 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
     resident("peak", peak),
     ["Errors", errors(names.direct), errors(names.bare), errors(names.sidecar), ""],
   ];
-  const results = rounds.flatMap((round) => Object.values(round).flatMap((targets) => Object.values(targets)));
+  const results = rounds.flatMap((round) =>
+    Object.values(round).flatMap((targets) => Object.values(targets)),
+  );
   const others = results.map(({ otherCores }) => otherCores);
   return [
     ...rows.map((row) => `| ${row.join(" | ")} |`),

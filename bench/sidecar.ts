@@ -8,7 +8,14 @@ import { startBareTls } from "./bare-tls.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
 import { CONNECTIONS, LOW_RATE, shuffled } from "./phases.ts";
 import { type Processes, until } from "./processes.ts";
-import { AGENTS_TOKEN, graphqlRequest, HOST, REAL_TOKEN, restRequest, SIDECAR_RATE } from "./service.ts";
+import {
+  AGENTS_TOKEN,
+  graphqlRequest,
+  HOST,
+  REAL_TOKEN,
+  restRequest,
+  SIDECAR_RATE,
+} from "./service.ts";
 import { startSidecarProxy } from "./sidecar-proxy.ts";
 import { renderSidecar, type Resident } from "./sidecar-report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
@@ -56,7 +63,14 @@ export async function measureSidecar(options: SidecarBenchOptions): Promise<stri
   const targets: readonly TlsTarget[] = [
     { name: "service", port: outside.port, caFile: files.authority, tree: undefined },
     await startBareTls({ binary, dir, processes, upstreamPort: outside.port, files }),
-    await startSidecarProxy({ root, binary, dir, processes, upstream: outside, authorityFile: files.authority }),
+    await startSidecarProxy({
+      root,
+      binary,
+      dir,
+      processes,
+      upstream: outside,
+      authorityFile: files.authority,
+    }),
   ];
   const [direct, bare, sidecar] = targets as [TlsTarget, TlsTarget, TlsTarget];
   for (const target of [bare, sidecar]) await checkOverTls(target);
@@ -80,11 +94,23 @@ export async function measureSidecar(options: SidecarBenchOptions): Promise<stri
 }
 
 /** One certificate, as the sidecar makes them: bare Envoy shows it, and so does the service itself. */
-function writeCertificates(dir: string): { readonly authority: string; readonly certificate: string; readonly key: string } {
-  const authority = new CertificateAuthority({ clock: systemClock, random: (bytes) => randomBytes(bytes), names: { hosts: [HOST], patterns: [] } });
+function writeCertificates(dir: string): {
+  readonly authority: string;
+  readonly certificate: string;
+  readonly key: string;
+} {
+  const authority = new CertificateAuthority({
+    clock: systemClock,
+    random: (bytes) => randomBytes(bytes),
+    names: { hosts: [HOST], patterns: [] },
+  });
   const minted = authority.mint(HOST);
   if (minted === undefined) throw new Error(`no certificate for ${HOST}`);
-  const files = { authority: path.join(dir, "service-ca.pem"), certificate: path.join(dir, "service.pem"), key: path.join(dir, "service.key") };
+  const files = {
+    authority: path.join(dir, "service-ca.pem"),
+    certificate: path.join(dir, "service.pem"),
+    key: path.join(dir, "service.key"),
+  };
   writeFileSync(files.authority, authority.certificatesPem);
   writeFileSync(files.certificate, minted.certificateChainPem);
   writeFileSync(files.key, minted.privateKeyPem, { mode: 0o600 });
@@ -92,17 +118,39 @@ function writeCertificates(dir: string): { readonly authority: string; readonly 
   return files;
 }
 
-async function startOutside(processes: Processes, files: { readonly certificate: string; readonly key: string }): Promise<{ readonly port: number; readonly dns: number; readonly tree: ProcessTree }> {
-  const child = processes.start({ place: "measuring", command: process.execPath, args: [path.join(import.meta.dirname, "outside.ts"), files.certificate, files.key] });
+async function startOutside(
+  processes: Processes,
+  files: { readonly certificate: string; readonly key: string },
+): Promise<{ readonly port: number; readonly dns: number; readonly tree: ProcessTree }> {
+  const child = processes.start({
+    place: "measuring",
+    command: process.execPath,
+    args: [path.join(import.meta.dirname, "outside.ts"), files.certificate, files.key],
+  });
   let printed = "";
   child.stdout?.on("data", (part: Buffer) => (printed += part.toString()));
-  const listening = await until(async () => (printed === "" ? undefined : (JSON.parse(printed) as { port: number; dns: number })), child, "the service");
+  const listening = await until(
+    async () =>
+      printed === "" ? undefined : (JSON.parse(printed) as { port: number; dns: number }),
+    child,
+    "the service",
+  );
   return { ...listening, tree: { pid: child.pid ?? 0, name: "service", named: [] } };
 }
 
 /** Phases in random order, and in each phase the targets in random order right after one another. */
-async function measureRound(targets: readonly TlsTarget[], service: ProcessTree, { processes, seconds, progress }: SidecarBenchOptions): Promise<SidecarRound> {
-  const round: Record<SidecarPhase, Record<string, LoadResult>> = { low: {}, steady: {}, max: {}, fresh: {}, body: {} };
+async function measureRound(
+  targets: readonly TlsTarget[],
+  service: ProcessTree,
+  { processes, seconds, progress }: SidecarBenchOptions,
+): Promise<SidecarRound> {
+  const round: Record<SidecarPhase, Record<string, LoadResult>> = {
+    low: {},
+    steady: {},
+    max: {},
+    fresh: {},
+    body: {},
+  };
   for (const name of shuffled(Object.keys(PHASES) as SidecarPhase[])) {
     const { request, ...phase } = PHASES[name];
     for (const target of shuffled(targets)) {
@@ -111,19 +159,29 @@ async function measureRound(targets: readonly TlsTarget[], service: ProcessTree,
         key: "",
         model: "",
         stream: false,
-        tls: { request: request(target.tree === undefined ? REAL_TOKEN : AGENTS_TOKEN), serverName: HOST, fresh: phase.fresh },
+        tls: {
+          request: request(target.tree === undefined ? REAL_TOKEN : AGENTS_TOKEN),
+          serverName: HOST,
+          fresh: phase.fresh,
+        },
         connections: phase.connections,
         ...(phase.rate === undefined ? {} : { rate: phase.rate }),
         seconds,
         upstream: service,
         ...(target.tree === undefined ? {} : { tree: target.tree }),
       };
-      const printed = await processes.output({ place: "measuring", command: process.execPath, args: [path.join(import.meta.dirname, "load.ts"), JSON.stringify(job)] });
+      const printed = await processes.output({
+        place: "measuring",
+        command: process.execPath,
+        args: [path.join(import.meta.dirname, "load.ts"), JSON.stringify(job)],
+      });
       // JSON has no NaN: a percentile of no samples comes as null.
       const result = JSON.parse(printed, (_, value: unknown) => value ?? Number.NaN) as LoadResult;
       round[name][target.name] = result;
       const errors = Object.entries(result.errors).map(([error, count]) => `${count} × ${error}`);
-      const cpu = Object.entries(result.cpu).map(([process, used]) => `${process} ${((used / result.count) * 1e6).toFixed(0)}`);
+      const cpu = Object.entries(result.cpu).map(
+        ([process, used]) => `${process} ${((used / result.count) * 1e6).toFixed(0)}`,
+      );
       progress(
         `${name.padEnd(6)} ${target.name.padEnd(10)} ${result.perSecond.toFixed(0).padStart(5)}/s  p50 ${result.latencyMs.p50.toFixed(2)} ms  p99 ${result.latencyMs.p99.toFixed(2)} ms` +
           `  CPU ms per 1,000: ${cpu.join(", ")}  ${errors.length === 0 ? "no errors" : errors.join(", ")}`,
@@ -138,7 +196,15 @@ function resident(targets: readonly TlsTarget[], field: "VmRSS" | "VmHWM"): Resi
   return Object.fromEntries(
     targets.map(({ name, tree }) => {
       const processes = tree === undefined ? [] : [tree, ...(tree.beside ?? [])];
-      return [name, Object.fromEntries(processes.map((process) => [process.name, residentMiB({ pid: process.pid, name: process.name, named: [] }, field)]))];
+      return [
+        name,
+        Object.fromEntries(
+          processes.map((process) => [
+            process.name,
+            residentMiB({ pid: process.pid, name: process.name, named: [] }, field),
+          ]),
+        ),
+      ];
     }),
   );
 }

@@ -55,7 +55,9 @@ function statOf(pid: number): ProcessStat | undefined {
 }
 
 /** Each process of the tree under the name it counts for. */
-function members(tree: ProcessTree): { readonly pid: number; readonly name: string; readonly cpu: number }[] {
+function members(
+  tree: ProcessTree,
+): { readonly pid: number; readonly name: string; readonly cpu: number }[] {
   const stats = new Map<number, ProcessStat>();
   const children = new Map<number, number[]>();
   for (const entry of readdirSync("/proc")) {
@@ -70,15 +72,22 @@ function members(tree: ProcessTree): { readonly pid: number; readonly name: stri
     const stat = stats.get(pid);
     if (stat === undefined) return [];
     const own = names.get(pid) ?? name;
-    return [{ pid, name: own, cpu: stat.cpu }, ...(children.get(pid) ?? []).flatMap((child) => walk(child, own))];
+    return [
+      { pid, name: own, cpu: stat.cpu },
+      ...(children.get(pid) ?? []).flatMap((child) => walk(child, own)),
+    ];
   };
-  return [walk(tree.pid, tree.name), ...(tree.beside ?? []).map(({ pid, name }) => walk(pid, name))].flat();
+  return [
+    walk(tree.pid, tree.name),
+    ...(tree.beside ?? []).map(({ pid, name }) => walk(pid, name)),
+  ].flat();
 }
 
 /** Processes below `pid` whose command line contains `part`. */
 export function findDescendant(pid: number, part: string): number | undefined {
   return members({ pid, name: "", named: [] }).find(
-    (member) => member.pid !== pid && readText(`/proc/${member.pid}/cmdline`)?.includes(part) === true,
+    (member) =>
+      member.pid !== pid && readText(`/proc/${member.pid}/cmdline`)?.includes(part) === true,
   )?.pid;
 }
 
@@ -91,7 +100,8 @@ export function cpuSeconds(tree: ProcessTree): Record<string, number> {
 
 /** CPU seconds of the whole machine since it started: all that was not idle, with what the hypervisor took away. */
 export function machineBusySeconds(): number {
-  const fields = (readText("/proc/stat") ?? "").split("\n", 1)[0]?.split(/\s+/).slice(1, 9).map(Number) ?? [];
+  const fields =
+    (readText("/proc/stat") ?? "").split("\n", 1)[0]?.split(/\s+/).slice(1, 9).map(Number) ?? [];
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields;
   return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND;
 }
@@ -100,7 +110,9 @@ export function machineBusySeconds(): number {
 export function residentMiB(tree: ProcessTree, field: "VmRSS" | "VmHWM"): number {
   let sum = 0;
   for (const { pid } of members(tree)) {
-    const line = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(readText(`/proc/${pid}/status`) ?? "");
+    const line = new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(
+      readText(`/proc/${pid}/status`) ?? "",
+    );
     sum += Number(line?.[1] ?? 0) / 1024;
   }
   return sum;

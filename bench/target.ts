@@ -15,11 +15,17 @@ export interface Target extends Endpoint {
 }
 
 interface Body {
-  readonly choices: readonly { readonly message?: { readonly content: string }; readonly delta?: { readonly content?: string } }[];
+  readonly choices: readonly {
+    readonly message?: { readonly content: string };
+    readonly delta?: { readonly content?: string };
+  }[];
   readonly usage?: { readonly completion_tokens: number } | null;
 }
 
-async function ask({ port, key, model }: Endpoint, stream: boolean): Promise<{ status: number; text: string }> {
+async function ask(
+  { port, key, model }: Endpoint,
+  stream: boolean,
+): Promise<{ status: number; text: string }> {
   const response = await fetch(`http://127.0.0.1:${port}${PATH}`, {
     method: "POST",
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
@@ -41,15 +47,31 @@ export async function check(target: Target): Promise<void> {
   expect(target, whole.status === 200, `status ${whole.status}: ${whole.text}`);
   const body = JSON.parse(whole.text) as Body;
   expect(target, body.choices[0]?.message?.content === TEXT, "the answer's text is another");
-  expect(target, body.usage?.completion_tokens === SSE_PARTS.length, "the answer's usage is another");
+  expect(
+    target,
+    body.usage?.completion_tokens === SSE_PARTS.length,
+    "the answer's usage is another",
+  );
 
   const streamed = await ask(target, true);
-  expect(target, streamed.status === 200, `status of a stream ${streamed.status}: ${streamed.text}`);
+  expect(
+    target,
+    streamed.status === 200,
+    `status of a stream ${streamed.status}: ${streamed.text}`,
+  );
   const events = [...streamed.text.matchAll(/^data: (.*)$/gm)].map((match) => match[1] ?? "");
   expect(target, events.pop() === "[DONE]", "the stream does not end with [DONE]");
   const parts = events.map((event) => JSON.parse(event) as Body);
-  expect(target, parts.map((part) => part.choices[0]?.delta?.content ?? "").join("") === TEXT, "the stream's text is another");
-  expect(target, parts.at(-1)?.usage?.completion_tokens === SSE_PARTS.length, "the stream's usage is another");
+  expect(
+    target,
+    parts.map((part) => part.choices[0]?.delta?.content ?? "").join("") === TEXT,
+    "the stream's text is another",
+  );
+  expect(
+    target,
+    parts.at(-1)?.usage?.completion_tokens === SSE_PARTS.length,
+    "the stream's usage is another",
+  );
 }
 
 /** The upstream must refuse what clients send, or a 200 would show nothing. */

@@ -20,11 +20,32 @@ export interface TlsAnswer {
 }
 
 /** With a client that verifies. */
-export function askOverTls({ port, caFile }: Pick<TlsTarget, "port" | "caFile">, request: { readonly method?: string; readonly path: string; readonly token?: string; readonly body?: string }): Promise<TlsAnswer> {
+export function askOverTls(
+  { port, caFile }: Pick<TlsTarget, "port" | "caFile">,
+  request: {
+    readonly method?: string;
+    readonly path: string;
+    readonly token?: string;
+    readonly body?: string;
+  },
+): Promise<TlsAnswer> {
   const { method = "GET", path, token = AGENTS_TOKEN, body } = request;
   return new Promise((resolve, reject) => {
     const sent = https.request(
-      { host: "127.0.0.1", port, servername: HOST, ca: readFileSync(caFile), method, path, agent: false, headers: { host: HOST, authorization: `token ${token}`, "content-type": "application/json" } },
+      {
+        host: "127.0.0.1",
+        port,
+        servername: HOST,
+        ca: readFileSync(caFile),
+        method,
+        path,
+        agent: false,
+        headers: {
+          host: HOST,
+          authorization: `token ${token}`,
+          "content-type": "application/json",
+        },
+      },
       (response) => {
         let text = "";
         response.on("data", (part: Buffer) => (text += part.toString()));
@@ -38,14 +59,17 @@ export function askOverTls({ port, caFile }: Pick<TlsTarget, "port" | "caFile">,
 
 const PATH = "/repos/octo/hello/pulls";
 
-export async function answers(target: Pick<TlsTarget, "port" | "caFile">): Promise<true | undefined> {
+export async function answers(
+  target: Pick<TlsTarget, "port" | "caFile">,
+): Promise<true | undefined> {
   return (await askOverTls(target, { path: PATH })).status === 200 ? true : undefined;
 }
 
 /** The answer must come through whole; the service refuses any token but the real one, so it also shows that that was put on. */
 export async function checkOverTls(target: TlsTarget): Promise<void> {
   const { status, text } = await askOverTls(target, { path: PATH });
-  if (status !== 200 || text !== JSON_BODY) throw new Error(`${target.name}: status ${status}: ${text}`);
+  if (status !== 200 || text !== JSON_BODY)
+    throw new Error(`${target.name}: status ${status}: ${text}`);
 }
 
 /** What the policy forbids must not arrive, or figures would be of something else. */
@@ -53,9 +77,18 @@ export async function checkDenial(target: TlsTarget): Promise<void> {
   for (const request of [
     { path: "/repos/other/hello/pulls" },
     { method: "POST", path: PATH, body: "{}" },
-    { method: "POST", path: "/graphql", body: JSON.stringify({ query: '{repository(owner:"other",name:"r"){pullRequests(first:1){totalCount}}}' }) },
+    {
+      method: "POST",
+      path: "/graphql",
+      body: JSON.stringify({
+        query: '{repository(owner:"other",name:"r"){pullRequests(first:1){totalCount}}}',
+      }),
+    },
   ]) {
     const { status } = await askOverTls(target, request);
-    if (status !== 403) throw new Error(`${target.name}: ${request.method ?? "GET"} ${request.path} gets ${status}, and is forbidden`);
+    if (status !== 403)
+      throw new Error(
+        `${target.name}: ${request.method ?? "GET"} ${request.path} gets ${status}, and is forbidden`,
+      );
   }
 }

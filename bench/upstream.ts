@@ -24,8 +24,14 @@ const firstMs = Number(values.first);
 const everyMs = Number(values.every);
 
 const WHOLE = answer("200 OK", JSON_BODY);
-const REFUSED = answer("401 Unauthorized", JSON.stringify({ error: { message: "wrong key", type: "invalid_request_error", code: "invalid_api_key" } }));
-const STREAM_HEAD = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
+const REFUSED = answer(
+  "401 Unauthorized",
+  JSON.stringify({
+    error: { message: "wrong key", type: "invalid_request_error", code: "invalid_api_key" },
+  }),
+);
+const STREAM_HEAD =
+  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
 const STREAM_PARTS = SSE_PARTS.map((part, index) => {
   const chunk = `${part.length.toString(16)}\r\n${part}\r\n`;
   return Buffer.from(index < SSE_PARTS.length - 1 ? chunk : `${chunk}0\r\n\r\n`);

@@ -23,8 +23,23 @@ let token: string;
 beforeAll(async () => {
   redis = await RedisServer.start();
   vendor = await Vendor.start("openai");
-  const files = { "p.yaml": providerYaml("p", vendor), "a.yaml": agentYaml("a", ["p/*"], { maxConcurrentRequests: 40 }) };
-  stack = await Stack.start({ files, args: ["--redis-url", redis.url, "--lease-seconds", "2", "--concurrency", "1", "--log-level", "warn"] });
+  const files = {
+    "p.yaml": providerYaml("p", vendor),
+    "a.yaml": agentYaml("a", ["p/*"], { maxConcurrentRequests: 40 }),
+  };
+  stack = await Stack.start({
+    files,
+    args: [
+      "--redis-url",
+      redis.url,
+      "--lease-seconds",
+      "2",
+      "--concurrency",
+      "1",
+      "--log-level",
+      "warn",
+    ],
+  });
   token = await stack.token("a");
   vendor.always(vendor.says({ text: ["One", " two"] }));
 });
@@ -37,11 +52,16 @@ afterAll(async () => {
 
 const chainDir = (): string => path.join(stack.stateDir, "audit/gateway");
 
-const segments = (): string[] => readdirSync(chainDir()).filter((name) => /^\d+\.jsonl$/.test(name)).sort();
+const segments = (): string[] =>
+  readdirSync(chainDir())
+    .filter((name) => /^\d+\.jsonl$/.test(name))
+    .sort();
 
 /** Ids of the calls on record. */
 function recorded(): Set<string> {
-  const lines = segments().flatMap((name) => readFileSync(path.join(chainDir(), name), "utf8").split("\n"));
+  const lines = segments().flatMap((name) =>
+    readFileSync(path.join(chainDir(), name), "utf8").split("\n"),
+  );
   const ids = lines.flatMap((line) => {
     try {
       const { type, fields } = JSON.parse(line) as { type: string; fields: { call?: string } };
@@ -61,19 +81,31 @@ async function verifies(): Promise<void> {
 }
 
 test(`killed ${KILLS} times under load`, { timeout: 60_000 + KILLS * 30_000 }, async () => {
-  const asks = [false, true].map((stream) => ({ dialect: "openai" as const, model: "p/gpt-5", stream }));
+  const asks = [false, true].map((stream) => ({
+    dialect: "openai" as const,
+    model: "p/gpt-5",
+    stream,
+  }));
   /** Ids of the answers that clients got whole. */
   const answered: string[] = [];
   for (let kill = 1; kill <= KILLS; kill += 1) {
     const running = load({ target: { port: stack.port, token }, asks, concurrency: 20 });
-    const whole = (): string[] => running.outcomes.flatMap(({ status, callId, text }) => (status === 200 && /x-svc-output-tokens|"usage"/.test(text) && callId !== undefined ? [callId] : []));
+    const whole = (): string[] =>
+      running.outcomes.flatMap(({ status, callId, text }) =>
+        status === 200 && /x-svc-output-tokens|"usage"/.test(text) && callId !== undefined
+          ? [callId]
+          : [],
+      );
     await until(() => whole().length >= 50, { timeoutMs: 30_000, what: "calls to be answered" });
     const { gateway } = stack.pids();
     process.kill(gateway, "SIGKILL");
     await until(() => stack.pids().gateway !== gateway, { what: "the gateway to be gone" });
     await running.stop();
     answered.push(...whole());
-    await until(() => ![0, gateway].includes(stack.pids().gateway), { timeoutMs: 30_000, what: "the gateway to be started again" });
+    await until(() => ![0, gateway].includes(stack.pids().gateway), {
+      timeoutMs: 30_000,
+      what: "the gateway to be started again",
+    });
     await stack.settled();
     await verifies();
   }
@@ -82,7 +114,15 @@ test(`killed ${KILLS} times under load`, { timeout: 60_000 + KILLS * 30_000 }, a
   expect(answered.filter((id) => !kept.has(id))).toEqual([]);
   await until(
     async () => {
-      const { stdout } = await svc(["get", "agent", "a", "-o", "json", "--state-dir", stack.stateDir]);
+      const { stdout } = await svc([
+        "get",
+        "agent",
+        "a",
+        "-o",
+        "json",
+        "--state-dir",
+        stack.stateDir,
+      ]);
       return (JSON.parse(stdout) as { status: { inFlight: number } }).status.inFlight === 0;
     },
     { timeoutMs: 30_000, what: "no place to be taken" },

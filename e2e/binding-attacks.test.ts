@@ -16,7 +16,11 @@ const GITHUB = {
   type: "github",
   auth: { type: "token", env: { token: "SVC_SECRET_GITHUB_TOKEN" } },
   config: {},
-  policy: { allow: ["pulls:read"], deny: [], httpRules: [{ methods: ["GET"], paths: ["/repos/octo/public/**"], action: "allow" }] },
+  policy: {
+    allow: ["pulls:read"],
+    deny: [],
+    httpRules: [{ methods: ["GET"], paths: ["/repos/octo/public/**"], action: "allow" }],
+  },
   scope: { repositories: ["octo/public"] },
   audit: { enforcement: "enforce", logRequests: false },
 };
@@ -25,8 +29,19 @@ let outside: Outside;
 let sidecar: Sidecar;
 
 beforeAll(async () => {
-  outside = await Outside.start(["api.github.com", "github.com", "uploads.github.com", "codeload.github.com", "raw.githubusercontent.com", "evil.com"]);
-  sidecar = await Sidecar.start({ outside, bindings: [GITHUB], secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN } });
+  outside = await Outside.start([
+    "api.github.com",
+    "github.com",
+    "uploads.github.com",
+    "codeload.github.com",
+    "raw.githubusercontent.com",
+    "evil.com",
+  ]);
+  sidecar = await Sidecar.start({
+    outside,
+    bindings: [GITHUB],
+    secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN },
+  });
 });
 
 afterAll(async () => {
@@ -40,7 +55,13 @@ beforeEach(() => {
 
 /** Everything that comes back for these bytes, until the other side closes or says nothing more. */
 async function raw(bytes: string, serverName = "api.github.com"): Promise<string> {
-  const socket = tls.connect({ host: "127.0.0.1", port: sidecar.httpsPort, servername: serverName, ca: sidecar.bundle, ALPNProtocols: ["http/1.1"] });
+  const socket = tls.connect({
+    host: "127.0.0.1",
+    port: sidecar.httpsPort,
+    servername: serverName,
+    ca: sidecar.bundle,
+    ALPNProtocols: ["http/1.1"],
+  });
   return new Promise((resolve, reject) => {
     let text = "";
     socket.on("data", (part: Buffer) => (text += part.toString("latin1")));
@@ -54,7 +75,14 @@ const ALLOWED = "/repos/octo/public/pulls";
 
 const statusOf = (answer: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 0);
 
-function get(path: string, { host = "api.github.com", method = "GET", headers = "" }: { host?: string; method?: string; headers?: string } = {}): string {
+function get(
+  path: string,
+  {
+    host = "api.github.com",
+    method = "GET",
+    headers = "",
+  }: { host?: string; method?: string; headers?: string } = {},
+): string {
   return `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n${headers}Connection: close\r\n\r\n`;
 }
 
@@ -107,7 +135,8 @@ describe("paths", () => {
   test("absolute-form of the host itself is its canonical form", async () => {
     const answer = await raw(get(`https://api.github.com${ALLOWED}`));
     expect([200, 400, 403]).toContain(statusOf(answer));
-    for (const request of outside.requests) expect(request).toMatchObject({ url: ALLOWED, host: "api.github.com" });
+    for (const request of outside.requests)
+      expect(request).toMatchObject({ url: ALLOWED, host: "api.github.com" });
   });
 });
 
@@ -121,8 +150,16 @@ describe("hosts", () => {
     ["an address", get(ALLOWED, { host: "127.0.0.1" }), 421],
     ["an IPv6 address", get(ALLOWED, { host: "[::1]" }), 400],
     ["two in one", get(ALLOWED, { host: "api.github.com, evil.com" }), 400],
-    ["two headers", `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: evil.com\r\nConnection: close\r\n\r\n`, 400],
-    ["two headers that agree", `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: api.github.com\r\nConnection: close\r\n\r\n`, 400],
+    [
+      "two headers",
+      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: evil.com\r\nConnection: close\r\n\r\n`,
+      400,
+    ],
+    [
+      "two headers that agree",
+      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: api.github.com\r\nConnection: close\r\n\r\n`,
+      400,
+    ],
     ["none", `GET ${ALLOWED} HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
     ["an empty one", get(ALLOWED, { host: "" }), 400],
     ["user information", get(ALLOWED, { host: "api.github.com@evil.com" }), 400],
@@ -138,14 +175,23 @@ describe("hosts", () => {
 
   test("a second request on the connection, to another host, goes nowhere", async () => {
     const first = `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\n\r\n`;
-    const answer = await raw(first + get("/repos/octo/public/releases/1/assets", { host: "uploads.github.com" }));
+    const answer = await raw(
+      first + get("/repos/octo/public/releases/1/assets", { host: "uploads.github.com" }),
+    );
     expect(answer.match(/HTTP\/1\.1 \d+/g)).toEqual(["HTTP/1.1 200", "HTTP/1.1 421"]);
     expect(outside.requests).toHaveLength(1);
   });
 
   test("HTTP/2 streams of one connection are each held to its server name", async () => {
     const session = http2.connect(`https://api.github.com:443`, {
-      createConnection: () => tls.connect({ host: "127.0.0.1", port: sidecar.httpsPort, servername: "api.github.com", ca: sidecar.bundle, ALPNProtocols: ["h2"] }),
+      createConnection: () =>
+        tls.connect({
+          host: "127.0.0.1",
+          port: sidecar.httpsPort,
+          servername: "api.github.com",
+          ca: sidecar.bundle,
+          ALPNProtocols: ["h2"],
+        }),
     });
     const status = (authority: string): Promise<number> =>
       new Promise((resolve, reject) => {
@@ -162,18 +208,41 @@ describe("hosts", () => {
     expect(outside.requests).toHaveLength(1);
   });
 
-  test.each(["", "evil.com", "127.0.0.1.evil.com", "xapi.github.com", "api.github.com.evil.com", "github.com.", "*.github.com"])("no handshake for %j", async (name) => {
+  test.each([
+    "",
+    "evil.com",
+    "127.0.0.1.evil.com",
+    "xapi.github.com",
+    "api.github.com.evil.com",
+    "github.com.",
+    "*.github.com",
+  ])("no handshake for %j", async (name) => {
     await expect(raw(get(ALLOWED), name)).rejects.toThrow();
   });
 });
 
 describe("framing", () => {
   test.each<[string, string]>([
-    ["length and chunks", `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\n\r\n`],
-    ["two lengths", `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`],
-    ["an odd transfer encoding", `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
-    ["a length with a sign", `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: +4\r\n\r\nabcd`],
-    ["a space before the colon", `GET ${ALLOWED} HTTP/1.1\r\nHost : api.github.com\r\nConnection: close\r\n\r\n`],
+    [
+      "length and chunks",
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\n\r\n`,
+    ],
+    [
+      "two lengths",
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`,
+    ],
+    [
+      "an odd transfer encoding",
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+    ],
+    [
+      "a length with a sign",
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: +4\r\n\r\nabcd`,
+    ],
+    [
+      "a space before the colon",
+      `GET ${ALLOWED} HTTP/1.1\r\nHost : api.github.com\r\nConnection: close\r\n\r\n`,
+    ],
     ["no request at all", "\u0016\u0003\u0001 not http\r\n\r\n"],
   ])("%s: nothing that was not judged arrives", async (_name, bytes) => {
     const answer = await raw(bytes);
@@ -182,7 +251,9 @@ describe("framing", () => {
   });
 
   test("what follows an upgrade that was denied is no request", async () => {
-    const answer = await raw(`GET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\nGET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\n\r\n`);
+    const answer = await raw(
+      `GET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\nGET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\n\r\n`,
+    );
     expect(statusOf(answer)).toBe(403);
     expect(outside.requests).toEqual([]);
   });
@@ -192,7 +263,10 @@ describe("headers", () => {
   test.each<[string, string]>([
     ["credentials of its own", "Authorization: Bearer own\r\nX-Api-Key: own\r\nCookie: own=1\r\n"],
     ["two of them", "Authorization: Bearer own\r\nauthorization: Basic own\r\n"],
-    ["headers that steer the proxy", "x-envoy-original-path: /repos/octo/secret/pulls\r\nx-envoy-original-dst-host: 127.0.0.1:1\r\nx-svc-upstream: 127.0.0.1:1\r\nx-forwarded-for: own\r\n"],
+    [
+      "headers that steer the proxy",
+      "x-envoy-original-path: /repos/octo/secret/pulls\r\nx-envoy-original-dst-host: 127.0.0.1:1\r\nx-svc-upstream: 127.0.0.1:1\r\nx-forwarded-for: own\r\n",
+    ],
   ])("%s do not arrive", async (_name, headers) => {
     const answer = await raw(get(ALLOWED, { headers }));
     for (const { rawHeaders, url } of outside.requests) {
@@ -209,8 +283,11 @@ describe("headers", () => {
     expect(outside.requests[0]?.url).toContain("state=open");
   });
 
-  test.each(["X-HTTP-Method-Override: DELETE\r\n", "X-HTTP-Method: DELETE\r\n"])("another method by header goes nowhere: %j", async (headers) => {
-    expect(statusOf(await raw(get(ALLOWED, { headers })))).toBe(403);
-    expect(outside.requests).toEqual([]);
-  });
+  test.each(["X-HTTP-Method-Override: DELETE\r\n", "X-HTTP-Method: DELETE\r\n"])(
+    "another method by header goes nowhere: %j",
+    async (headers) => {
+      expect(statusOf(await raw(get(ALLOWED, { headers })))).toBe(403);
+      expect(outside.requests).toEqual([]);
+    },
+  );
 });

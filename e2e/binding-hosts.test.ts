@@ -24,10 +24,24 @@ test("a poisoned hosts file leads the sidecar nowhere", async () => {
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-hosts-"));
   const outside = await Outside.start(["api.github.com"], "127.0.0.53");
   try {
-    writeFileSync(path.join(dir, "hosts"), "127.0.0.1 localhost api.github.com nowhere.github.com\n");
+    writeFileSync(
+      path.join(dir, "hosts"),
+      "127.0.0.1 localhost api.github.com nowhere.github.com\n",
+    );
     const script = `mount --bind ${dir}/hosts /etc/hosts && exec "${process.execPath}" --input-type=module --eval "$0" -- "$1"`;
-    const { stdout } = await promisify(execFile)("unshare", ["--mount", "sh", "-c", script, PROGRAM, outside.dnsServer]);
-    expect(JSON.parse(stdout)).toEqual({ system: "127.0.0.1", ours: "127.0.0.53:443", unknown: null });
+    const { stdout } = await promisify(execFile)("unshare", [
+      "--mount",
+      "sh",
+      "-c",
+      script,
+      PROGRAM,
+      outside.dnsServer,
+    ]);
+    expect(JSON.parse(stdout)).toEqual({
+      system: "127.0.0.1",
+      ours: "127.0.0.53:443",
+      unknown: null,
+    });
     // And what was asked for once is not asked for again.
     expect(outside.asked.filter((name) => name === "api.github.com")).toHaveLength(1);
   } finally {

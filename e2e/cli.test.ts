@@ -53,8 +53,15 @@ async function done(...args: string[]): Promise<Ran> {
 }
 
 /** Status of a call through the external gateway. */
-async function callWith(key: string, url = `http://127.0.0.1:${external}/ext/v1/chat/completions`): Promise<number> {
-  const response = await fetch(url, { method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: MESSAGE });
+async function callWith(
+  key: string,
+  url = `http://127.0.0.1:${external}/ext/v1/chat/completions`,
+): Promise<number> {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: MESSAGE,
+  });
   await response.arrayBuffer();
   return response.status;
 }
@@ -72,28 +79,49 @@ describe("an Agent", () => {
     const token = (await done("token", "hello")).stdout.trim();
     expect(await callWith(token, `${stack.baseUrl}/v1/chat/completions`)).toBe(200);
     // What the call used is settled once its answer has gone.
-    await until(async () => /^hello +yes +Ready +[1-9]\d* +1 +\$/m.test((await done("get", "agents")).stdout), { what: "the call to be counted" });
+    await until(
+      async () => /^hello +yes +Ready +[1-9]\d* +1 +\$/m.test((await done("get", "agents")).stdout),
+      { what: "the call to be counted" },
+    );
     expect((await done("apply", "-f", yaml)).stdout).toBe("agent/hello unchanged\n");
     const kept = path.join(stack.resourcesDir, "applied/agent.default.hello.yaml");
     expect(readFileSync(kept, "utf8")).toContain("# the greeter");
     expect(statSync(kept).mode & 0o777).toBe(0o600);
-    expect((await done("get", "agents")).stdout).toMatch(/^NAME +READY +REASON +TOKENS +REQUESTS +COST\nhello +yes +Ready /);
+    expect((await done("get", "agents")).stdout).toMatch(
+      /^NAME +READY +REASON +TOKENS +REQUESTS +COST\nhello +yes +Ready /,
+    );
     const definition = (await done("get", "agent-def", "hello")).stdout;
-    expect((await done("apply", "-f", file("again.yaml", definition))).stdout).toBe("agent/hello configured\n");
+    expect((await done("apply", "-f", file("again.yaml", definition))).stdout).toBe(
+      "agent/hello configured\n",
+    );
     expect((await done("get", "metrics")).stdout).toContain("svc_llm_requests_total");
   });
 
   test("that is wrong is refused whole, with places", async () => {
-    const ran = await run("apply", "-f", file("bad.yaml", `${AGENT.replace("hello", "other")}---\n${AGENT.replace("models:", "modles:")}`));
+    const ran = await run(
+      "apply",
+      "-f",
+      file(
+        "bad.yaml",
+        `${AGENT.replace("hello", "other")}---\n${AGENT.replace("models:", "modles:")}`,
+      ),
+    );
     expect([ran.code, ran.stdout]).toEqual([1, ""]);
-    expect(ran.stderr).toMatch(/^svc: \S+bad\.yaml:15: Agent hello: spec\.modles: unknown field; did you mean models\? \([^\n]*\)\n$/);
+    expect(ran.stderr).toMatch(
+      /^svc: \S+bad\.yaml:15: Agent hello: spec\.modles: unknown field; did you mean models\? \([^\n]*\)\n$/,
+    );
     expect((await run("get", "agent", "other")).code).toBe(1);
   });
 
   test("of another file of the folder is left alone", async () => {
     const ran = await run("apply", "-f", file("mock.yaml", RESOURCES));
-    expect([ran.code, ran.stderr]).toEqual([1, expect.stringContaining("ModelProvider default/mock is defined in mock.yaml:2")]);
-    expect((await run("delete", "model-provider", "mock")).stderr).toContain("is defined in mock.yaml:2");
+    expect([ran.code, ran.stderr]).toEqual([
+      1,
+      expect.stringContaining("ModelProvider default/mock is defined in mock.yaml:2"),
+    ]);
+    expect((await run("delete", "model-provider", "mock")).stderr).toContain(
+      "is defined in mock.yaml:2",
+    );
   });
 
   test("deleted is gone at once", async () => {
@@ -101,12 +129,27 @@ describe("an Agent", () => {
     expect((await done("delete", "agent", "hello")).stdout).toBe("agent/hello deleted\n");
     expect(await callWith(token, `${stack.baseUrl}/v1/chat/completions`)).toBe(401);
     expect((await run("token", "hello")).code).toBe(1);
-    expect(readdirSync(path.join(stack.resourcesDir, "applied")).filter((name) => name.startsWith("agent."))).toEqual([]);
+    expect(
+      readdirSync(path.join(stack.resourcesDir, "applied")).filter((name) =>
+        name.startsWith("agent."),
+      ),
+    ).toEqual([]);
   });
 });
 
 test("an AccessKey from its making to its end", async () => {
-  const created = await done("access-key", "create", "--name", "laptop", "--model-provider", "mock", "--expires", "1h", "--allowed-model", "echo");
+  const created = await done(
+    "access-key",
+    "create",
+    "--name",
+    "laptop",
+    "--model-provider",
+    "mock",
+    "--expires",
+    "1h",
+    "--allowed-model",
+    "echo",
+  );
   expect(created.stdout).toMatch(/^svc_[0-9A-Za-z]{43}\n$/);
   const first = created.stdout.trim();
   expect(await callWith(first)).toBe(200);
@@ -115,7 +158,9 @@ test("an AccessKey from its making to its end", async () => {
   expect([await callWith(first), await callWith(second)]).toEqual([200, 200]);
   const third = (await done("access-key", "rotate", "laptop", "--wrapped")).stdout.trim();
   expect(third).toMatch(/^sk-ant-api03-svc_[0-9A-Za-z]{43}-AA$/);
-  expect([await callWith(first), await callWith(second), await callWith(third)]).toEqual([401, 401, 200]);
+  expect([await callWith(first), await callWith(second), await callWith(third)]).toEqual([
+    401, 401, 200,
+  ]);
 
   const listed = (await done("access-key", "list", "-o", "wide")).stdout;
   expect(listed).toMatch(/laptop +mock +yes +Ready .* in 59m/);
@@ -127,17 +172,25 @@ test("an AccessKey from its making to its end", async () => {
   expect((await run("access-key", "rotate", "laptop")).code).toBe(1);
   const kept = `${stack.logs}\n${everyFile(stack.dir)}`;
   expect(kept).toContain("kind: AccessKey");
-  for (const key of [first, second, third.slice("sk-ant-api03-".length, -"-AA".length)]) expect(kept).not.toContain(key);
+  for (const key of [first, second, third.slice("sk-ant-api03-".length, -"-AA".length)])
+    expect(kept).not.toContain(key);
   await done("access-key", "delete", "laptop");
   expect((await run("access-key", "delete", "laptop")).code).toBe(1);
 });
 
 test("two rotations at once: whoever got a key has the key in force", async () => {
   await done("access-key", "create", "--name", "race", "--model-provider", "mock");
-  const both = await Promise.all([run("access-key", "rotate", "race"), run("access-key", "rotate", "race")]);
+  const both = await Promise.all([
+    run("access-key", "rotate", "race"),
+    run("access-key", "rotate", "race"),
+  ]);
   const winners = both.filter(({ code }) => code === 0);
   expect(winners.length).toBeGreaterThan(0);
-  for (const loser of both.filter(({ code }) => code !== 0)) expect([loser.stdout, loser.stderr]).toEqual(["", expect.stringContaining("has changed in the meantime")]);
+  for (const loser of both.filter(({ code }) => code !== 0))
+    expect([loser.stdout, loser.stderr]).toEqual([
+      "",
+      expect.stringContaining("has changed in the meantime"),
+    ]);
   // Where one came wholly after the other, both got one, and the later counts.
   const open = await Promise.all(winners.map(({ stdout }) => callWith(stdout.trim())));
   expect(open.filter((status) => status === 200)).toHaveLength(1);
@@ -148,19 +201,39 @@ describe("an API key", () => {
   const KEY = "sk-e2e-cli-5bGvQ2w9";
 
   test("from standard input is in no list of processes, log or output", async () => {
-    const child = spawn(process.execPath, [path.join(ROOT, "dist/svc.js"), "create", "model-provider", "openai", "--provider", "openai", "--api-key", "-", "--base-url", "http://127.0.0.1:1/v1"], {
-      env: { ...process.env, SVC_STATE_DIR: stack.stateDir },
-      stdio: ["pipe", "pipe", "pipe"],
-    });
+    const child = spawn(
+      process.execPath,
+      [
+        path.join(ROOT, "dist/svc.js"),
+        "create",
+        "model-provider",
+        "openai",
+        "--provider",
+        "openai",
+        "--api-key",
+        "-",
+        "--base-url",
+        "http://127.0.0.1:1/v1",
+      ],
+      {
+        env: { ...process.env, SVC_STATE_DIR: stack.stateDir },
+        stdio: ["pipe", "pipe", "pipe"],
+      },
+    );
     let output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (output += part.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (part: Buffer) => (output += part.toString()));
     // All that runs, while the command waits for the key and once it has it.
     const commands = (): string =>
       readdirSync("/proc")
         .filter((name) => /^\d+$/.test(name))
-        .map((pid) => ["cmdline", "environ"].map((what) => readOrNothing(`/proc/${pid}/${what}`)).join("\n"))
+        .map((pid) =>
+          ["cmdline", "environ"].map((what) => readOrNothing(`/proc/${pid}/${what}`)).join("\n"),
+        )
         .join("\n");
-    await until(() => readOrNothing(`/proc/${child.pid ?? 0}/cmdline`).includes("model-provider"), { what: "the command to run" });
+    await until(() => readOrNothing(`/proc/${child.pid ?? 0}/cmdline`).includes("model-provider"), {
+      what: "the command to run",
+    });
     expect(commands()).toContain("--api-key\0-");
     child.stdin.write(KEY);
     expect(commands()).not.toContain(KEY);
@@ -177,15 +250,34 @@ describe("an API key", () => {
     expect(`${seen}${commands()}`).not.toContain(KEY);
     expect(stack.logs).not.toContain(KEY);
     expect(stack.logs).not.toContain(Buffer.from(KEY).toString("base64"));
-    const shown = await Promise.all([["status", "-o", "json"], ["get", "secrets", "-o", "json"], ["get", "mp", "-A", "-o", "yaml"]].map((args) => done(...args)));
-    for (const { stdout, stderr } of shown) expect(`${stdout}${stderr}`).not.toMatch(new RegExp(`${KEY}|${Buffer.from(KEY).toString("base64")}`));
+    const shown = await Promise.all(
+      [
+        ["status", "-o", "json"],
+        ["get", "secrets", "-o", "json"],
+        ["get", "mp", "-A", "-o", "yaml"],
+      ].map((args) => done(...args)),
+    );
+    for (const { stdout, stderr } of shown)
+      expect(`${stdout}${stderr}`).not.toMatch(
+        new RegExp(`${KEY}|${Buffer.from(KEY).toString("base64")}`),
+      );
   });
 
   test("is replaced on request alone", async () => {
     const key = file("key", "sk-e2e-other\n");
-    const args = ["create", "model-provider", "openai", "--provider", "openai", "--api-key-file", key];
+    const args = [
+      "create",
+      "model-provider",
+      "openai",
+      "--provider",
+      "openai",
+      "--api-key-file",
+      key,
+    ];
     expect((await run(...args)).stderr).toContain("exists already");
-    expect((await done(...args, "--replace")).stdout).toBe("secret/openai configured\nmodel-provider/openai configured\n");
+    expect((await done(...args, "--replace")).stdout).toBe(
+      "secret/openai configured\nmodel-provider/openai configured\n",
+    );
     await done("delete", "model-provider/openai");
     await done("delete", "secret/openai");
   });
@@ -195,25 +287,40 @@ describe("login", () => {
   let key: string;
 
   beforeAll(async () => {
-    key = (await done("access-key", "create", "--name", "me", "--model-provider", "mock")).stdout.trim();
+    key = (
+      await done("access-key", "create", "--name", "me", "--model-provider", "mock")
+    ).stdout.trim();
   });
 
   test("verifies the key, and gateway env opens the gateway to a shell", async () => {
     const base = `http://127.0.0.1:${external}`;
     const refused = await run("login", base, "--access-key", `svc_${"0".repeat(43)}`);
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("the gateway refused the AccessKey (401)")]);
-    expect((await done("login", base, "--access-key", key)).stderr).toContain(`Logged in at ${base}`);
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("the gateway refused the AccessKey (401)"),
+    ]);
+    expect((await done("login", base, "--access-key", key)).stderr).toContain(
+      `Logged in at ${base}`,
+    );
     expect(statSync(path.join(config, "svc/config.yaml")).mode & 0o777).toBe(0o600);
     const script = `eval "$(${process.execPath} ${path.join(ROOT, "dist/svc.js")} gateway env)"; printf '%s\\n' "$OPENAI_BASE_URL" "$OPENAI_API_KEY" "$ANTHROPIC_BASE_URL" "$ANTHROPIC_API_KEY" "\${ANTHROPIC_AUTH_TOKEN-unset}"`;
-    const [openai = "", openaiKey = "", anthropic = "", anthropicKey = "", token] = execFileSync("sh", ["-c", script], {
-      encoding: "utf8",
-      env: { ...process.env, XDG_CONFIG_HOME: config, ANTHROPIC_AUTH_TOKEN: "other" },
-    }).split("\n");
+    const [openai = "", openaiKey = "", anthropic = "", anthropicKey = "", token] = execFileSync(
+      "sh",
+      ["-c", script],
+      {
+        encoding: "utf8",
+        env: { ...process.env, XDG_CONFIG_HOME: config, ANTHROPIC_AUTH_TOKEN: "other" },
+      },
+    ).split("\n");
     expect([openaiKey, anthropicKey, token]).toEqual([key, `sk-ant-api03-${key}-AA`, "unset"]);
     expect(await callWith(openaiKey, `${openai}/chat/completions`)).toBe(200);
     const message = await fetch(`${anthropic}/v1/messages`, {
       method: "POST",
-      headers: { "x-api-key": anthropicKey, "anthropic-version": "2023-06-01", "content-type": "application/json" },
+      headers: {
+        "x-api-key": anthropicKey,
+        "anthropic-version": "2023-06-01",
+        "content-type": "application/json",
+      },
       body: JSON.stringify({ ...(JSON.parse(MESSAGE) as object), max_tokens: 16 }),
     });
     expect([message.status, await message.json()]).toMatchObject([200, { type: "message" }]);
@@ -248,7 +355,11 @@ describe("exit codes", () => {
 
   test("a reader that has enough is no error", () => {
     const command = `${process.execPath} ${path.join(ROOT, "dist/svc.js")} get metrics -o wide | head -n 1; echo "\${PIPESTATUS[0]}"`;
-    const said = execFileSync("bash", ["-c", command], { encoding: "utf8", env: { ...process.env, SVC_STATE_DIR: stack.stateDir }, stdio: ["ignore", "pipe", "pipe"] });
+    const said = execFileSync("bash", ["-c", command], {
+      encoding: "utf8",
+      env: { ...process.env, SVC_STATE_DIR: stack.stateDir },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
     expect(said.trimEnd().split("\n").at(-1)).toBe("0");
   });
 });
@@ -256,14 +367,39 @@ describe("exit codes", () => {
 test("two svc up share a folder, and both serve what is applied", async () => {
   const other = path.join(stack.dir, "other");
   const port = await freePort();
-  const child = spawn(process.execPath, [path.join(ROOT, "dist/svc.js"), "up", "--resources", stack.resourcesDir, "--port", String(port), "--external-port", "off", "--state-dir", other], { stdio: "ignore" });
+  const child = spawn(
+    process.execPath,
+    [
+      path.join(ROOT, "dist/svc.js"),
+      "up",
+      "--resources",
+      stack.resourcesDir,
+      "--port",
+      String(port),
+      "--external-port",
+      "off",
+      "--state-dir",
+      other,
+    ],
+    { stdio: "ignore" },
+  );
   const exited = new Promise((resolve) => child.on("exit", resolve));
   try {
-    await until(async () => (await svc(["status", "--state-dir", other])).code === 0, { timeoutMs: 30_000, what: "the second svc up" });
+    await until(async () => (await svc(["status", "--state-dir", other])).code === 0, {
+      timeoutMs: 30_000,
+      what: "the second svc up",
+    });
     await done("apply", "-f", file("shared.yaml", AGENT.replace("hello", "shared")));
-    await until(async () => (await svc(["get", "agent", "shared", "--state-dir", other])).code === 0, { what: "the other to see it" });
-    expect((await svc(["delete", "agent", "shared", "--state-dir", other])).stdout).toBe("agent/shared deleted\n");
-    await until(async () => (await run("get", "agent", "shared")).code === 1, { what: "the first to see that it is gone" });
+    await until(
+      async () => (await svc(["get", "agent", "shared", "--state-dir", other])).code === 0,
+      { what: "the other to see it" },
+    );
+    expect((await svc(["delete", "agent", "shared", "--state-dir", other])).stdout).toBe(
+      "agent/shared deleted\n",
+    );
+    await until(async () => (await run("get", "agent", "shared")).code === 1, {
+      what: "the first to see that it is gone",
+    });
   } finally {
     child.kill("SIGTERM");
     await exited;

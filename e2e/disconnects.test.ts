@@ -8,7 +8,10 @@ import { type DialectName, DIALECTS } from "./support/vendors.ts";
 import { Gate, until } from "./support/wait.ts";
 
 const fixture = useFixture();
-const target = (): { port: number; token: string } => ({ port: fixture.stack.port, token: fixture.token });
+const target = (): { port: number; token: string } => ({
+  port: fixture.stack.port,
+  token: fixture.token,
+});
 const PAIRS = DIALECTS.flatMap((client) => DIALECTS.map((upstream) => ({ client, upstream })));
 
 /** How many requests leave at random points; the issue watches 2,000. */
@@ -65,7 +68,12 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
   test("in the middle of a stream", async () => {
     const gate = new Gate();
     const words = Array.from({ length: 40 }, (_, i) => `word${i} `);
-    vendor().always(vendor().says({ text: [...words, "never said"], hold: { gate, before: "content", afterContent: words.length } }));
+    vendor().always(
+      vendor().says({
+        text: [...words, "never said"],
+        hold: { gate, before: "content", afterContent: words.length },
+      }),
+    );
     const before = await billed();
     const exchange = begin(target(), ask);
     const response = await exchange.response;
@@ -106,7 +114,13 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
 test("a client that leaves once the usage has passed is billed exactly", async () => {
   const { openai } = fixture.vendors;
   const gate = new Gate();
-  openai.always(openai.says({ text: ["Hello"], usage: { input: 70, output: 60 }, hold: { gate, before: "end" } }));
+  openai.always(
+    openai.says({
+      text: ["Hello"],
+      usage: { input: 70, output: 60 },
+      hold: { gate, before: "end" },
+    }),
+  );
   const before = await billed();
   const exchange = begin(target(), {
     dialect: "openai",
@@ -119,17 +133,29 @@ test("a client that leaves once the usage has passed is billed exactly", async (
   expect(await (await openai.request()).closed).toBe("cancelled");
   const bill = await billedSince(before);
   expect(bill).toMatchObject({ requests: 1, lines: 1, output: 60 });
-  expect(fixture.stack.calls.at(-1)).toMatchObject({ end: "disconnected", usage: "exact", inputTokens: 70, outputTokens: 60 });
+  expect(fixture.stack.calls.at(-1)).toMatchObject({
+    end: "disconnected",
+    usage: "exact",
+    inputTokens: 70,
+    outputTokens: 60,
+  });
   gate.open();
 });
 
 test("a client that leaves while its body is sent starts nothing", async () => {
-  const exchange = begin(target(), { dialect: "openai", model: `openai/${MODELS.openai}`, headers: { "content-length": "1000000" } });
-  await new Promise<void>((resolve) => exchange.request.on("socket", (socket) => socket.once("connect", () => resolve())));
+  const exchange = begin(target(), {
+    dialect: "openai",
+    model: `openai/${MODELS.openai}`,
+    headers: { "content-length": "1000000" },
+  });
+  await new Promise<void>((resolve) =>
+    exchange.request.on("socket", (socket) => socket.once("connect", () => resolve())),
+  );
   exchange.leave();
   const { openai } = fixture.vendors;
   openai.always(openai.says({ text: ["Hello"] }));
-  const whole = await begin(target(), { dialect: "openai", model: `openai/${MODELS.openai}` }).answer;
+  const whole = await begin(target(), { dialect: "openai", model: `openai/${MODELS.openai}` })
+    .answer;
   expect(whole.status).toBe(200);
   expect(openai.requests).toHaveLength(1);
 });
@@ -150,7 +176,12 @@ test(`${MANY} clients that leave anywhere leave nothing behind`, { timeout: 120_
     const upstream = DIALECTS[Math.floor(i / 3) % 3] as DialectName;
     const gate = new Gate();
     gates.set(`call ${i}.`, { gate, hold: leaveAt[i % leaveAt.length] ?? leaveAt[0] });
-    const exchange = begin(target(), { dialect: client, model: `${upstream}/${MODELS[upstream]}`, stream: true, text: `call ${i}.` });
+    const exchange = begin(target(), {
+      dialect: client,
+      model: `${upstream}/${MODELS[upstream]}`,
+      stream: true,
+      text: `call ${i}.`,
+    });
     exchange.response.then(
       (response) => response.resume().on("error", () => {}),
       () => {},
@@ -173,7 +204,10 @@ test(`${MANY} clients that leave anywhere leave nothing behind`, { timeout: 120_
       const told = gates.get(mine);
       if (told === undefined) throw new Error(`nobody sent ${mine}`);
       // Gemini has no frame before its content.
-      const hold = name === "gemini" && told.hold.before === "start" ? { before: "content" as const } : told.hold;
+      const hold =
+        name === "gemini" && told.hold.before === "start"
+          ? { before: "content" as const }
+          : told.hold;
       await vendor.says({ text: words, hold: { gate: told.gate, ...hold } })(request, response);
     });
   }
@@ -194,7 +228,10 @@ test(`${MANY} clients that leave anywhere leave nothing behind`, { timeout: 120_
 });
 
 /** Reads until `words` has come, and leaves the rest. */
-async function readUntil(response: AsyncIterable<Buffer> & { on(event: "error", listener: () => void): unknown }, words: string): Promise<void> {
+async function readUntil(
+  response: AsyncIterable<Buffer> & { on(event: "error", listener: () => void): unknown },
+  words: string,
+): Promise<void> {
   response.on("error", () => {});
   let text = "";
   await new Promise<void>((resolve, reject) => {
@@ -203,6 +240,8 @@ async function readUntil(response: AsyncIterable<Buffer> & { on(event: "error", 
       text += part.toString();
       if (text.includes(words)) resolve();
     });
-    stream.on("end", () => reject(new Error(`the stream ended without ${words}: ${events(text).length} events`)));
+    stream.on("end", () =>
+      reject(new Error(`the stream ended without ${words}: ${events(text).length} events`)),
+    );
   });
 }

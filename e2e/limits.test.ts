@@ -1,7 +1,15 @@
 /** Large and odd requests: bodies, headers, encodings, paths. */
 import http from "node:http";
 import { describe, expect, test } from "vitest";
-import { type Ask, begin, call, collect, requestBody, requestPath, textOf } from "./support/client.ts";
+import {
+  type Ask,
+  begin,
+  call,
+  collect,
+  requestBody,
+  requestPath,
+  textOf,
+} from "./support/client.ts";
 import { useFixture } from "./support/fixture.ts";
 import { expectChat, expectMediated } from "./support/mediated.ts";
 import { MODELS } from "./support/samples.ts";
@@ -15,13 +23,17 @@ const fixture = useFixture({
     gemini: { spec: { fallbacks: [{ provider: "openai", model: MODELS.openai }] } },
   },
 });
-const target = (): { port: number; token: string } => ({ port: fixture.stack.port, token: fixture.token });
+const target = (): { port: number; token: string } => ({
+  port: fixture.stack.port,
+  token: fixture.token,
+});
 const NEXT = { openai: "anthropic", anthropic: "gemini", gemini: "openai" } as const;
 
 const MIB = 1024 * 1024;
 
 /** Base64 of about this many bytes, cheap to make and to look for. */
-const image = (bytes: number): string => Buffer.alloc(Math.floor((bytes * 3) / 4 / 3) * 3, 0x5a).toString("base64");
+const image = (bytes: number): string =>
+  Buffer.alloc(Math.floor((bytes * 3) / 4 / 3) * 3, 0x5a).toString("base64");
 
 function withImage(dialect: DialectName, data: string): Record<string, unknown> {
   switch (dialect) {
@@ -50,7 +62,14 @@ function withImage(dialect: DialectName, data: string): Record<string, unknown> 
         ],
       };
     case "gemini":
-      return { contents: [{ role: "user", parts: [{ text: "What is this?" }, { inlineData: { mimeType: "image/png", data } }] }] };
+      return {
+        contents: [
+          {
+            role: "user",
+            parts: [{ text: "What is this?" }, { inlineData: { mimeType: "image/png", data } }],
+          },
+        ],
+      };
   }
 }
 
@@ -71,7 +90,9 @@ describe.each(DIALECTS)("a large body in the dialect of %s", (dialect) => {
     for (const request of first.requests) {
       expect(request.body.length).toBeGreaterThan(20 * MIB);
       expect(request.body.includes(data)).toBe(true);
-      expect(Number(request.headers["content-length"] ?? request.body.length)).toBe(request.body.length);
+      expect(Number(request.headers["content-length"] ?? request.body.length)).toBe(
+        request.body.length,
+      );
       expect(request.path).toBe(first.requests[0]?.path);
     }
     expect(second.only.body.includes(data)).toBe(true);
@@ -83,9 +104,12 @@ describe.each(DIALECTS)("a large body in the dialect of %s", (dialect) => {
     expect(answer.status).toBe(413);
     expect(answer.message).toMatch(/body/);
     const body = JSON.parse(answer.text) as unknown;
-    if (dialect === "openai") expect(body).toMatchObject({ error: { code: "body_too_large", param: null } });
-    if (dialect === "anthropic") expect(body).toMatchObject({ type: "error", error: { type: "request_too_large" } });
-    if (dialect === "gemini") expect(body).toMatchObject({ error: { code: 413, status: "INVALID_ARGUMENT" } });
+    if (dialect === "openai")
+      expect(body).toMatchObject({ error: { code: "body_too_large", param: null } });
+    if (dialect === "anthropic")
+      expect(body).toMatchObject({ type: "error", error: { type: "request_too_large" } });
+    if (dialect === "gemini")
+      expect(body).toMatchObject({ error: { code: 413, status: "INVALID_ARGUMENT" } });
     expect(fixture.vendors[dialect].requests).toHaveLength(0);
   });
 
@@ -116,8 +140,15 @@ describe("compressed answers", () => {
 
   test.each(PAIRS)("$upstream compresses for $client, unasked", async ({ client, upstream }) => {
     const vendor = fixture.vendors[upstream];
-    vendor.next(vendor.says({ text: ["Hello"], gzip: true }), vendor.fails({ status: 400, message: "too hot" }, { gzip: true }));
-    const ask: Ask = { dialect: client, model: `${upstream}/${MODELS[upstream]}`, headers: { "accept-encoding": "gzip, br" } };
+    vendor.next(
+      vendor.says({ text: ["Hello"], gzip: true }),
+      vendor.fails({ status: 400, message: "too hot" }, { gzip: true }),
+    );
+    const ask: Ask = {
+      dialect: client,
+      model: `${upstream}/${MODELS[upstream]}`,
+      headers: { "accept-encoding": "gzip, br" },
+    };
     const exchange = await fetch(`${fixture.stack.baseUrl}${requestPath(ask)}`, {
       method: "POST",
       body: requestBody(ask),
@@ -134,7 +165,9 @@ describe("compressed answers", () => {
       headers: { "content-type": "application/json", authorization: `Bearer ${fixture.token}` },
     });
     expect(error.status).toBe(400);
-    expect(((await error.json()) as { error: { message: string } }).error.message).toContain("too hot");
+    expect(((await error.json()) as { error: { message: string } }).error.message).toContain(
+      "too hot",
+    );
   });
 
   test("the client's wish for compression does not reach the upstream", async () => {
@@ -142,30 +175,49 @@ describe("compressed answers", () => {
     openai.always(openai.says({ text: ["Hello"] }));
     const headers = { "accept-encoding": "gzip, deflate, br" };
     for (const stream of [false, true]) {
-      const answer = await call(fixture, { dialect: "openai", model: `openai/${MODELS.openai}`, stream, headers });
+      const answer = await call(fixture, {
+        dialect: "openai",
+        model: `openai/${MODELS.openai}`,
+        stream,
+        headers,
+      });
       expect(textOf("openai", answer.text)).toBe("Hello");
     }
-    for (const request of openai.requests) expect(request.headers["accept-encoding"]).toBeUndefined();
+    for (const request of openai.requests)
+      expect(request.headers["accept-encoding"]).toBeUndefined();
   });
 });
 
 /** A request as written: Node's client sends the path as it is. */
-async function raw(options: { path: string; method?: string; headers?: Record<string, string>; body?: string }): Promise<Awaited<ReturnType<typeof collect>>> {
+async function raw(options: {
+  path: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}): Promise<Awaited<ReturnType<typeof collect>>> {
   const { path, method = "POST", headers = {}, body = "" } = options;
   return new Promise((resolve, reject) => {
-    const request = http.request({ host: "127.0.0.1", port: fixture.stack.port, agent: false, method, path, headers }, (response) => {
-      collect(response).then(resolve, reject);
-    });
+    const request = http.request(
+      { host: "127.0.0.1", port: fixture.stack.port, agent: false, method, path, headers },
+      (response) => {
+        collect(response).then(resolve, reject);
+      },
+    );
     request.on("error", reject);
     request.end(body);
   });
 }
 
-const seen = (): number => DIALECTS.reduce((sum, name) => sum + fixture.vendors[name].requests.length, 0);
+const seen = (): number =>
+  DIALECTS.reduce((sum, name) => sum + fixture.vendors[name].requests.length, 0);
 
 describe("headers", () => {
   test("of 100 KB are refused", async () => {
-    const chat: Ask = { dialect: "openai", model: `openai/${MODELS.openai}`, headers: { "x-large": "x".repeat(100_000) } };
+    const chat: Ask = {
+      dialect: "openai",
+      model: `openai/${MODELS.openai}`,
+      headers: { "x-large": "x".repeat(100_000) },
+    };
     const end = await call(fixture, chat).then(
       ({ status }) => status,
       // Envoy answers 431 while the headers still come, and closes: a client may see only that.
@@ -206,18 +258,37 @@ describe("headers", () => {
     expect(Object.keys(answer.headers).filter((name) => name.startsWith("x-envoy-"))).toEqual([]);
   });
 
-  const RETRY_ON = { "x-envoy-retry-on": "retriable-4xx,retriable-status-codes", "x-envoy-retriable-status-codes": "400" };
+  const RETRY_ON = {
+    "x-envoy-retry-on": "retriable-4xx,retriable-status-codes",
+    "x-envoy-retriable-status-codes": "400",
+  };
   test.each<[string, Record<string, string>]>([
     ["retries", { "x-envoy-max-retries": "9", ...RETRY_ON }],
     ["retried statuses", RETRY_ON],
-    ["retried headers", { "x-envoy-retry-on": "retriable-headers", "x-envoy-retriable-header-names": "content-type" }],
+    [
+      "retried headers",
+      { "x-envoy-retry-on": "retriable-headers", "x-envoy-retriable-header-names": "content-type" },
+    ],
     ["the timeout", { "x-envoy-upstream-rq-timeout-ms": "1" }],
     ["the timeout of an attempt", { "x-envoy-upstream-rq-per-try-timeout-ms": "1" }],
     ["the timeout of a stream", { "x-envoy-upstream-stream-duration-ms": "1" }],
     ["the expected timeout", { "x-envoy-expected-rq-timeout-ms": "1" }],
-    ["hedging", { "x-envoy-hedge-on-per-try-timeout": "true", "x-envoy-upstream-rq-per-try-timeout-ms": "1" }],
-    ["the answer to a timeout", { "x-envoy-upstream-rq-timeout-alt-response": "1", "x-envoy-upstream-rq-timeout-ms": "1" }],
-    ["all, from an inner address", { "x-envoy-upstream-rq-timeout-ms": "1", "x-forwarded-for": "127.0.0.1", "x-envoy-internal": "true" }],
+    [
+      "hedging",
+      { "x-envoy-hedge-on-per-try-timeout": "true", "x-envoy-upstream-rq-per-try-timeout-ms": "1" },
+    ],
+    [
+      "the answer to a timeout",
+      { "x-envoy-upstream-rq-timeout-alt-response": "1", "x-envoy-upstream-rq-timeout-ms": "1" },
+    ],
+    [
+      "all, from an inner address",
+      {
+        "x-envoy-upstream-rq-timeout-ms": "1",
+        "x-forwarded-for": "127.0.0.1",
+        "x-envoy-internal": "true",
+      },
+    ],
   ])("for Envoy's router change nothing: %s", async (_name, headers) => {
     const { openai, anthropic } = fixture.vendors;
     const gate = new Gate();
@@ -226,7 +297,11 @@ describe("headers", () => {
       await openai.fails({ status: 400, message: "no" })(request, response);
     });
     const target = { port: fixture.stack.port, token: fixture.token };
-    const exchange = begin(target, { dialect: "openai", model: `openai/${MODELS.openai}`, headers });
+    const exchange = begin(target, {
+      dialect: "openai",
+      model: `openai/${MODELS.openai}`,
+      headers,
+    });
     await openai.request();
     // Another whole call takes longer than the millisecond that the client wishes for.
     anthropic.always(anthropic.says({ text: ["Hello"] }));
@@ -239,31 +314,48 @@ describe("headers", () => {
     expectMediated(fixture, openai, openai.only);
   });
 
-  test.each(["", "svcw_wrong"])("with no good key, a cluster named by the client opens nothing (%j)", async (key) => {
-    for (const path of ["/v1/chat/completions", "/v1/models", "/", "/anything", "/v1/messages"]) {
-      for (const method of ["GET", "POST"]) {
-        const { status } = await raw({
-          path,
-          method,
-          headers: {
-            "content-type": "application/json",
-            "x-svc-cluster": "upstream/default/openai",
-            "x-svc-upstream": "upstream/default/openai",
-            ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
-          },
-          body: method === "POST" ? requestBody({ dialect: "openai", model: `openai/${MODELS.openai}` }) : "",
-        });
-        expect(status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
+  test.each(["", "svcw_wrong"])(
+    "with no good key, a cluster named by the client opens nothing (%j)",
+    async (key) => {
+      for (const path of ["/v1/chat/completions", "/v1/models", "/", "/anything", "/v1/messages"]) {
+        for (const method of ["GET", "POST"]) {
+          const { status } = await raw({
+            path,
+            method,
+            headers: {
+              "content-type": "application/json",
+              "x-svc-cluster": "upstream/default/openai",
+              "x-svc-upstream": "upstream/default/openai",
+              ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
+            },
+            body:
+              method === "POST"
+                ? requestBody({ dialect: "openai", model: `openai/${MODELS.openai}` })
+                : "",
+          });
+          expect(status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
+        }
       }
-    }
-    expect(seen()).toBe(0);
-  });
+      expect(seen()).toBe(0);
+    },
+  );
 
   test("with a good key, a cluster named by the client opens no other path", async () => {
-    for (const path of ["/", "/anything", "/ant/v1/messages", "/oai/v1/chat/completions", "/v1/files", "/metrics/x"]) {
+    for (const path of [
+      "/",
+      "/anything",
+      "/ant/v1/messages",
+      "/oai/v1/chat/completions",
+      "/v1/files",
+      "/metrics/x",
+    ]) {
       const { status } = await raw({
         path,
-        headers: { authorization: `Bearer ${fixture.token}`, "content-type": "application/json", "x-svc-cluster": "upstream/default/openai" },
+        headers: {
+          authorization: `Bearer ${fixture.token}`,
+          "content-type": "application/json",
+          "x-svc-cluster": "upstream/default/openai",
+        },
         body: requestBody({ dialect: "openai", model: `openai/${MODELS.openai}` }),
       });
       expect(status, path).toBeGreaterThanOrEqual(400);
@@ -292,17 +384,32 @@ describe("paths", () => {
     "/v1\\chat\\completions",
     "http://elsewhere/v1/chat/completions",
   ])("%s does not get around the gateway", async (path) => {
-    for (const name of DIALECTS) fixture.vendors[name].always(fixture.vendors[name].says({ text: ["Hello"] }));
-    const body = requestBody({ dialect: "openai", model: `openai/${MODELS.openai}`, body: { max_tokens: 5 } });
+    for (const name of DIALECTS)
+      fixture.vendors[name].always(fixture.vendors[name].says({ text: ["Hello"] }));
+    const body = requestBody({
+      dialect: "openai",
+      model: `openai/${MODELS.openai}`,
+      body: { max_tokens: 5 },
+    });
     // Without a key nothing goes through, whatever the path becomes.
     const anonymous = await raw({ path, headers: { "content-type": "application/json" }, body });
     expect(anonymous.status).toBeGreaterThanOrEqual(400);
     expect(seen()).toBe(0);
     // With one, it is either refused or a call like any other.
-    const known = await raw({ path, headers: { "content-type": "application/json", authorization: `Bearer ${fixture.token}` }, body });
+    const known = await raw({
+      path,
+      headers: { "content-type": "application/json", authorization: `Bearer ${fixture.token}` },
+      body,
+    });
     if (known.status < 300) {
       expect(fixture.vendors.openai.requests).toHaveLength(1);
-      expectChat(fixture, fixture.vendors.openai, fixture.vendors.openai.only, MODELS.openai, false);
+      expectChat(
+        fixture,
+        fixture.vendors.openai,
+        fixture.vendors.openai.only,
+        MODELS.openai,
+        false,
+      );
       await fixture.stack.callOf(String(known.headers["x-svc-call-id"]));
     } else {
       expect(known.status).toBeGreaterThanOrEqual(400);
@@ -319,11 +426,18 @@ describe("bodies that are none", () => {
     ["null", "null"],
     ["a model that is a number", '{"model":7,"messages":[]}'],
     ["no model", '{"messages":[]}'],
-    ["two models", '{"model":"nobody/x","messages":[{"role":"user","content":"Hi"}],"model":"openai/gpt-4o-mini"}'],
+    [
+      "two models",
+      '{"model":"nobody/x","messages":[{"role":"user","content":"Hi"}],"model":"openai/gpt-4o-mini"}',
+    ],
   ])("%s", async (_name, body) => {
     const { openai } = fixture.vendors;
     openai.always(openai.says({ text: ["Hello"] }));
-    const answer = await raw({ path: "/v1/chat/completions", headers: { authorization: `Bearer ${fixture.token}`, "content-type": "application/json" }, body });
+    const answer = await raw({
+      path: "/v1/chat/completions",
+      headers: { authorization: `Bearer ${fixture.token}`, "content-type": "application/json" },
+      body,
+    });
     if (answer.status === 200) {
       // Then what the upstream reads is what was judged.
       expect(openai.only.json["model"]).toBe("gpt-4o-mini");
@@ -336,7 +450,11 @@ describe("bodies that are none", () => {
   });
 
   test("a compressed body is refused", async () => {
-    const headers = { authorization: `Bearer ${fixture.token}`, "content-type": "application/json", "content-encoding": "gzip" };
+    const headers = {
+      authorization: `Bearer ${fixture.token}`,
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    };
     expect((await raw({ path: "/v1/chat/completions", headers, body: "xx" })).status).toBe(415);
     expect(seen()).toBe(0);
   });

@@ -1,7 +1,15 @@
 /** Midnight (UTC) in the middle of the rush, on two gateway processes with one Redis: budgets are of the day of admission. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeOfDay } from "./support/clock.ts";
-import { asAgent, asKey, type CallerAt, Crowd, reservedEach, TOKENS, type Usage } from "./support/crowd.ts";
+import {
+  asAgent,
+  asKey,
+  type CallerAt,
+  Crowd,
+  reservedEach,
+  TOKENS,
+  type Usage,
+} from "./support/crowd.ts";
 import { RedisServer } from "./support/redis.ts";
 import { accessKeyYaml, agentYaml, providerYaml } from "./support/resources.ts";
 import { Stack } from "./support/stack.ts";
@@ -32,11 +40,41 @@ const REQUEST_BUDGET = 30;
 const COST_BUDGET_USD = 0.01;
 
 const BUDGETS: readonly Budget[] = [
-  { what: "an agent's maxTokensPerDay", caller: asAgent("tokens"), kind: "agent", name: "tokens", room: (each) => Math.floor(TOKEN_BUDGET / each) },
-  { what: "an agent's maxCostPerDayUSD", caller: asAgent("cost"), kind: "agent", name: "cost", room: (each) => Math.floor(Math.round(COST_BUDGET_USD * 1e6) / Math.round(each * 1e6)) },
-  { what: "a key's maxTokensPerDay", caller: asKey("spender"), kind: "access-key", name: "spender", room: (each) => Math.floor(TOKEN_BUDGET / each) },
-  { what: "a key's maxRequestsPerDay", caller: asKey("requests"), kind: "access-key", name: "requests", room: () => REQUEST_BUDGET },
-  { what: "a provider's maxTokensPerDay, through two keys", caller: asKey("one", "other"), kind: "model-provider", name: "budget", room: (each) => Math.floor(TOKEN_BUDGET / each) },
+  {
+    what: "an agent's maxTokensPerDay",
+    caller: asAgent("tokens"),
+    kind: "agent",
+    name: "tokens",
+    room: (each) => Math.floor(TOKEN_BUDGET / each),
+  },
+  {
+    what: "an agent's maxCostPerDayUSD",
+    caller: asAgent("cost"),
+    kind: "agent",
+    name: "cost",
+    room: (each) => Math.floor(Math.round(COST_BUDGET_USD * 1e6) / Math.round(each * 1e6)),
+  },
+  {
+    what: "a key's maxTokensPerDay",
+    caller: asKey("spender"),
+    kind: "access-key",
+    name: "spender",
+    room: (each) => Math.floor(TOKEN_BUDGET / each),
+  },
+  {
+    what: "a key's maxRequestsPerDay",
+    caller: asKey("requests"),
+    kind: "access-key",
+    name: "requests",
+    room: () => REQUEST_BUDGET,
+  },
+  {
+    what: "a provider's maxTokensPerDay, through two keys",
+    caller: asKey("one", "other"),
+    kind: "model-provider",
+    name: "budget",
+    room: (each) => Math.floor(TOKEN_BUDGET / each),
+  },
 ];
 
 beforeAll(async () => {
@@ -45,8 +83,12 @@ beforeAll(async () => {
   clocks = [new TimeOfDay(), new TimeOfDay()];
   const files: Record<string, string> = {
     "open.yaml": providerYaml("open", vendor, { spec: { externalAccess: { enabled: true } } }),
-    "budget.yaml": providerYaml("budget", vendor, { spec: { externalAccess: { enabled: true, maxTokensPerDay: TOKEN_BUDGET } } }),
-    "requests.yaml": accessKeyYaml("requests", "open", { limits: { maxRequestsPerDay: REQUEST_BUDGET } }),
+    "budget.yaml": providerYaml("budget", vendor, {
+      spec: { externalAccess: { enabled: true, maxTokensPerDay: TOKEN_BUDGET } },
+    }),
+    "requests.yaml": accessKeyYaml("requests", "open", {
+      limits: { maxRequestsPerDay: REQUEST_BUDGET },
+    }),
     "spender.yaml": accessKeyYaml("spender", "open", { limits: { maxTokensPerDay: TOKEN_BUDGET } }),
     "one.yaml": accessKeyYaml("one", "budget"),
     "other.yaml": accessKeyYaml("other", "budget"),
@@ -59,7 +101,13 @@ beforeAll(async () => {
   };
   const started: Stack[] = [];
   for (const { env } of clocks) {
-    started.push(await Stack.start({ files, env, args: ["--redis-url", redis.url, "--concurrency", "1", "--lease-seconds", LEASE_SECONDS] }));
+    started.push(
+      await Stack.start({
+        files,
+        env,
+        args: ["--redis-url", redis.url, "--concurrency", "1", "--lease-seconds", LEASE_SECONDS],
+      }),
+    );
     stacks = started;
   }
   crowd = new Crowd(vendor, stacks);
@@ -104,7 +152,9 @@ test("midnight while they arrive: each day's budget holds, and what the two have
   const [yesterday, today] = await until(
     async () => {
       const days = [await usedOn("23:59:00", 0), await usedOn("00:02:00", 1)] as const;
-      return days[0].requestsToday + days[1].requestsToday === rush.inside.length ? days : undefined;
+      return days[0].requestsToday + days[1].requestsToday === rush.inside.length
+        ? days
+        : undefined;
     },
     { what: "every call that was let in to count in one of the days" },
   );
@@ -155,7 +205,10 @@ test("the minute of requestsPerMinute does not end at midnight", async () => {
   await crowd.finish(after);
 });
 
-const used = (calls: number): Partial<Usage> => ({ tokensToday: calls * TOKENS, requestsToday: calls });
+const used = (calls: number): Partial<Usage> => ({
+  tokensToday: calls * TOKENS,
+  requestsToday: calls,
+});
 
 function at(time: string, daysLater = 0): void {
   for (const clock of clocks) clock.set(time, daysLater);

@@ -15,16 +15,29 @@ const keyless = (name: string, baseURL: string, spec: object = {}): string =>
   });
 
 const fixture = useFixture({
-  models: ["openai/*", "azure/*", "azure-dated/*", "local/*", "narrow/*", "anthropic/claude-sonnet-4-5"],
+  models: [
+    "openai/*",
+    "azure/*",
+    "azure-dated/*",
+    "local/*",
+    "narrow/*",
+    "anthropic/claude-sonnet-4-5",
+  ],
   files: ({ openai }) => ({
-    "azure.yaml": providerYaml("azure", openai, { kind: "azure-openai", baseURL: `http://${openai.host}/openai/v1` }),
+    "azure.yaml": providerYaml("azure", openai, {
+      kind: "azure-openai",
+      baseURL: `http://${openai.host}/openai/v1`,
+    }),
     "azure-dated.yaml": providerYaml("azure-dated", openai, {
       kind: "azure-openai",
       baseURL: `http://${openai.host}/openai`,
       spec: { apiVersion: "2024-10-21" },
     }),
     "local.yaml": keyless("local", `http://${openai.host}`),
-    "narrow.yaml": keyless("narrow", openai.baseURL, { allowedModels: ["small-*"], deniedModels: ["small-secret*"] }),
+    "narrow.yaml": keyless("narrow", openai.baseURL, {
+      allowedModels: ["small-*"],
+      deniedModels: ["small-secret*"],
+    }),
   }),
 });
 
@@ -48,11 +61,16 @@ test("a provider without a key gets none, and a base URL without a path is one",
   const { openai } = fixture.vendors;
   openai.next(openai.says({ text: ["Hello"] }));
   const model = "local/org/model:7b";
-  const answer = await call(fixture, { dialect: "openai", model, headers: { "x-api-key": fixture.token } });
+  const answer = await call(fixture, {
+    dialect: "openai",
+    model,
+    headers: { "x-api-key": fixture.token },
+  });
   expect(answer.status).toBe(200);
   expect(openai.only.path).toBe("/chat/completions");
   expect(openai.only.json["model"]).toBe("org/model:7b");
-  for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key"]) expect(openai.only.headers[name]).toBeUndefined();
+  for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key"])
+    expect(openai.only.headers[name]).toBeUndefined();
   expect(wire(openai.only)).not.toContain(fixture.token);
   // Nobody knows its price: no figure, and no failure.
   expect(answer.headers["x-svc-cost-usd"]).toBeUndefined();
@@ -86,7 +104,11 @@ test("a bare name finds the one provider that has it", async () => {
   });
   try {
     const own = { stack, token: await stack.token("agent") };
-    expect((await call(own, { dialect: "anthropic", model: "claude-sonnet-4-5" })).headers["x-svc-model-id"]).toBe("a/claude-sonnet-4-5");
+    expect(
+      (await call(own, { dialect: "anthropic", model: "claude-sonnet-4-5" })).headers[
+        "x-svc-model-id"
+      ],
+    ).toBe("a/claude-sonnet-4-5");
     const both = await call(own, { dialect: "anthropic", model: "claude-both" });
     expect(both.status).toBe(400);
     expect(both.message).toContain("a/claude-both");
@@ -127,13 +149,26 @@ test("the kind mock answers on a machine with nothing, in every dialect", async 
 
 test("a caller's account at a vendor stays here, and so does the vendor's word on ours", async () => {
   const { openai } = fixture.vendors;
-  const vendorsOwn = { "set-cookie": "session=1", "openai-organization": "our-org", "alt-svc": 'h3=":443"' };
+  const vendorsOwn = {
+    "set-cookie": "session=1",
+    "openai-organization": "our-org",
+    "alt-svc": 'h3=":443"',
+  };
   openai.next(
     openai.fails({ status: 503, message: "busy", headers: { "retry-after-ms": "1" } }),
     openai.fails({ status: 400, message: "no", headers: vendorsOwn }),
   );
-  const callersOwn = { "openai-organization": "their-org", "openai-project": "p", "x-goog-user-project": "p", cookie: "a=b" };
-  const answer = await call(fixture, { dialect: "openai", model: "openai/gpt-4o", headers: callersOwn });
+  const callersOwn = {
+    "openai-organization": "their-org",
+    "openai-project": "p",
+    "x-goog-user-project": "p",
+    cookie: "a=b",
+  };
+  const answer = await call(fixture, {
+    dialect: "openai",
+    model: "openai/gpt-4o",
+    headers: callersOwn,
+  });
   expect(answer.status).toBe(400);
   for (const name of Object.keys(vendorsOwn)) expect(answer.headers[name], name).toBeUndefined();
   expect(openai.requests).toHaveLength(2);

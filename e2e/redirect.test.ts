@@ -12,7 +12,13 @@ interface Probed {
 }
 
 function probe(tool: string, egress: "deny" | "open"): Probed {
-  const args = ["--net", process.execPath, path.join(ROOT, "e2e/support/redirect-probe.ts"), tool, egress];
+  const args = [
+    "--net",
+    process.execPath,
+    path.join(ROOT, "e2e/support/redirect-probe.ts"),
+    tool,
+    egress,
+  ];
   return JSON.parse(execFileSync("unshare", args, { encoding: "utf8" })) as Probed;
 }
 
@@ -53,7 +59,12 @@ describe.each(["nft", "iptables"])("%s", (tool) => {
       "udp 10.9.0.2 9000": refused,
       "udp fd09::2 53": refused,
     });
-    const itself = Object.fromEntries([...Object.keys(loopback), ...Object.keys(noQuic)].map((place) => [place, place.split(" ").at(-1)]));
+    const itself = Object.fromEntries(
+      [...Object.keys(loopback), ...Object.keys(noQuic)].map((place) => [
+        place,
+        place.split(" ").at(-1),
+      ]),
+    );
     expect(sidecar).toEqual({ ...everything, ...itself });
   }, 60_000);
 
@@ -63,20 +74,38 @@ describe.each(["nft", "iptables"])("%s", (tool) => {
 });
 
 describe("svc-init", () => {
-  const init = (before: readonly string[], args: readonly string[]): { status: number | null; stdout: string; stderr: string } => {
-    const [command = "", ...rest] = [...before, process.execPath, path.join(ROOT, "dist/svc-init.js"), ...args];
+  const init = (
+    before: readonly string[],
+    args: readonly string[],
+  ): { status: number | null; stdout: string; stderr: string } => {
+    const [command = "", ...rest] = [
+      ...before,
+      process.execPath,
+      path.join(ROOT, "dist/svc-init.js"),
+      ...args,
+    ];
     return spawnSync(command, rest, { encoding: "utf8" });
   };
 
   test("has done its work when it ends", () => {
-    expect(init(["unshare", "--net"], ["--sidecar-uid", "1337"])).toMatchObject({ status: 0, stderr: "", stdout: "svc-init: loopback port 443 leads to port 8443 (nft)\n" });
+    expect(init(["unshare", "--net"], ["--sidecar-uid", "1337"])).toMatchObject({
+      status: 0,
+      stderr: "",
+      stdout: "svc-init: loopback port 443 leads to port 8443 (nft)\n",
+    });
   });
 
   test.each([
-    ["without the capability", ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin", "--"]],
+    [
+      "without the capability",
+      ["setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin", "--"],
+    ],
     ["as another user", ["setpriv", "--reuid=65532", "--regid=65532", "--clear-groups", "--"]],
   ])("says what it needs, %s", (_name, before) => {
-    const { status, stdout, stderr } = init(["unshare", "--net", ...before], ["--sidecar-uid", "1337"]);
+    const { status, stdout, stderr } = init(
+      ["unshare", "--net", ...before],
+      ["--sidecar-uid", "1337"],
+    );
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(/^svc-init: The kernel did not permit packet rules: .*NET_ADMIN/);
   });

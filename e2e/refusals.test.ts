@@ -36,9 +36,13 @@ beforeAll(async () => {
     cost: { maxCostPerDayUSD: 0 },
   };
   const files: Record<string, string> = {
-    "open.yaml": providerYaml("open", vendor, { spec: { ...external, deniedModels: ["secret-*"] } }),
+    "open.yaml": providerYaml("open", vendor, {
+      spec: { ...external, deniedModels: ["secret-*"] },
+    }),
     "closed.yaml": providerYaml("closed", vendor),
-    "spent.yaml": providerYaml("spent", vendor, { spec: { externalAccess: { enabled: true, maxTokensPerDay: 0 } } }),
+    "spent.yaml": providerYaml("spent", vendor, {
+      spec: { externalAccess: { enabled: true, maxTokensPerDay: 0 } },
+    }),
     "key.yaml": accessKeyYaml("key", "open"),
     "revoked.yaml": accessKeyYaml("revoked", "open", { revoked: true }),
     "expired.yaml": accessKeyYaml("expired", "open", { expiresAt: ago(1_000) }),
@@ -47,13 +51,18 @@ beforeAll(async () => {
       previous: { keySHA256: hashOf("rotated"), expiresAt: ago(1_000) },
     }),
     "outsider.yaml": accessKeyYaml("outsider", "closed"),
-    "narrow.yaml": accessKeyYaml("narrow", "open", { restrictions: { allowedModels: ["gpt-5", "secret-model"] } }),
-    "office.yaml": accessKeyYaml("office", "open", { restrictions: { allowedCIDRs: ["198.51.100.0/24"] } }),
+    "narrow.yaml": accessKeyYaml("narrow", "open", {
+      restrictions: { allowedModels: ["gpt-5", "secret-model"] },
+    }),
+    "office.yaml": accessKeyYaml("office", "open", {
+      restrictions: { allowedCIDRs: ["198.51.100.0/24"] },
+    }),
     "used.yaml": accessKeyYaml("used", "open", { limits: { maxRequestsPerDay: 0 } }),
     "dry.yaml": accessKeyYaml("dry", "open", { limits: { maxTokensPerDay: 0 } }),
     "all.yaml": accessKeyYaml("all", "spent"),
   };
-  for (const [name, limits] of Object.entries(agents)) files[`agent-${name}.yaml`] = agentYaml(name, ["open/*"], limits);
+  for (const [name, limits] of Object.entries(agents))
+    files[`agent-${name}.yaml`] = agentYaml(name, ["open/*"], limits);
   stack = await Stack.start({ files, args: ["--trusted-proxy", `${PROXY}/32`] });
   for (const name of Object.keys(agents)) tokens[name] = await stack.token(name);
 });
@@ -64,7 +73,8 @@ afterAll(async () => {
 });
 
 function hashOf(name: string): string {
-  return (JSON.parse(accessKeyYaml(name, "open")) as { spec: { keySHA256: string } }).spec.keySHA256;
+  return (JSON.parse(accessKeyYaml(name, "open")) as { spec: { keySHA256: string } }).spec
+    .keySHA256;
 }
 
 interface Try {
@@ -78,8 +88,12 @@ interface Try {
   readonly before?: (dialect: DialectName) => Promise<void>;
 }
 
-const outside = (name: string, more: Partial<Try> = {}): (() => Try) => () => ({ token: rawKey(name), prefix: "/ext", ...more });
-const inside = (name: string, more: Partial<Try> = {}): (() => Try) => () => ({ token: tokens[name] ?? "", prefix: "", ...more });
+const outside =
+  (name: string, more: Partial<Try> = {}): (() => Try) =>
+  () => ({ token: rawKey(name), prefix: "/ext", ...more });
+const inside =
+  (name: string, more: Partial<Try> = {}): (() => Try) =>
+  () => ({ token: tokens[name] ?? "", prefix: "", ...more });
 
 /** Name of the case in docs/external.md, and how it comes about. */
 const CASES: Readonly<Record<string, () => Try>> = {
@@ -95,13 +109,24 @@ const CASES: Readonly<Record<string, () => Try>> = {
   "a model the key does not allow": outside("narrow", { model: "gpt-4" }),
   "a model the key allows and its provider does not": outside("narrow", { model: "secret-model" }),
   "an address the key does not allow": outside("office"),
-  "`X-Forwarded-For` from a peer that is no trusted proxy": outside("office", { from: STRANGER, forwardedFor: "198.51.100.7" }),
-  "an allowed address that the client wrote itself, left of its own": outside("office", { from: PROXY, forwardedFor: "198.51.100.7, 203.0.113.9" }),
-  "`X-Forwarded-For` that cannot be read": outside("office", { from: PROXY, forwardedFor: "198.51.100.7," }),
+  "`X-Forwarded-For` from a peer that is no trusted proxy": outside("office", {
+    from: STRANGER,
+    forwardedFor: "198.51.100.7",
+  }),
+  "an allowed address that the client wrote itself, left of its own": outside("office", {
+    from: PROXY,
+    forwardedFor: "198.51.100.7, 203.0.113.9",
+  }),
+  "`X-Forwarded-For` that cannot be read": outside("office", {
+    from: PROXY,
+    forwardedFor: "198.51.100.7,",
+  }),
   "the key's `maxRequestsPerDay`": outside("used"),
   "the key's `maxTokensPerDay`": outside("dry"),
   "the provider's `externalAccess.maxTokensPerDay`": outside("all"),
-  "the agent's `requestsPerMinute`": inside("rpm", { before: async (dialect) => void (await send(dialect, { token: tokens["rpm"] ?? "" }).answer) }),
+  "the agent's `requestsPerMinute`": inside("rpm", {
+    before: async (dialect) => void (await send(dialect, { token: tokens["rpm"] ?? "" }).answer),
+  }),
   "the agent's `maxConcurrentRequests`": inside("concurrent", { before: occupy }),
   "the agent's `maxTokensPerRequest`": inside("request"),
   "the agent's `maxTokensPerDay`": inside("daily"),
@@ -122,24 +147,45 @@ async function occupy(dialect: DialectName): Promise<void> {
   await gate.reached;
 }
 
-function send(dialect: DialectName, { token, prefix = "", model, from, forwardedFor, headers }: Try): Exchange {
-  const target: Target = { port: stack.port, token, prefix, ...(from === undefined ? {} : { from }) };
+function send(
+  dialect: DialectName,
+  { token, prefix = "", model, from, forwardedFor, headers }: Try,
+): Exchange {
+  const target: Target = {
+    port: stack.port,
+    token,
+    prefix,
+    ...(from === undefined ? {} : { from }),
+  };
   return begin(target, {
     dialect,
     model: model ?? (prefix === "/ext" ? "gpt-5" : "open/gpt-5"),
-    headers: { ...(forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor }), ...headers },
+    headers: {
+      ...(forwardedFor === undefined ? {} : { "x-forwarded-for": forwardedFor }),
+      ...headers,
+    },
   });
 }
 
 /** Where each dialect's error has its code. */
 function codeOf(dialect: DialectName, { text }: Answer): string {
-  const { error } = JSON.parse(text) as { error: { code: string; details: { error_code: string } & { reason: string }[] } };
+  const { error } = JSON.parse(text) as {
+    error: { code: string; details: { error_code: string } & { reason: string }[] };
+  };
   if (dialect === "openai") return error.code;
-  return dialect === "anthropic" ? error.details.error_code : (error.details[0]?.reason.toLowerCase() ?? "");
+  return dialect === "anthropic"
+    ? error.details.error_code
+    : (error.details[0]?.reason.toLowerCase() ?? "");
 }
 
 const PAGE = readFileSync(path.join(ROOT, "docs/external.md"), "utf8");
-const ROWS = [...PAGE.matchAll(/^\| (.+?) \| (\d{3}) \| `(\w+)` \|$/gm)].map(([, name, status, code]) => ({ name: name as string, status: Number(status), code: code as string }));
+const ROWS = [...PAGE.matchAll(/^\| (.+?) \| (\d{3}) \| `(\w+)` \|$/gm)].map(
+  ([, name, status, code]) => ({
+    name: name as string,
+    status: Number(status),
+    code: code as string,
+  }),
+);
 
 test("the page shows these cases", () => {
   expect(ROWS.map(({ name }) => name)).toEqual(Object.keys(CASES));
@@ -171,16 +217,28 @@ describe("what is near to a refusal and is none", () => {
     ["in its vendor's wrapping", outside("key", { token: `sk-ant-api03-${rawKey("key")}-AA` })],
     ["a model the key allows", outside("narrow", { model: "gpt-5" })],
     ["with its provider before it", outside("narrow", { model: "open/gpt-5" })],
-    ["an allowed address, through the trusted proxy", outside("office", { from: PROXY, forwardedFor: "203.0.113.9, 198.51.100.7" })],
-    ["the same as IPv6 writes it", outside("office", { from: PROXY, forwardedFor: "::ffff:198.51.100.7" })],
-    ["through two proxies", outside("office", { from: PROXY, forwardedFor: `198.51.100.7, ${PROXY}` })],
+    [
+      "an allowed address, through the trusted proxy",
+      outside("office", { from: PROXY, forwardedFor: "203.0.113.9, 198.51.100.7" }),
+    ],
+    [
+      "the same as IPv6 writes it",
+      outside("office", { from: PROXY, forwardedFor: "::ffff:198.51.100.7" }),
+    ],
+    [
+      "through two proxies",
+      outside("office", { from: PROXY, forwardedFor: `198.51.100.7, ${PROXY}` }),
+    ],
   ])("%s", async (_name, attempt) => {
     vendor.reset();
     vendor.always(vendor.says({ text: ["ok"] }));
-    for (const dialect of DIALECTS) expect((await send(dialect, attempt()).answer).status).toBe(200);
+    for (const dialect of DIALECTS)
+      expect((await send(dialect, attempt()).answer).status).toBe(200);
     for (const request of vendor.requests) {
       expect(request.headers.authorization).toBe(`Bearer ${vendor.key}`);
-      expect(JSON.stringify([request.rawHeaders, request.body])).not.toMatch(/svc_|x-forwarded|198\.51/);
+      expect(JSON.stringify([request.rawHeaders, request.body])).not.toMatch(
+        /svc_|x-forwarded|198\.51/,
+      );
     }
   });
 
@@ -188,13 +246,24 @@ describe("what is near to a refusal and is none", () => {
     vendor.reset();
     vendor.always(vendor.says({ text: ["ok"] }));
     const previous = { keySHA256: hashOf("turning"), expiresAt: ahead(DAY_MS) };
-    const answerOf = async (name: string): Promise<number> => (await send("openai", outside(name)()).answer).status;
+    const answerOf = async (name: string): Promise<number> =>
+      (await send("openai", outside(name)()).answer).status;
     stack.write("turning.yaml", accessKeyYaml("turning", "open"));
-    await until(async () => (await answerOf("turning")) === 200, { what: "the new key to be known" });
-    stack.write("turning.yaml", accessKeyYaml("turning", "open", { keySHA256: hashOf("turned"), previous }));
-    await until(async () => (await answerOf("turned")) === 200, { what: "the rotated key to be known" });
+    await until(async () => (await answerOf("turning")) === 200, {
+      what: "the new key to be known",
+    });
+    stack.write(
+      "turning.yaml",
+      accessKeyYaml("turning", "open", { keySHA256: hashOf("turned"), previous }),
+    );
+    await until(async () => (await answerOf("turned")) === 200, {
+      what: "the rotated key to be known",
+    });
     expect(await answerOf("turning")).toBe(200);
-    stack.write("turning.yaml", accessKeyYaml("turning", "open", { keySHA256: hashOf("turned"), previous, revoked: true }));
+    stack.write(
+      "turning.yaml",
+      accessKeyYaml("turning", "open", { keySHA256: hashOf("turned"), previous, revoked: true }),
+    );
     await until(async () => (await answerOf("turned")) === 401, { what: "the revocation" });
     expect(await answerOf("turning")).toBe(401);
   });

@@ -9,7 +9,14 @@ import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { HOSTS, type Ran, type RunStack, SECRET, startRunStack, TOKEN } from "./support/run-stack.ts";
+import {
+  HOSTS,
+  type Ran,
+  type RunStack,
+  SECRET,
+  startRunStack,
+  TOKEN,
+} from "./support/run-stack.ts";
 import { until } from "./support/wait.ts";
 
 let stack: RunStack;
@@ -30,10 +37,17 @@ afterEach(() => stack.killAll());
 afterAll(() => stack.stop());
 
 /** Runs a shell's script as the agent. */
-const sh = (script: string, args: readonly string[] = [], options: Parameters<RunStack["run"]>[2] = {}): Promise<Ran> => stack.run(args, ["sh", "-c", script], options);
+const sh = (
+  script: string,
+  args: readonly string[] = [],
+  options: Parameters<RunStack["run"]>[2] = {},
+): Promise<Ran> => stack.run(args, ["sh", "-c", script], options);
 
 /** Processes, seen from outside, whose command line has this. */
-function processes(text: string, fits = (line: string, text: string) => line.includes(text)): number[] {
+function processes(
+  text: string,
+  fits = (line: string, text: string) => line.includes(text),
+): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -48,13 +62,17 @@ function processes(text: string, fits = (line: string, text: string) => line.inc
 }
 
 /** Those whose whole command line this is. */
-const running = (command: string): number[] => processes(command.replace(" ", "\0"), (line, text) => line === `${text}\0`);
+const running = (command: string): number[] =>
+  processes(command.replace(" ", "\0"), (line, text) => line === `${text}\0`);
 
 /** The folder of a run, by the id of its process. */
 function folderOf(pid: number | undefined): string | undefined {
   return readdirSync("/run").find((name) => {
     try {
-      return name.startsWith("svc-run-") && readFileSync(`/run/${name}/owner`, "utf8").startsWith(`${pid} `);
+      return (
+        name.startsWith("svc-run-") &&
+        readFileSync(`/run/${name}/owner`, "utf8").startsWith(`${pid} `)
+      );
     } catch {
       return false;
     }
@@ -63,21 +81,28 @@ function folderOf(pid: number | undefined): string | undefined {
 
 describe("what it reaches", () => {
   test("the bound hosts, by the trust of its environment alone", async () => {
-    const python = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
+    const python =
+      "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
     const node = "fetch(process.argv[1]).then((r) => r.text()).then(console.log)";
     const script = `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
     // Where this Node.js is may be a folder that the agent does not see, such as one in /tmp.
     const ran = await sh(script, ["--workdir", path.dirname(process.execPath)]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
-    expect(ran.stdout).toBe(`intercepted ${HOSTS[0]}\nintercepted ${HOSTS[1]}\n\nintercepted ${HOSTS[0]}\n\n`);
+    expect(ran.stdout).toBe(
+      `intercepted ${HOSTS[0]}\nintercepted ${HOSTS[1]}\n\nintercepted ${HOSTS[0]}\n\n`,
+    );
   });
 
   test("not without that trust", async () => {
-    expect((await sh(`env -u CURL_CA_BUNDLE -u SSL_CERT_FILE curl -sS https://${HOSTS[0]}/`)).stderr).toContain("certificate");
+    expect(
+      (await sh(`env -u CURL_CA_BUNDLE -u SSL_CERT_FILE curl -sS https://${HOSTS[0]}/`)).stderr,
+    ).toContain("certificate");
   });
 
   test("the gateway, on its own port, with the token and the address in the environment", async () => {
-    const { stdout } = await sh('curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models"; echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY $GOOGLE_GEMINI_BASE_URL $GEMINI_API_KEY"');
+    const { stdout } = await sh(
+      'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models"; echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY $GOOGLE_GEMINI_BASE_URL $GEMINI_API_KEY"',
+    );
     const url = `http://127.0.0.1:${stack.gatewayPort}`;
     expect(stdout).toBe(`gateway /v1/models Bearer ${TOKEN}\n${url} ${TOKEN} ${url} ${TOKEN}\n`);
   });
@@ -90,7 +115,11 @@ describe("what it reaches", () => {
     let reached = 0;
 
     beforeAll(async () => {
-      outside = Object.values(os.networkInterfaces()).flat().find((each) => each !== undefined && !each.internal && each.family === "IPv4")?.address ?? "127.0.0.2";
+      outside =
+        Object.values(os.networkInterfaces())
+          .flat()
+          .find((each) => each !== undefined && !each.internal && each.family === "IPv4")
+          ?.address ?? "127.0.0.2";
       listener = net.createServer((socket) => {
         reached++;
         socket.end("outside");
@@ -114,15 +143,42 @@ describe("what it reaches", () => {
       ["an address on the internet, IPv6", () => 'curl -sS -m 2 "https://[2001:db8::1]/"'],
       ["the cloud's metadata", () => "curl -sS -m 2 http://169.254.169.254/latest/meta-data/"],
       ["DNS by name", () => "getent hosts example.com"],
-      ["DNS by a server of its choice", () => `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x" * 20, ("9.9.9.9", 53))'`],
-      ["UDP to this machine", () => `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("${outside}", ${(datagrams.address()).port}))'`],
-      ["QUIC to a bound host", () => `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect(("127.0.0.1", 443)); s.send(b"x"); s.recv(1)'`],
-      ["raw packets", () => `/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)'`],
+      [
+        "DNS by a server of its choice",
+        () =>
+          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x" * 20, ("9.9.9.9", 53))'`,
+      ],
+      [
+        "UDP to this machine",
+        () =>
+          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("${outside}", ${datagrams.address().port}))'`,
+      ],
+      [
+        "QUIC to a bound host",
+        () =>
+          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect(("127.0.0.1", 443)); s.send(b"x"); s.recv(1)'`,
+      ],
+      [
+        "raw packets",
+        () =>
+          `/usr/bin/python3 -c 'import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)'`,
+      ],
       ["an interface of its own", () => "ip link add d0 type dummy"],
       ["other rules", () => "nft flush ruleset"],
-      ["another host's name at the sidecar", () => "curl -sS -m 2 --connect-to ::127.0.0.1:443 https://bank.example/"],
-      ["an abstract Unix socket", () => `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("\\0svc-test-abstract")'`],
-      ["svc up's socket", () => `curl -sS --unix-socket ${stack.stateDir}/svc.sock http://x/agents/default/coder/sidecar`],
+      [
+        "another host's name at the sidecar",
+        () => "curl -sS -m 2 --connect-to ::127.0.0.1:443 https://bank.example/",
+      ],
+      [
+        "an abstract Unix socket",
+        () =>
+          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("\\0svc-test-abstract")'`,
+      ],
+      [
+        "svc up's socket",
+        () =>
+          `curl -sS --unix-socket ${stack.stateDir}/svc.sock http://x/agents/default/coder/sidecar`,
+      ],
     ];
 
     test.each(tries)("%s", async (_name, script) => {
@@ -137,7 +193,9 @@ describe("what it reaches", () => {
 
     test("also for one that makes itself root in namespaces of its own", async () => {
       const inside = `umount -l /run; umount -l ${stack.stateDir}; cat ${stack.stateDir}/workload.key; mount -t tmpfs t /etc; nft flush ruleset; curl -sS -m 2 http://${outside}:${port}/; ip link set lo down`;
-      const ran = await sh(`unshare --user --map-root-user --mount --net sh -c '${inside}'; unshare --user --map-root-user --mount sh -c '${inside}'; curl -sS https://${HOSTS[0]}/`);
+      const ran = await sh(
+        `unshare --user --map-root-user --mount --net sh -c '${inside}'; unshare --user --map-root-user --mount sh -c '${inside}'; curl -sS https://${HOSTS[0]}/`,
+      );
       expect(ran.stdout).toBe(`intercepted ${HOSTS[0]}\n`);
       expect(reached).toBe(0);
     });
@@ -146,27 +204,47 @@ describe("what it reaches", () => {
 
 describe("what it is and sees", () => {
   test("a user without rights, and no way to any", async () => {
-    const { stdout } = await sh("id -u; id -g; id -G; grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' /proc/self/status | tr -s '\\t' ' '");
-    expect(stdout).toBe(`65532\n65532\n65532\n${["Inh", "Prm", "Eff", "Bnd", "Amb"].map((kind) => `Cap${kind}: 0000000000000000\n`).join("")}NoNewPrivs: 1\n`);
+    const { stdout } = await sh(
+      "id -u; id -g; id -G; grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' /proc/self/status | tr -s '\\t' ' '",
+    );
+    expect(stdout).toBe(
+      `65532\n65532\n65532\n${["Inh", "Prm", "Eff", "Bnd", "Amb"].map((kind) => `Cap${kind}: 0000000000000000\n`).join("")}NoNewPrivs: 1\n`,
+    );
   });
 
-  test.each([["1234", "1234 1234"], ["1234:4321", "1234 4321"], ["nobody", "65534 65534"]])("--user %s", async (user, ids) => {
+  test.each([
+    ["1234", "1234 1234"],
+    ["1234:4321", "1234 4321"],
+    ["nobody", "65534 65534"],
+  ])("--user %s", async (user, ids) => {
     expect((await sh("echo $(id -u) $(id -g)", ["--user", user])).stdout).toBe(`${ids}\n`);
   });
 
-  test.each([["0", "does not run as root"], ["root", "does not run as root"], ["1000:0", "does not run as root"], ["no-such-user", "There is no user"], ["4294967295", "out of range"]])("--user %s is refused", async (user, message) => {
+  test.each([
+    ["0", "does not run as root"],
+    ["root", "does not run as root"],
+    ["1000:0", "does not run as root"],
+    ["no-such-user", "There is no user"],
+    ["4294967295", "out of range"],
+  ])("--user %s is refused", async (user, message) => {
     const ran = await sh("id", ["--user", user]);
     expect(ran).toMatchObject({ code: 125, stdout: "" });
     expect(ran.stderr).toContain(message);
   });
 
   test("itself alone in /proc", async () => {
-    const { stdout } = await sh("cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '; echo; cat /proc/1/environ || echo closed");
+    const { stdout } = await sh(
+      "cat /proc/[0-9]*/comm | sort -u | tr '\\n' ' '; echo; cat /proc/1/environ || echo closed",
+    );
     const [names = "", closed] = stdout.split("\n");
     expect(closed).toBe("closed");
     // It is in that /proc itself, with the holder, and nobody else is.
-    expect(names.split(" ").filter((name) => name !== "")).toEqual(expect.arrayContaining(["cat", "sh", "sleep"]));
-    expect(names.split(" ").filter((name) => !["", "cat", "sh", "sleep", "sort", "tr"].includes(name))).toEqual([]);
+    expect(names.split(" ").filter((name) => name !== "")).toEqual(
+      expect.arrayContaining(["cat", "sh", "sleep"]),
+    );
+    expect(
+      names.split(" ").filter((name) => !["", "cat", "sh", "sleep", "sort", "tr"].includes(name)),
+    ).toEqual([]);
   });
 
   test("no secret: not in its environment, not in a file, not in /proc, not in what is shared", async () => {
@@ -177,20 +255,33 @@ describe("what it is and sees", () => {
       "find /run /tmp /dev/shm /var/tmp -type f -exec cat {} + ; find /run /tmp /dev/shm /var/tmp",
       "cat /proc/self/mountinfo /etc/hosts /etc/resolv.conf",
     ].join("; ");
-    const { stdout, stderr } = await sh(script, [], { env: { AWS_SECRET_ACCESS_KEY: SECRET, SSH_AUTH_SOCK: "/tmp/agent.1", OPENAI_API_KEY: SECRET } });
+    const { stdout, stderr } = await sh(script, [], {
+      env: { AWS_SECRET_ACCESS_KEY: SECRET, SSH_AUTH_SOCK: "/tmp/agent.1", OPENAI_API_KEY: SECRET },
+    });
     expect(stdout).toContain("/run/svc/trust/ca-bundle.crt");
     expect(stdout).not.toMatch(/PRIVATE|AWS_SECRET|SSH_AUTH_SOCK/);
-    for (const form of [SECRET, Buffer.from(SECRET, "base64").toString("utf8"), Buffer.from(SECRET).toString("base64")]) expect(stdout + stderr).not.toContain(form);
+    for (const form of [
+      SECRET,
+      Buffer.from(SECRET, "base64").toString("utf8"),
+      Buffer.from(SECRET).toString("base64"),
+    ])
+      expect(stdout + stderr).not.toContain(form);
   });
 
   test("no descriptor but its standard ones, whatever the caller had open", async () => {
-    const ran = await sh("ls /proc/self/fd; cat <&5 <&200", [], { files: [5, 200].map((as) => ({ as, file: path.join(stack.stateDir, "workload.key") })) });
+    const ran = await sh("ls /proc/self/fd; cat <&5 <&200", [], {
+      files: [5, 200].map((as) => ({ as, file: path.join(stack.stateDir, "workload.key") })),
+    });
     expect(ran.stdout).toBe("0\n1\n2\n3\n");
   });
 
   test("the trust folder, which it cannot write; other folders of sockets are its own, and empty", async () => {
-    const { stdout } = await sh("ls -A /run/svc/trust; ls -A /tmp /run /dev/shm; true > /run/svc/trust/ca.crt || echo read-only; true > /run/x || echo not its own; echo mine > /tmp/x && cat /tmp/x");
-    expect(stdout).toBe("ca-bundle.crt\nca.crt\ntruststore.p12\n/dev/shm:\n\n/run:\nsvc\n\n/tmp:\nread-only\nnot its own\nmine\n");
+    const { stdout } = await sh(
+      "ls -A /run/svc/trust; ls -A /tmp /run /dev/shm; true > /run/svc/trust/ca.crt || echo read-only; true > /run/x || echo not its own; echo mine > /tmp/x && cat /tmp/x",
+    );
+    expect(stdout).toBe(
+      "ca-bundle.crt\nca.crt\ntruststore.p12\n/dev/shm:\n\n/run:\nsvc\n\n/tmp:\nread-only\nnot its own\nmine\n",
+    );
   });
 
   test("what it is given: variables, input, and its folder, be it in /tmp", async () => {
@@ -198,9 +289,15 @@ describe("what it is and sees", () => {
     try {
       execFileSync("chmod", ["755", dir]);
       writeFileSync(path.join(dir, "here"), "a file");
-      const { child, ended } = stack.start(["--env", "A=b=c d", "--env", "FROM_HERE", "--workdir", dir], ["sh", "-c", 'pwd; cat here; echo; echo "$A|$FROM_HERE"; cat; ls /tmp'], { env: { FROM_HERE: "from here" } });
+      const { child, ended } = stack.start(
+        ["--env", "A=b=c d", "--env", "FROM_HERE", "--workdir", dir],
+        ["sh", "-c", 'pwd; cat here; echo; echo "$A|$FROM_HERE"; cat; ls /tmp'],
+        { env: { FROM_HERE: "from here" } },
+      );
       child.stdin?.end("what was typed\n");
-      expect((await ended).stdout).toBe(`${dir}\na file\nb=c d|from here\nwhat was typed\n${path.basename(dir)}\n`);
+      expect((await ended).stdout).toBe(
+        `${dir}\na file\nb=c d|from here\nwhat was typed\n${path.basename(dir)}\n`,
+      );
     } finally {
       rmSync(dir, { recursive: true });
     }
@@ -208,10 +305,18 @@ describe("what it is and sees", () => {
 
   test("not a state folder that lies in its working folder, nor a working folder in one that is hidden", async () => {
     const dir = path.dirname(stack.stateDir);
-    const inside = await sh("pwd; ls -A; cat state/workload.key", ["--workdir", dir, "--hide", path.join(dir, "package/package.json")]);
+    const inside = await sh("pwd; ls -A; cat state/workload.key", [
+      "--workdir",
+      dir,
+      "--hide",
+      path.join(dir, "package/package.json"),
+    ]);
     expect(inside.stdout).toBe(`${dir}\npackage\nresources\nstate\n`);
     expect(inside.stderr).toContain("ermission denied");
-    expect((await sh(`ls -A ${stack.stateDir} ${stack.resources} || true; ls -ld ${stack.resources}`)).stdout).toMatch(/^d--------- \d+ root root/);
+    expect(
+      (await sh(`ls -A ${stack.stateDir} ${stack.resources} || true; ls -ld ${stack.resources}`))
+        .stdout,
+    ).toMatch(/^d--------- \d+ root root/);
     const hidden = await sh("pwd", ["--workdir", stack.stateDir]);
     expect(hidden).toMatchObject({ code: 125, stdout: "" });
     expect(hidden.stderr).toContain("holds secrets");
@@ -219,7 +324,16 @@ describe("what it is and sees", () => {
 });
 
 describe("how it ends", () => {
-  test.each([["exit 0", 0], ["exit 7", 7], ["exit 255", 255], ["kill -TERM $$", 143], ["kill -KILL $$", 137], ["kill -INT $$", 130], ["exec /no/such/program", 127], ["exec /etc/passwd", 126]])("%s", async (script, code) => {
+  test.each([
+    ["exit 0", 0],
+    ["exit 7", 7],
+    ["exit 255", 255],
+    ["kill -TERM $$", 143],
+    ["kill -KILL $$", 137],
+    ["kill -INT $$", 130],
+    ["exec /no/such/program", 127],
+    ["exec /etc/passwd", 126],
+  ])("%s", async (script, code) => {
     expect((await sh(script)).code).toBe(code);
   });
 
@@ -228,13 +342,23 @@ describe("how it ends", () => {
     expect((await stack.run([], ["/etc/passwd"])).code).toBe(126);
   });
 
-  test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"] as const)("%s is passed on, once", async (signal) => {
-    const name = signal.slice(3);
-    const { child, said, ended } = stack.start([], ["sh", "-c", `trap 'echo got; n=$((n+1))' ${name}; echo up; while [ -z "$n" ]; do sleep 0.05; done; exit 4$n`]);
-    await said("up");
-    child.kill(signal);
-    expect(await ended).toMatchObject({ code: 41, stdout: "up\ngot\n", stderr: "" });
-  });
+  test.each(["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"] as const)(
+    "%s is passed on, once",
+    async (signal) => {
+      const name = signal.slice(3);
+      const { child, said, ended } = stack.start(
+        [],
+        [
+          "sh",
+          "-c",
+          `trap 'echo got; n=$((n+1))' ${name}; echo up; while [ -z "$n" ]; do sleep 0.05; done; exit 4$n`,
+        ],
+      );
+      await said("up");
+      child.kill(signal);
+      expect(await ended).toMatchObject({ code: 41, stdout: "up\ngot\n", stderr: "" });
+    },
+  );
 
   test("a signal that ends the command says nothing on its own", async () => {
     const { child, said, ended } = stack.start([], ["sh", "-c", "echo up; exec sleep 1000"]);
@@ -245,7 +369,10 @@ describe("how it ends", () => {
 
   test("nothing is left, not even what the command left running", async () => {
     const mark = `sleep 31${process.pid}`;
-    const { child, said, ended } = stack.start([], ["sh", "-c", `setsid ${mark} & ${mark} & echo up; read line; exit 3`]);
+    const { child, said, ended } = stack.start(
+      [],
+      ["sh", "-c", `setsid ${mark} & ${mark} & echo up; read line; exit 3`],
+    );
     await said("up");
     const folder = folderOf(child.pid) ?? "none";
     await until(() => running(mark).length === 2, { what: "both of them" });
@@ -258,14 +385,20 @@ describe("how it ends", () => {
 
   test("by SIGKILL: the kernel ends all of it, and the next run removes the folder", async () => {
     const mark = `sleep 32${process.pid}`;
-    const { child, said, ended } = stack.start([], ["sh", "-c", `setsid ${mark} & echo up; trap '' TERM INT HUP; ${mark}`]);
+    const { child, said, ended } = stack.start(
+      [],
+      ["sh", "-c", `setsid ${mark} & echo up; trap '' TERM INT HUP; ${mark}`],
+    );
     await said("up");
     const folder = folderOf(child.pid) ?? "none";
     await until(() => running(mark).length === 2, { what: "both of them" });
     expect(processes(folder).length).toBeGreaterThan(2);
     child.kill("SIGKILL");
     await ended;
-    await until(() => running(mark).length + processes(folder).length === 0, { timeoutMs: 10_000, what: "the end of all processes" });
+    await until(() => running(mark).length + processes(folder).length === 0, {
+      timeoutMs: 10_000,
+      what: "the end of all processes",
+    });
     expect(folderOf(child.pid)).toBe(folder);
     await sh("true");
     expect(folderOf(child.pid)).toBeUndefined();
@@ -274,7 +407,9 @@ describe("how it ends", () => {
   test("two runs side by side do not see each other", async () => {
     const first = stack.start([], ["sh", "-c", "echo mine > /tmp/x; echo up; read line"]);
     await first.said("up");
-    const second = await sh(`ls /tmp; curl -sS https://${HOSTS[0]}/; kill -9 -1; cat /proc/[0-9]*/comm | grep -c read`);
+    const second = await sh(
+      `ls /tmp; curl -sS https://${HOSTS[0]}/; kill -9 -1; cat /proc/[0-9]*/comm | grep -c read`,
+    );
     expect(second.stdout).toContain("intercepted");
     expect(second.stdout).not.toContain("x\n");
     first.child.stdin?.end("\n");
@@ -282,17 +417,39 @@ describe("how it ends", () => {
   });
 
   test("zombies are reaped, whoever left them", async () => {
-    expect((await sh("for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; sleep 0.3; grep -l '^State:.Z' /proc/[0-9]*/status; echo none")).stdout).toBe("none\n");
+    expect(
+      (
+        await sh(
+          "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; sleep 0.3; grep -l '^State:.Z' /proc/[0-9]*/status; echo none",
+        )
+      ).stdout,
+    ).toBe("none\n");
   });
 });
 
 describe("what it cannot do, it says", () => {
   test.each<[string, { status: number; body: unknown }, string]>([
-    ["an Agent that there is not", { status: 404, body: { error: "Agent default/coder: there is none" } }, "svc: Agent default/coder: there is none\n"],
-    ["an answer of another version", { status: 200, body: { secrets: { A: SECRET, B: 1 } } }, "is not understood (specs, secrets.B, gateway, token, hosts)"],
+    [
+      "an Agent that there is not",
+      { status: 404, body: { error: "Agent default/coder: there is none" } },
+      "svc: Agent default/coder: there is none\n",
+    ],
+    [
+      "an answer of another version",
+      { status: 200, body: { secrets: { A: SECRET, B: 1 } } },
+      "is not understood (specs, secrets.B, gateway, token, hosts)",
+    ],
     ["no answer", { status: 404, body: {} }, "gives nothing for the agent"],
-    ["a secret that is none", { status: 200, body: { ...(answerBody()), secrets: { LD_PRELOAD: SECRET } } }, 'names a secret "LD_PRELOAD"'],
-    ["a host that is none", { status: 200, body: { ...(answerBody()), hosts: ["x\n10.0.0.1 bank.example"] } }, "is no host name"],
+    [
+      "a secret that is none",
+      { status: 200, body: { ...answerBody(), secrets: { LD_PRELOAD: SECRET } } },
+      'names a secret "LD_PRELOAD"',
+    ],
+    [
+      "a host that is none",
+      { status: 200, body: { ...answerBody(), hosts: ["x\n10.0.0.1 bank.example"] } },
+      "is no host name",
+    ],
   ])("%s", async (_name, given, message) => {
     stack.answer = given;
     const ran = await sh("echo ran");
@@ -325,5 +482,11 @@ describe("what it cannot do, it says", () => {
 });
 
 function answerBody(): object {
-  return { specs: { hosts: HOSTS }, secrets: {}, gateway: { address: "127.0.0.1", port: 9 }, token: TOKEN, hosts: HOSTS };
+  return {
+    specs: { hosts: HOSTS },
+    secrets: {},
+    gateway: { address: "127.0.0.1", port: 9 },
+    token: TOKEN,
+    hosts: HOSTS,
+  };
 }

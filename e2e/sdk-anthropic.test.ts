@@ -1,5 +1,11 @@
 /** The official `@anthropic-ai/sdk` client, unmodified but for base URL and key, to each upstream dialect. */
-import Anthropic, { type APIError, AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from "@anthropic-ai/sdk";
+import Anthropic, {
+  type APIError,
+  AuthenticationError,
+  BadRequestError,
+  NotFoundError,
+  RateLimitError,
+} from "@anthropic-ai/sdk";
 import { describe, expect, test } from "vitest";
 import { useFixture } from "./support/fixture.ts";
 import { expectChat, expectMediated } from "./support/mediated.ts";
@@ -13,7 +19,11 @@ function client(apiKey = fixture.token): Anthropic {
 }
 
 const TOOLS: Anthropic.Tool[] = [
-  { name: "weather", description: "The weather of a city.", input_schema: { ...WEATHER_SCHEMA, required: ["city"] } },
+  {
+    name: "weather",
+    description: "The weather of a city.",
+    input_schema: { ...WEATHER_SCHEMA, required: ["city"] },
+  },
 ];
 
 describe.each(DIALECTS)("to %s", (upstream) => {
@@ -22,7 +32,9 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   const ask = { model, max_tokens: 50, messages: [{ role: "user" as const, content: "Hi" }] };
 
   test("chat", async () => {
-    vendor().next(vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }));
+    vendor().next(
+      vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }),
+    );
     const { data, response } = await client()
       .messages.create({ ...ask, system: "Be brief.", stop_sequences: ["END"] })
       .withResponse();
@@ -30,7 +42,11 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     expect(data.content).toHaveLength(1);
     expect(data.content[0]).toMatchObject({ type: "text", text: "Hello there" });
     // Anthropic's input count leaves out what came from the cache.
-    expect(data.usage).toMatchObject({ input_tokens: 12, cache_read_input_tokens: 8, output_tokens: 5 });
+    expect(data.usage).toMatchObject({
+      input_tokens: 12,
+      cache_read_input_tokens: 8,
+      output_tokens: 5,
+    });
     expect(response.headers.get("x-svc-model-id")).toBe(model);
     expect(response.headers.get("x-svc-input-tokens")).toBe("20");
     expect(response.headers.get("x-svc-cached-input-tokens")).toBe("8");
@@ -59,12 +75,17 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     ["one tool call", ONE_CALL],
     ["parallel tool calls", TWO_CALLS],
   ])("%s, with its results", async (_name, calls) => {
-    vendor().next(vendor().says({ text: ["Let me see."], toolCalls: calls }), vendor().says({ text: ["Sunny."] }));
+    vendor().next(
+      vendor().says({ text: ["Let me see."], toolCalls: calls }),
+      vendor().says({ text: ["Sunny."] }),
+    );
     const first = await client().messages.create({ ...ask, tools: TOOLS });
     expect(first.stop_reason).toBe("tool_use");
     expect(first.content[0]).toMatchObject({ type: "text", text: "Let me see." });
     const got = first.content.filter((block) => block.type === "tool_use");
-    expect(got.map((block) => [block.name, block.input])).toEqual(calls.map((call) => [call.name, call.args]));
+    expect(got.map((block) => [block.name, block.input])).toEqual(
+      calls.map((call) => [call.name, call.args]),
+    );
     expect(new Set(got.map((block) => block.id)).size).toBe(calls.length);
     const second = await client().messages.create({
       ...ask,
@@ -74,7 +95,11 @@ describe.each(DIALECTS)("to %s", (upstream) => {
         { role: "assistant", content: first.content },
         {
           role: "user",
-          content: got.map((block, i) => ({ type: "tool_result", tool_use_id: block.id, content: `result-${i}` })),
+          content: got.map((block, i) => ({
+            type: "tool_result",
+            tool_use_id: block.id,
+            content: `result-${i}`,
+          })),
         },
       ],
     });
@@ -89,11 +114,15 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     ["parallel tool calls", TWO_CALLS],
   ])("%s, streamed", async (_name, calls) => {
     vendor().next(vendor().says({ text: ["Let me see."], toolCalls: calls }));
-    const final = await client().messages.stream({ ...ask, tools: TOOLS }).finalMessage();
+    const final = await client()
+      .messages.stream({ ...ask, tools: TOOLS })
+      .finalMessage();
     expect(final.stop_reason).toBe("tool_use");
     expect(final.content[0]).toMatchObject({ type: "text", text: "Let me see." });
     const got = final.content.filter((block) => block.type === "tool_use");
-    expect(got.map((block) => [block.name, block.input])).toEqual(calls.map((call) => [call.name, call.args]));
+    expect(got.map((block) => [block.name, block.input])).toEqual(
+      calls.map((call) => [call.name, call.args]),
+    );
     expect(new Set(got.map((block) => block.id)).size).toBe(calls.length);
   });
 
@@ -120,7 +149,9 @@ describe.each(DIALECTS)("to %s", (upstream) => {
 
   test("an error of the upstream keeps its status and message", async () => {
     vendor().next(vendor().fails({ status: 400, message: "temperature is too hot" }));
-    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as APIError;
+    const error = (await client()
+      .messages.create(ask)
+      .catch((caught: unknown) => caught)) as APIError;
     expect(error).toBeInstanceOf(BadRequestError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "invalid_request_error" } });
     expect(error.message).toContain("temperature is too hot");
@@ -129,8 +160,12 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   });
 
   test("429 is retried, then handed on", async () => {
-    vendor().always(vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }));
-    const error = (await client().messages.create(ask).catch((caught: unknown) => caught)) as APIError;
+    vendor().always(
+      vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }),
+    );
+    const error = (await client()
+      .messages.create(ask)
+      .catch((caught: unknown) => caught)) as APIError;
     expect(error).toBeInstanceOf(RateLimitError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "rate_limit_error" } });
     expect(error.message).toContain("slow down");
@@ -141,9 +176,16 @@ describe.each(DIALECTS)("to %s", (upstream) => {
 describe("refusals of the gateway", () => {
   test("a wrong key is 401, as x-api-key and as bearer", async () => {
     const { baseUrl } = fixture.stack;
-    for (const key of [{ apiKey: "svcw_wrong", authToken: null }, { apiKey: null, authToken: "svcw_wrong" }]) {
-      const error = (await new Anthropic({ ...key, baseURL: baseUrl, maxRetries: 0 })
-        .messages.create({ model: "anthropic/x", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] })
+    for (const key of [
+      { apiKey: "svcw_wrong", authToken: null },
+      { apiKey: null, authToken: "svcw_wrong" },
+    ]) {
+      const error = (await new Anthropic({ ...key, baseURL: baseUrl, maxRetries: 0 }).messages
+        .create({
+          model: "anthropic/x",
+          max_tokens: 5,
+          messages: [{ role: "user", content: "Hi" }],
+        })
         .catch((caught: unknown) => caught)) as APIError;
       expect(error).toBeInstanceOf(AuthenticationError);
       expect(error.error).toMatchObject({ type: "error", error: { type: "authentication_error" } });
@@ -153,14 +195,27 @@ describe("refusals of the gateway", () => {
   test("the token as bearer is as good", async () => {
     const { anthropic } = fixture.vendors;
     anthropic.next(anthropic.says({ text: ["Hello"] }));
-    const bearer = new Anthropic({ apiKey: null, authToken: fixture.token, baseURL: fixture.stack.baseUrl, maxRetries: 0 });
-    await bearer.messages.create({ model: "anthropic/claude-sonnet-4-5", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] });
+    const bearer = new Anthropic({
+      apiKey: null,
+      authToken: fixture.token,
+      baseURL: fixture.stack.baseUrl,
+      maxRetries: 0,
+    });
+    await bearer.messages.create({
+      model: "anthropic/claude-sonnet-4-5",
+      max_tokens: 5,
+      messages: [{ role: "user", content: "Hi" }],
+    });
     expectMediated(fixture, anthropic, anthropic.only);
   });
 
   test("an unknown model is 404", async () => {
     const error = (await client()
-      .messages.create({ model: "nobody/nothing", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] })
+      .messages.create({
+        model: "nobody/nothing",
+        max_tokens: 5,
+        messages: [{ role: "user", content: "Hi" }],
+      })
       .catch((caught: unknown) => caught)) as APIError;
     expect(error).toBeInstanceOf(NotFoundError);
     expect(error.error).toMatchObject({ type: "error", error: { type: "not_found_error" } });
@@ -172,7 +227,9 @@ describe("other endpoints", () => {
 
   test("tokens are counted by anthropic", async () => {
     const { anthropic } = fixture.vendors;
-    anthropic.next(anthropic.replies(200, { input_tokens: 42 } satisfies Anthropic.MessageTokensCount));
+    anthropic.next(
+      anthropic.replies(200, { input_tokens: 42 } satisfies Anthropic.MessageTokensCount),
+    );
     const { data, response } = await client()
       .messages.countTokens({ ...ask, model: "anthropic/claude-sonnet-4-5" })
       .withResponse();
@@ -195,7 +252,10 @@ describe("other endpoints", () => {
     const { anthropic, openai } = fixture.vendors;
     anthropic.always(anthropic.says({ text: ["Hello"] }));
     openai.always(openai.says({ text: ["Hello"] }));
-    const headers = { "anthropic-beta": "context-1m-2025-08-07", "anthropic-version": "2023-01-01" };
+    const headers = {
+      "anthropic-beta": "context-1m-2025-08-07",
+      "anthropic-version": "2023-01-01",
+    };
     for (const model of ["anthropic/claude-sonnet-4-5", "openai/gpt-4o-mini"]) {
       await client().messages.create({ ...ask, max_tokens: 5, model }, { headers });
     }

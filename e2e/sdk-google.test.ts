@@ -19,7 +19,11 @@ function client(apiKey = fixture.token, apiVersion?: string): GoogleGenAI {
 const WEATHER: FunctionDeclaration = {
   name: "weather",
   description: "The weather of a city.",
-  parameters: { type: Type.OBJECT, properties: { city: { type: Type.STRING } }, required: ["city"] },
+  parameters: {
+    type: Type.OBJECT,
+    properties: { city: { type: Type.STRING } },
+    required: ["city"],
+  },
 };
 const TOOLS = [{ functionDeclarations: [WEATHER] }];
 
@@ -28,15 +32,26 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   const vendor = (): (typeof fixture.vendors)["openai"] => fixture.vendors[upstream];
 
   test("chat", async () => {
-    vendor().next(vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }));
+    vendor().next(
+      vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }),
+    );
     const answer = await client().models.generateContent({
       model,
       contents: "Hi",
-      config: { systemInstruction: "Be brief.", temperature: 0.5, maxOutputTokens: 50, stopSequences: ["END"] },
+      config: {
+        systemInstruction: "Be brief.",
+        temperature: 0.5,
+        maxOutputTokens: 50,
+        stopSequences: ["END"],
+      },
     });
     expect(answer.text).toBe("Hello there");
     expect(answer.candidates?.[0]?.finishReason).toBe("STOP");
-    expect(answer.usageMetadata).toMatchObject({ promptTokenCount: 20, cachedContentTokenCount: 8, candidatesTokenCount: 5 });
+    expect(answer.usageMetadata).toMatchObject({
+      promptTokenCount: 20,
+      cachedContentTokenCount: 8,
+      candidatesTokenCount: 5,
+    });
     const headers = answer.sdkHttpResponse?.headers ?? {};
     expect(headers["x-svc-model-id"]).toBe(model);
     expect(headers["x-svc-input-tokens"]).toBe("20");
@@ -71,9 +86,15 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   ])("%s, with its results", async (_name, calls) => {
     vendor().next(vendor().says({ toolCalls: calls }), vendor().says({ text: ["Sunny."] }));
     const question = { role: "user", parts: [{ text: "Weather?" }] };
-    const first = await client().models.generateContent({ model, contents: [question], config: { tools: TOOLS } });
+    const first = await client().models.generateContent({
+      model,
+      contents: [question],
+      config: { tools: TOOLS },
+    });
     const got = first.functionCalls ?? [];
-    expect(got.map((call) => [call.name, call.args])).toEqual(calls.map((call) => [call.name, call.args]));
+    expect(got.map((call) => [call.name, call.args])).toEqual(
+      calls.map((call) => [call.name, call.args]),
+    );
     const results = got.map((call, i): Part => ({
       functionResponse: {
         name: call.name ?? "",
@@ -97,7 +118,11 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     ["parallel tool calls", TWO_CALLS],
   ])("%s, streamed", async (_name, calls) => {
     vendor().next(vendor().says({ text: ["Let me see."], toolCalls: calls }));
-    const stream = await client().models.generateContentStream({ model, contents: "Weather?", config: { tools: TOOLS } });
+    const stream = await client().models.generateContentStream({
+      model,
+      contents: "Weather?",
+      config: { tools: TOOLS },
+    });
     const got: unknown[] = [];
     let text = "";
     for await (const chunk of stream) {
@@ -112,7 +137,12 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     vendor().next(vendor().says({ text: ["A dot."] }));
     const answer = await client().models.generateContent({
       model,
-      contents: [{ role: "user", parts: [{ text: "What is this?" }, { inlineData: { mimeType: "image/png", data: PNG } }] }],
+      contents: [
+        {
+          role: "user",
+          parts: [{ text: "What is this?" }, { inlineData: { mimeType: "image/png", data: PNG } }],
+        },
+      ],
     });
     expect(answer.text).toBe("A dot.");
     const { body } = vendor().only;
@@ -134,7 +164,9 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   });
 
   test("429 is retried, then handed on", async () => {
-    vendor().always(vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }));
+    vendor().always(
+      vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }),
+    );
     const error = await client()
       .models.generateContent({ model, contents: "Hi" })
       .catch((caught: unknown) => caught);
@@ -171,7 +203,10 @@ describe("other ways in", () => {
   test("Google's SDK may look under /v1", async () => {
     const { gemini } = fixture.vendors;
     gemini.next(gemini.says({ text: ["Hello"] }));
-    const answer = await client(fixture.token, "v1").models.generateContent({ model: `gemini/${MODELS.gemini}`, contents: "Hi" });
+    const answer = await client(fixture.token, "v1").models.generateContent({
+      model: `gemini/${MODELS.gemini}`,
+      contents: "Hi",
+    });
     expect(answer.text).toBe("Hello");
     expectChat(fixture, gemini, gemini.only, MODELS.gemini, false);
   });
@@ -187,46 +222,69 @@ describe("other ways in", () => {
       });
       expect(response.status, model).toBe(200);
     }
-    for (const request of gemini.requests) expectChat(fixture, gemini, request, MODELS.gemini, false);
+    for (const request of gemini.requests)
+      expectChat(fixture, gemini, request, MODELS.gemini, false);
   });
 
   test("the key in the query opens the door, and goes no further: not upstream, not into the log", async () => {
     const { gemini } = fixture.vendors;
     gemini.always(gemini.says({ text: ["Hello"] }));
     const path = `/v1beta/models/gemini/${MODELS.gemini}`;
-    const whole = await fetch(url(`${path}:generateContent?key=${fixture.token}`), { method: "POST", body, headers });
+    const whole = await fetch(url(`${path}:generateContent?key=${fixture.token}`), {
+      method: "POST",
+      body,
+      headers,
+    });
     expect(whole.status).toBe(200);
-    const streamed = await fetch(url(`${path}:streamGenerateContent?alt=sse&key=${fixture.token}`), { method: "POST", body, headers });
+    const streamed = await fetch(
+      url(`${path}:streamGenerateContent?alt=sse&key=${fixture.token}`),
+      { method: "POST", body, headers },
+    );
     expect(streamed.status).toBe(200);
     await streamed.text();
     for (const request of gemini.requests) expectMediated(fixture, gemini, request);
-    const wrong = await fetch(url(`${path}:generateContent?key=svcw_notthisone`), { method: "POST", body, headers });
+    const wrong = await fetch(url(`${path}:generateContent?key=svcw_notthisone`), {
+      method: "POST",
+      body,
+      headers,
+    });
     expect(wrong.status).toBe(401);
     await fixture.stack.callOf(streamed.headers.get("x-svc-call-id") ?? "");
     expect(fixture.stack.logs.replace(/^ {2}curl .*$/m, "")).not.toContain(fixture.token);
     expect(fixture.stack.logs).not.toContain("svcw_notthisone");
-    for (const name of DIALECTS) expect(fixture.stack.logs).not.toContain(fixture.vendors[name].key);
+    for (const name of DIALECTS)
+      expect(fixture.stack.logs).not.toContain(fixture.vendors[name].key);
   });
 
   test("keys that differ are refused", async () => {
-    const response = await fetch(url(`/v1beta/models/gemini/x:generateContent?key=${fixture.token}`), {
-      method: "POST",
-      body,
-      headers: { ...headers, "x-goog-api-key": "svcw_another" },
-    });
+    const response = await fetch(
+      url(`/v1beta/models/gemini/x:generateContent?key=${fixture.token}`),
+      {
+        method: "POST",
+        body,
+        headers: { ...headers, "x-goog-api-key": "svcw_another" },
+      },
+    );
     expect(response.status).toBe(401);
-    expect(await response.json()).toMatchObject({ error: { code: 401, status: "UNAUTHENTICATED" } });
+    expect(await response.json()).toMatchObject({
+      error: { code: 401, status: "UNAUTHENTICATED" },
+    });
     expect(fixture.vendors.gemini.requests).toHaveLength(0);
   });
 
   test("tokens are counted by gemini, and by no other", async () => {
     const { gemini } = fixture.vendors;
     gemini.next(gemini.replies(200, { totalTokens: 42 }));
-    const counted = await client().models.countTokens({ model: `gemini/${MODELS.gemini}`, contents: "Hi" });
+    const counted = await client().models.countTokens({
+      model: `gemini/${MODELS.gemini}`,
+      contents: "Hi",
+    });
     expect(counted.totalTokens).toBe(42);
     expectMediated(fixture, gemini, gemini.only);
     expect(gemini.only.path).toBe(`${gemini.basePath}/models/${MODELS.gemini}:countTokens`);
-    await expect(client().models.countTokens({ model: "openai/gpt-4o-mini", contents: "Hi" })).rejects.toMatchObject({ status: 501 });
+    await expect(
+      client().models.countTokens({ model: "openai/gpt-4o-mini", contents: "Hi" }),
+    ).rejects.toMatchObject({ status: 501 });
   });
 
   test("the list of models is the agent's", async () => {
@@ -242,7 +300,9 @@ describe("other ways in", () => {
     ["/v1/responses", "error.message"],
     ["/v1beta/models/gemini/x:generateContent", "error.message"],
   ])("GET %s is 405", async (path, where) => {
-    const response = await fetch(url(path), { headers: { authorization: `Bearer ${fixture.token}` } });
+    const response = await fetch(url(path), {
+      headers: { authorization: `Bearer ${fixture.token}` },
+    });
     expect(response.status).toBe(405);
     expect(await response.json()).toHaveProperty(where);
   });

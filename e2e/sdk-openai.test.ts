@@ -1,5 +1,11 @@
 /** The official `openai` client, unmodified but for base URL and key, to each upstream dialect. */
-import OpenAI, { type APIError, AuthenticationError, BadRequestError, NotFoundError, RateLimitError } from "openai";
+import OpenAI, {
+  type APIError,
+  AuthenticationError,
+  BadRequestError,
+  NotFoundError,
+  RateLimitError,
+} from "openai";
 import { describe, expect, test } from "vitest";
 import { useFixture } from "./support/fixture.ts";
 import { expectChat, expectMediated } from "./support/mediated.ts";
@@ -13,7 +19,14 @@ function client(apiKey = fixture.token): OpenAI {
 }
 
 const TOOLS: OpenAI.ChatCompletionTool[] = [
-  { type: "function", function: { name: "weather", description: "The weather of a city.", parameters: { ...WEATHER_SCHEMA } } },
+  {
+    type: "function",
+    function: {
+      name: "weather",
+      description: "The weather of a city.",
+      parameters: { ...WEATHER_SCHEMA },
+    },
+  },
 ];
 
 describe.each(DIALECTS)("to %s", (upstream) => {
@@ -21,7 +34,9 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   const vendor = (): (typeof fixture.vendors)["openai"] => fixture.vendors[upstream];
 
   test("chat", async () => {
-    vendor().next(vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }));
+    vendor().next(
+      vendor().says({ text: ["Hello ", "there"], usage: { input: 20, cached: 8, output: 5 } }),
+    );
     const { data, response } = await client()
       .chat.completions.create({
         model,
@@ -82,7 +97,11 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   ])("%s, with its results", async (_name, calls) => {
     vendor().next(vendor().says({ toolCalls: calls }), vendor().says({ text: ["Sunny."] }));
     const question: OpenAI.ChatCompletionMessageParam = { role: "user", content: "Weather?" };
-    const first = await client().chat.completions.create({ model, messages: [question], tools: TOOLS });
+    const first = await client().chat.completions.create({
+      model,
+      messages: [question],
+      tools: TOOLS,
+    });
     const message = first.choices[0]?.message;
     expect(first.choices[0]?.finish_reason).toBe("tool_calls");
     const got = (message?.tool_calls ?? []).filter((call) => call.type === "function");
@@ -95,7 +114,11 @@ describe.each(DIALECTS)("to %s", (upstream) => {
       messages: [
         question,
         message as OpenAI.ChatCompletionMessage,
-        ...got.map((call, i): OpenAI.ChatCompletionMessageParam => ({ role: "tool", tool_call_id: call.id, content: `result-${i}` })),
+        ...got.map((call, i): OpenAI.ChatCompletionMessageParam => ({
+          role: "tool",
+          tool_call_id: call.id,
+          content: `result-${i}`,
+        })),
       ],
       tools: TOOLS,
     });
@@ -113,11 +136,17 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     ["parallel tool calls", TWO_CALLS],
   ])("%s, streamed", async (_name, calls) => {
     vendor().next(vendor().says({ text: ["Let me see."], toolCalls: calls }));
-    const runner = client().chat.completions.stream({ model, messages: [{ role: "user", content: "Weather?" }], tools: TOOLS });
+    const runner = client().chat.completions.stream({
+      model,
+      messages: [{ role: "user", content: "Weather?" }],
+      tools: TOOLS,
+    });
     const final = await runner.finalChatCompletion();
     expect(final.choices[0]?.finish_reason).toBe("tool_calls");
     expect(final.choices[0]?.message.content).toBe("Let me see.");
-    const got = (final.choices[0]?.message.tool_calls ?? []).filter((call) => call.type === "function");
+    const got = (final.choices[0]?.message.tool_calls ?? []).filter(
+      (call) => call.type === "function",
+    );
     expect(got.map((call) => [call.function.name, JSON.parse(call.function.arguments)])).toEqual(
       calls.map((call) => [call.name, call.args]),
     );
@@ -160,7 +189,9 @@ describe.each(DIALECTS)("to %s", (upstream) => {
   });
 
   test("429 is retried, then handed on", async () => {
-    vendor().always(vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }));
+    vendor().always(
+      vendor().fails({ status: 429, message: "slow down", headers: { "retry-after-ms": "1" } }),
+    );
     const error = await client()
       .chat.completions.create({ model, messages: [{ role: "user", content: "Hi" }] })
       .catch((caught: unknown) => caught);
@@ -174,7 +205,10 @@ describe.each(DIALECTS)("to %s", (upstream) => {
 describe("refusals of the gateway", () => {
   test("a wrong key is 401", async () => {
     const error = await client("svcw_wrong")
-      .chat.completions.create({ model: "openai/gpt-4o-mini", messages: [{ role: "user", content: "Hi" }] })
+      .chat.completions.create({
+        model: "openai/gpt-4o-mini",
+        messages: [{ role: "user", content: "Hi" }],
+      })
       .catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(AuthenticationError);
     expect((error as APIError).code).toBe("invalid_key");
@@ -182,7 +216,10 @@ describe("refusals of the gateway", () => {
 
   test("an unknown model is 404", async () => {
     const error = await client()
-      .chat.completions.create({ model: "nobody/nothing", messages: [{ role: "user", content: "Hi" }] })
+      .chat.completions.create({
+        model: "nobody/nothing",
+        messages: [{ role: "user", content: "Hi" }],
+      })
       .catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(NotFoundError);
     expect((error as APIError).code).toBe("model_not_found");
@@ -201,7 +238,11 @@ describe("other endpoints", () => {
     } satisfies OpenAI.CreateEmbeddingResponse;
     openai.next(openai.replies(200, answer));
     const { data, response } = await client()
-      .embeddings.create({ model: "openai/text-embedding-3-small", input: "hello", encoding_format: "float" })
+      .embeddings.create({
+        model: "openai/text-embedding-3-small",
+        input: "hello",
+        encoding_format: "float",
+      })
       .withResponse();
     expect(data).toEqual(answer);
     expect(response.headers.get("x-svc-input-tokens")).toBe("3");
@@ -245,7 +286,9 @@ describe("other endpoints", () => {
       },
     };
     openai.next(openai.replies(200, answer));
-    const { data, response } = await client().responses.create({ model: "openai/gpt-4o-mini", input: "Hi" }).withResponse();
+    const { data, response } = await client()
+      .responses.create({ model: "openai/gpt-4o-mini", input: "Hi" })
+      .withResponse();
     expect(data.output_text).toBe("Hello");
     expect(response.headers.get("x-svc-input-tokens")).toBe("9");
     expect(response.headers.get("x-svc-cached-input-tokens")).toBe("4");

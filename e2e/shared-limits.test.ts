@@ -1,7 +1,15 @@
 /** Two gateways, one Redis: at the edge of each limit, many callers at once never get over it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeOfDay } from "./support/clock.ts";
-import { asAgent, asKey, type CallerAt, Crowd, reservedEach, TOKENS, USED } from "./support/crowd.ts";
+import {
+  asAgent,
+  asKey,
+  type CallerAt,
+  Crowd,
+  reservedEach,
+  TOKENS,
+  USED,
+} from "./support/crowd.ts";
 import { RedisServer } from "./support/redis.ts";
 import { accessKeyYaml, agentYaml, providerYaml } from "./support/resources.ts";
 import { Stack } from "./support/stack.ts";
@@ -28,7 +36,11 @@ beforeAll(async () => {
   redis = await RedisServer.start();
   clock = new TimeOfDay();
   vendor = await Vendor.start("openai");
-  const open = (maxTokensPerDay?: number): { spec: object } => ({ spec: { externalAccess: { enabled: true, ...(maxTokensPerDay !== undefined && { maxTokensPerDay }) } } });
+  const open = (maxTokensPerDay?: number): { spec: object } => ({
+    spec: {
+      externalAccess: { enabled: true, ...(maxTokensPerDay !== undefined && { maxTokensPerDay }) },
+    },
+  });
   const files: Record<string, string> = {
     "open.yaml": providerYaml("open", vendor, open() as { spec: Record<string, unknown> }),
     "budget.yaml": providerYaml("budget", vendor, open(2_000) as { spec: Record<string, unknown> }),
@@ -37,8 +49,10 @@ beforeAll(async () => {
     "one.yaml": accessKeyYaml("one", "budget"),
     "other.yaml": accessKeyYaml("other", "budget"),
   };
-  for (const [name, limits] of Object.entries(AGENTS)) files[`agent-${name}.yaml`] = agentYaml(name, ["open/*"], limits);
-  const start = async (): Promise<Stack> => Stack.start({ files, env: clock.env, args: ["--redis-url", redis.url, "--concurrency", "1"] });
+  for (const [name, limits] of Object.entries(AGENTS))
+    files[`agent-${name}.yaml`] = agentYaml(name, ["open/*"], limits);
+  const start = async (): Promise<Stack> =>
+    Stack.start({ files, env: clock.env, args: ["--redis-url", redis.url, "--concurrency", "1"] });
   stacks = [await start(), await start()];
   crowd = new Crowd(vendor, stacks);
 });
@@ -68,7 +82,11 @@ test("maxConcurrentRequests, whose places are free again after answers, errors a
   expect(unlucky.inside).toHaveLength(20);
   await crowd.finish(unlucky);
   crowd.failing = false;
-  await crowd.settledAs("agent", "concurrent", { requestsToday: 20, tokensToday: 20 * TOKENS, inFlight: 0 });
+  await crowd.settledAs("agent", "concurrent", {
+    requestsToday: 20,
+    tokensToday: 20 * TOKENS,
+    inFlight: 0,
+  });
   const leaving = await crowd.rush(asAgent("concurrent"), CALLERS);
   expect(leaving.inside).toHaveLength(20);
   for (const exchange of leaving.inside) exchange.leave();
@@ -82,7 +100,13 @@ test("maxConcurrentRequests, whose places are free again after answers, errors a
 describe.each<[string, CallerAt, string, string, number]>([
   ["an agent's maxTokensPerDay", asAgent("tokens"), "agent", "tokens", 2_000],
   ["a key's maxTokensPerDay", asKey("spender"), "access-key", "spender", 2_000],
-  ["a provider's maxTokensPerDay, through two keys", asKey("one", "other"), "model-provider", "budget", 2_000],
+  [
+    "a provider's maxTokensPerDay, through two keys",
+    asKey("one", "other"),
+    "model-provider",
+    "budget",
+    2_000,
+  ],
 ])("%s", (_name, caller, kind, name, limit) => {
   test("never over, everything back after failures, exact after settling, and then the rest", async () => {
     crowd.failing = true;
@@ -94,7 +118,11 @@ describe.each<[string, CallerAt, string, string, number]>([
     crowd.failing = false;
     await crowd.settledAs(kind, name, { tokensToday: 0, requestsToday: 0 });
     let used = 0;
-    for (let inside = Math.floor(limit / each); inside > 0; inside = Math.floor((limit - used) / each)) {
+    for (
+      let inside = Math.floor(limit / each);
+      inside > 0;
+      inside = Math.floor((limit - used) / each)
+    ) {
       const rush = await crowd.rush(caller, 100);
       expect(rush.inside).toHaveLength(inside);
       await crowd.finish(rush);
@@ -129,7 +157,9 @@ test("an agent's maxCostPerDayUSD", async () => {
   const [first] = await until(
     async () => {
       const [one, other] = await crowd.usage("agent", "cost");
-      return one?.requestsToday === rush.inside.length && one.costTodayUSD === other?.costTodayUSD ? [one] : undefined;
+      return one?.requestsToday === rush.inside.length && one.costTodayUSD === other?.costTodayUSD
+        ? [one]
+        : undefined;
     },
     { what: "the cost on both" },
   );

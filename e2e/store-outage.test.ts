@@ -23,9 +23,17 @@ beforeAll(async () => {
   vendor = await Vendor.start("openai");
   const files = {
     "p.yaml": providerYaml("p", vendor),
-    "a.yaml": agentYaml("a", ["p/*"], { requestsPerMinute: 1_000_000, maxConcurrentRequests: 1_000, maxTokensPerDay: 1_000_000_000, maxCostPerDayUSD: 1_000_000 }),
+    "a.yaml": agentYaml("a", ["p/*"], {
+      requestsPerMinute: 1_000_000,
+      maxConcurrentRequests: 1_000,
+      maxTokensPerDay: 1_000_000_000,
+      maxCostPerDayUSD: 1_000_000,
+    }),
   };
-  stack = await Stack.start({ files, args: ["--redis-url", `redis://127.0.0.1:${proxy.port}`, "--concurrency", "1"] });
+  stack = await Stack.start({
+    files,
+    args: ["--redis-url", `redis://127.0.0.1:${proxy.port}`, "--concurrency", "1"],
+  });
   token = await stack.token("a");
 });
 
@@ -43,19 +51,30 @@ beforeEach(async () => {
 });
 
 async function storeIs(up: boolean): Promise<void> {
-  await until(async () => (await stack.metrics()).sum("svc_store_up") === (up ? 1 : 0), { timeoutMs: 30_000, what: `the store to be ${up ? "used" : "away"}` });
+  await until(async () => (await stack.metrics()).sum("svc_store_up") === (up ? 1 : 0), {
+    timeoutMs: 30_000,
+    what: `the store to be ${up ? "used" : "away"}`,
+  });
 }
 
-const warnings = (): number => stack.logs.split("\n").filter((line) => line.includes("the store of limits is away")).length;
+const warnings = (): number =>
+  stack.logs.split("\n").filter((line) => line.includes("the store of limits is away")).length;
 
 function begin(): Load {
-  return load({ target: { port: stack.port, token }, asks: [{ dialect: "openai", model: "p/gpt-5", body: { max_tokens: 4 } }], concurrency: 20 });
+  return load({
+    target: { port: stack.port, token },
+    asks: [{ dialect: "openai", model: "p/gpt-5", body: { max_tokens: 4 } }],
+    concurrency: 20,
+  });
 }
 
 /** So many more answers: the gateway goes on deciding. */
 async function more(running: Load, answers = 300): Promise<void> {
   const from = running.done;
-  await until(() => running.done >= from + answers, { timeoutMs: 30_000, what: `${answers} more answers` });
+  await until(() => running.done >= from + answers, {
+    timeoutMs: 30_000,
+    what: `${answers} more answers`,
+  });
 }
 
 async function countedOnce(): Promise<void> {
@@ -63,7 +82,15 @@ async function countedOnce(): Promise<void> {
   let status: Record<string, unknown> = {};
   await until(
     async () => {
-      const { stdout } = await svc(["get", "agent", "a", "-o", "json", "--state-dir", stack.stateDir]);
+      const { stdout } = await svc([
+        "get",
+        "agent",
+        "a",
+        "-o",
+        "json",
+        "--state-dir",
+        stack.stateDir,
+      ]);
       ({ status } = JSON.parse(stdout) as { status: Record<string, unknown> });
       return Object.entries(expected).every(([field, value]) => status[field] === value);
     },
@@ -82,27 +109,36 @@ interface Outage {
 const OUTAGES: Readonly<Record<string, Outage>> = {
   "killed and restarted empty": { begin: () => redis.kill(), end: () => redis.restart() },
   "stopped (SIGSTOP) and resumed": { begin: () => redis.pause(), end: () => redis.resume() },
-  "slow by 5 seconds": { begin: () => void (proxy.delayMs = 5_000), end: () => void (proxy.delayMs = 0) },
-  "cut off, with every request swallowed": { begin: () => void (proxy.swallows = true), end: () => void (proxy.swallows = false) },
+  "slow by 5 seconds": {
+    begin: () => void (proxy.delayMs = 5_000),
+    end: () => void (proxy.delayMs = 0),
+  },
+  "cut off, with every request swallowed": {
+    begin: () => void (proxy.swallows = true),
+    end: () => void (proxy.swallows = false),
+  },
 };
 
-test.each(Object.entries(OUTAGES))("%s: no failed request, one warning, right counts", async (_name, outage) => {
-  const before = warnings();
-  const running = begin();
-  await more(running);
-  await outage.begin();
-  await storeIs(false);
-  // No answer of the store comes: what is decided now is decided without it.
-  await more(running, 500);
-  await outage.end();
-  await storeIs(true);
-  await more(running);
-  const outcomes = await running.stop();
-  answered += outcomes.length;
-  expect(tally(outcomes)).toEqual({ 200: outcomes.length });
-  expect(warnings() - before).toBe(1);
-  await countedOnce();
-});
+test.each(Object.entries(OUTAGES))(
+  "%s: no failed request, one warning, right counts",
+  async (_name, outage) => {
+    const before = warnings();
+    const running = begin();
+    await more(running);
+    await outage.begin();
+    await storeIs(false);
+    // No answer of the store comes: what is decided now is decided without it.
+    await more(running, 500);
+    await outage.end();
+    await storeIs(true);
+    await more(running);
+    const outcomes = await running.stop();
+    answered += outcomes.length;
+    expect(tally(outcomes)).toEqual({ 200: outcomes.length });
+    expect(warnings() - before).toBe(1);
+    await countedOnce();
+  },
+);
 
 test("emptied while it is in use: what this gateway counted is there again", async () => {
   const running = begin();

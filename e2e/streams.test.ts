@@ -10,7 +10,10 @@ import { type DialectName, DIALECTS } from "./support/vendors.ts";
 import { Gate } from "./support/wait.ts";
 
 const fixture = useFixture();
-const target = (): { port: number; token: string } => ({ port: fixture.stack.port, token: fixture.token });
+const target = (): { port: number; token: string } => ({
+  port: fixture.stack.port,
+  token: fixture.token,
+});
 const PAIRS = DIALECTS.flatMap((client) => DIALECTS.map((upstream) => ({ client, upstream })));
 
 /** A sign that the answer is whole. */
@@ -28,7 +31,10 @@ function saysComplete(dialect: DialectName, text: string): boolean {
 /** The last event is an error in the dialect, with words. */
 function expectErrorEvent(dialect: DialectName, text: string): void {
   const last = events(text).at(-1);
-  const body = JSON.parse(last?.data ?? "{}") as { type?: string; error?: { message?: string; code?: number; status?: string } };
+  const body = JSON.parse(last?.data ?? "{}") as {
+    type?: string;
+    error?: { message?: string; code?: number; status?: string };
+  };
   expect(body.error?.message, text).toEqual(expect.stringMatching(/\w/));
   if (dialect === "anthropic") {
     expect(last?.event).toBe("error");
@@ -48,7 +54,9 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
     ["in the middle of its content", { before: "content", afterContent: 2 }],
     ["before its finish", { before: upstream === "openai" ? "finish" : "usage" }],
   ] as const)("a stream that ends %s ends in an error", async (_name, where) => {
-    vendor().next(vendor().says({ text: ["One", " two", " three"], cut: { how: "eof", ...where } }));
+    vendor().next(
+      vendor().says({ text: ["One", " two", " three"], cut: { how: "eof", ...where } }),
+    );
     const answer = await call(fixture, ask);
     expect(answer.status).toBe(200);
     expect(textOf(client, answer.text)).toBe("afterContent" in where ? "One two" : "One two three");
@@ -62,7 +70,13 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
   test("a stream whose connection breaks never looks whole", async () => {
     const gate = new Gate();
     const here = { before: "content", afterContent: 2 } as const;
-    vendor().next(vendor().says({ text: ["One", " two", " three"], hold: { gate, ...here }, cut: { how: "reset", ...here } }));
+    vendor().next(
+      vendor().says({
+        text: ["One", " two", " three"],
+        hold: { gate, ...here },
+        cut: { how: "reset", ...here },
+      }),
+    );
     const exchange = begin(target(), ask);
     const response = await exchange.response;
     expect(response.statusCode).toBe(200);
@@ -100,7 +114,12 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
 
   test("each piece arrives when it is said", async () => {
     const gate = new Gate();
-    vendor().next(vendor().says({ text: ["first", "second"], hold: { gate, before: "content", afterContent: 1 } }));
+    vendor().next(
+      vendor().says({
+        text: ["first", "second"],
+        hold: { gate, before: "content", afterContent: 1 },
+      }),
+    );
     const exchange = begin(target(), ask);
     const response = await exchange.response;
     let text = "";
@@ -123,10 +142,19 @@ describe("usage that the client did not ask for", () => {
   ])("is asked of the upstream, counted and hidden (%s)", async (_name, body) => {
     const { openai } = fixture.vendors;
     openai.next(openai.says({ text: ["Hello"], usage: { input: 30, cached: 10, output: 9 } }));
-    const answer = await call(fixture, { dialect: "openai", model: `openai/${MODELS.openai}`, stream: true, body });
+    const answer = await call(fixture, {
+      dialect: "openai",
+      model: `openai/${MODELS.openai}`,
+      stream: true,
+      body,
+    });
     expect(openai.only.json["stream_options"]).toMatchObject({ include_usage: true });
-    const chunks = events(answer.text).filter((event) => event.data !== "[DONE]").map((event) => JSON.parse(event.data) as Record<string, unknown>);
-    expect(chunks.filter((chunk) => chunk["usage"] !== undefined && chunk["usage"] !== null)).toEqual([]);
+    const chunks = events(answer.text)
+      .filter((event) => event.data !== "[DONE]")
+      .map((event) => JSON.parse(event.data) as Record<string, unknown>);
+    expect(
+      chunks.filter((chunk) => chunk["usage"] !== undefined && chunk["usage"] !== null),
+    ).toEqual([]);
     expect(chunks.filter((chunk) => (chunk["choices"] as unknown[]).length === 0)).toEqual([]);
     expect(answer.text).not.toContain('"prompt_tokens"');
     expect(answer.text).toContain("data: [DONE]");
@@ -139,67 +167,104 @@ describe("usage that the client did not ask for", () => {
     const vendor = fixture.vendors[upstream];
     vendor.next(vendor.says({ text: ["Hello"] }));
     const body = { stream_options: { include_usage: true } };
-    const answer = await call(fixture, { dialect: "openai", model: `${upstream}/${MODELS[upstream]}`, stream: true, body });
+    const answer = await call(fixture, {
+      dialect: "openai",
+      model: `${upstream}/${MODELS[upstream]}`,
+      stream: true,
+      body,
+    });
     expect(answer.text.split('"prompt_tokens":11').length - 1).toBe(1);
   });
 
-  test.each(["anthropic", "gemini"] as const)("is not shown to a client of another dialect either (from %s)", async (upstream) => {
-    const vendor = fixture.vendors[upstream];
-    vendor.next(vendor.says({ text: ["Hello"] }));
-    const answer = await call(fixture, { dialect: "openai", model: `${upstream}/${MODELS[upstream]}`, stream: true });
-    expect(answer.text).not.toContain('"prompt_tokens"');
-    const account = await fixture.stack.callOf(String(answer.headers["x-svc-call-id"]));
-    expect(account).toMatchObject({ usage: "exact", inputTokens: 11, outputTokens: 7 });
-  });
+  test.each(["anthropic", "gemini"] as const)(
+    "is not shown to a client of another dialect either (from %s)",
+    async (upstream) => {
+      const vendor = fixture.vendors[upstream];
+      vendor.next(vendor.says({ text: ["Hello"] }));
+      const answer = await call(fixture, {
+        dialect: "openai",
+        model: `${upstream}/${MODELS[upstream]}`,
+        stream: true,
+      });
+      expect(answer.text).not.toContain('"prompt_tokens"');
+      const account = await fixture.stack.callOf(String(answer.headers["x-svc-call-id"]));
+      expect(account).toMatchObject({ usage: "exact", inputTokens: 11, outputTokens: 7 });
+    },
+  );
 });
 
 describe("totals of a stream", () => {
   const script = { text: ["Hello"], usage: { input: 30, cached: 10, output: 9 } };
 
-  test.each(["openai", "anthropic"] as const)("are the last comment to %s, for which its SDK does not care", async (dialect) => {
-    const vendor = fixture.vendors[dialect];
-    vendor.always(vendor.says(script));
-    const model = `${dialect}/${MODELS[dialect]}`;
-    const answer = await call(fixture, { dialect, model, stream: true });
-    const comments = answer.text.split("\n").filter((line) => line.startsWith(":"));
-    expect(comments).toHaveLength(1);
-    const pairs = Object.fromEntries((comments[0] ?? "").slice(2).split(" ").map((pair) => pair.split("=") as [string, string]));
-    expect(pairs).toMatchObject({
-      "x-svc-input-tokens": "30",
-      "x-svc-cached-input-tokens": "10",
-      "x-svc-output-tokens": "9",
-      "x-svc-duration-ms": expect.stringMatching(/^\d+$/) as string,
-      "x-svc-cost-usd": expect.stringMatching(/^0\.\d+$/) as string,
-    });
-    expect(answer.text.trimEnd().endsWith(comments[0] ?? "none")).toBe(true);
-    expect(answer.headers["x-svc-output-tokens"]).toBeUndefined();
-    expect(answer.headers["x-svc-model-id"]).toBe(model);
+  test.each(["openai", "anthropic"] as const)(
+    "are the last comment to %s, for which its SDK does not care",
+    async (dialect) => {
+      const vendor = fixture.vendors[dialect];
+      vendor.always(vendor.says(script));
+      const model = `${dialect}/${MODELS[dialect]}`;
+      const answer = await call(fixture, { dialect, model, stream: true });
+      const comments = answer.text.split("\n").filter((line) => line.startsWith(":"));
+      expect(comments).toHaveLength(1);
+      const pairs = Object.fromEntries(
+        (comments[0] ?? "")
+          .slice(2)
+          .split(" ")
+          .map((pair) => pair.split("=") as [string, string]),
+      );
+      expect(pairs).toMatchObject({
+        "x-svc-input-tokens": "30",
+        "x-svc-cached-input-tokens": "10",
+        "x-svc-output-tokens": "9",
+        "x-svc-duration-ms": expect.stringMatching(/^\d+$/) as string,
+        "x-svc-cost-usd": expect.stringMatching(/^0\.\d+$/) as string,
+      });
+      expect(answer.text.trimEnd().endsWith(comments[0] ?? "none")).toBe(true);
+      expect(answer.headers["x-svc-output-tokens"]).toBeUndefined();
+      expect(answer.headers["x-svc-model-id"]).toBe(model);
 
-    const text =
-      dialect === "openai"
-        ? await new OpenAI({ apiKey: fixture.token, baseURL: `${fixture.stack.baseUrl}/v1` }).chat.completions
-            .stream({ model, messages: [{ role: "user", content: "Hi" }] })
-            .finalContent()
-        : await new Anthropic({ apiKey: fixture.token, baseURL: fixture.stack.baseUrl }).messages
-            .stream({ model, max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
-            .finalText();
-    expect(text).toBe("Hello");
-  });
+      const text =
+        dialect === "openai"
+          ? await new OpenAI({
+              apiKey: fixture.token,
+              baseURL: `${fixture.stack.baseUrl}/v1`,
+            }).chat.completions
+              .stream({ model, messages: [{ role: "user", content: "Hi" }] })
+              .finalContent()
+          : await new Anthropic({ apiKey: fixture.token, baseURL: fixture.stack.baseUrl }).messages
+              .stream({ model, max_tokens: 9, messages: [{ role: "user", content: "Hi" }] })
+              .finalText();
+      expect(text).toBe("Hello");
+    },
+  );
 
-  test.each(DIALECTS)("are the last chunk's own to gemini, whose SDK fails on a comment (from %s)", async (upstream) => {
-    const vendor = fixture.vendors[upstream];
-    vendor.always(vendor.says(script));
-    const model = `${upstream}/${MODELS[upstream]}`;
-    const answer = await call(fixture, { dialect: "gemini", model, stream: true });
-    expect(answer.text.split("\n").filter((line) => line.startsWith(":"))).toEqual([]);
-    expect(JSON.parse(events(answer.text).at(-1)?.data ?? "{}")).toMatchObject({
-      usageMetadata: { promptTokenCount: 30, cachedContentTokenCount: 10, candidatesTokenCount: 9 },
-    });
-    const account = await fixture.stack.callOf(String(answer.headers["x-svc-call-id"]));
-    expect(account).toMatchObject({ usage: "exact", inputTokens: 30, outputTokens: 9 });
-    const client = new GoogleGenAI({ apiKey: fixture.token, httpOptions: { baseUrl: fixture.stack.baseUrl } });
-    let text = "";
-    for await (const chunk of await client.models.generateContentStream({ model, contents: "Hi" })) text += chunk.text ?? "";
-    expect(text).toBe("Hello");
-  });
+  test.each(DIALECTS)(
+    "are the last chunk's own to gemini, whose SDK fails on a comment (from %s)",
+    async (upstream) => {
+      const vendor = fixture.vendors[upstream];
+      vendor.always(vendor.says(script));
+      const model = `${upstream}/${MODELS[upstream]}`;
+      const answer = await call(fixture, { dialect: "gemini", model, stream: true });
+      expect(answer.text.split("\n").filter((line) => line.startsWith(":"))).toEqual([]);
+      expect(JSON.parse(events(answer.text).at(-1)?.data ?? "{}")).toMatchObject({
+        usageMetadata: {
+          promptTokenCount: 30,
+          cachedContentTokenCount: 10,
+          candidatesTokenCount: 9,
+        },
+      });
+      const account = await fixture.stack.callOf(String(answer.headers["x-svc-call-id"]));
+      expect(account).toMatchObject({ usage: "exact", inputTokens: 30, outputTokens: 9 });
+      const client = new GoogleGenAI({
+        apiKey: fixture.token,
+        httpOptions: { baseUrl: fixture.stack.baseUrl },
+      });
+      let text = "";
+      for await (const chunk of await client.models.generateContentStream({
+        model,
+        contents: "Hi",
+      }))
+        text += chunk.text ?? "";
+      expect(text).toBe("Hello");
+    },
+  );
 });

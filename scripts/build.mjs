@@ -24,7 +24,11 @@ const common = {
 };
 
 rmSync(path.join(root, "dist"), { recursive: true, force: true });
-await build({ ...common, entryPoints: ["src/bin/svc.ts", "src/bin/gateway.ts", "src/bin/svc-init.ts"], packages: "external" });
+await build({
+  ...common,
+  entryPoints: ["src/bin/svc.ts", "src/bin/gateway.ts", "src/bin/svc-init.ts"],
+  packages: "external",
+});
 await build({
   ...common,
   entryPoints: ["src/bin/sidecar.ts"],
@@ -35,6 +39,8 @@ await build({
   // Loaded by those alone that exchange tokens; and a CommonJS package that a bundle imports dynamically loses its names.
   external: ["undici"],
   // For packages that are CommonJS.
-  banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+  banner: {
+    js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+  },
 });
 chmodSync(path.join(root, "dist/svc.js"), 0o755);

@@ -7,7 +7,14 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildSchema, getNamedType, isInterfaceType, isLeafType, isObjectType, isUnionType } from "graphql";
+import {
+  buildSchema,
+  getNamedType,
+  isInterfaceType,
+  isLeafType,
+  isObjectType,
+  isUnionType,
+} from "graphql";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const METHODS = new Set(["get", "put", "post", "patch", "delete", "head"]);
@@ -27,31 +34,49 @@ function write(name, value, note) {
 function routes() {
   const openapi = JSON.parse(readPackageFile("@octokit/openapi", "generated/api.github.com.json"));
   const resolved = (value) =>
-    value.$ref === undefined ? value : value.$ref.split("/").slice(1).reduce((at, key) => at[key], openapi);
+    value.$ref === undefined
+      ? value
+      : value.$ref
+          .split("/")
+          .slice(1)
+          .reduce((at, key) => at[key], openapi);
   const lines = [];
   for (const [template, item] of Object.entries(openapi.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       if (!METHODS.has(method)) continue;
-      const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])].map(resolved).filter((each) => each.in === "path");
+      const parameters = [...(item.parameters ?? []), ...(operation.parameters ?? [])]
+        .map(resolved)
+        .filter((each) => each.in === "path");
       const typed = template.replaceAll(/\{([^}]+)\}/g, (whole, name) => {
         const parameter = parameters.find((each) => each.name === name);
         const schema = resolved(parameter?.schema ?? {});
         if (parameter?.["x-multi-segment"] === true) return `{${name}:multi}`;
         if (schema.type === "integer") return `{${name}:int}`;
-        if (Array.isArray(schema.enum) && schema.enum.every((each) => /^[\w.-]+$/.test(each))) return `{${name}:${schema.enum.join("|")}}`;
+        if (Array.isArray(schema.enum) && schema.enum.every((each) => /^[\w.-]+$/.test(each)))
+          return `{${name}:${schema.enum.join("|")}}`;
         return whole;
       });
       const { category, subcategory } = operation["x-github"];
-      lines.push([method.toUpperCase(), typed, category, subcategory || "-", operation.operationId].join(" "));
+      lines.push(
+        [method.toUpperCase(), typed, category, subcategory || "-", operation.operationId].join(
+          " ",
+        ),
+      );
     }
   }
-  write("github-routes.json", { source: "api.github.com", version: openapi.info.version, routes: lines }, `${lines.length} operations`);
+  write(
+    "github-routes.json",
+    { source: "api.github.com", version: openapi.info.version, routes: lines },
+    `${lines.length} operations`,
+  );
 }
 
 /** By type: its fields, space-separated; `name` of a scalar or enum, `name:Type` of anything else. */
 function graphql() {
   // The published schema defines two fields twice, which is no matter here.
-  const schema = buildSchema(readPackageFile("@octokit/graphql-schema", "schema.graphql"), { assumeValidSDL: true });
+  const schema = buildSchema(readPackageFile("@octokit/graphql-schema", "schema.graphql"), {
+    assumeValidSDL: true,
+  });
   const types = {};
   for (const type of Object.values(schema.getTypeMap())) {
     if (type.name.startsWith("__")) continue;

@@ -24,10 +24,12 @@ const LAYERS: readonly (readonly string[])[] = [
 const root = import.meta.dirname;
 
 function sources(dir: string): string[] {
-  return readdirSync(path.join(root, dir), { recursive: true, encoding: "utf8" })
-    // Tests may look further, e.g. compiled configuration through its encoder.
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
-    .map((file) => path.join(dir, file));
+  return (
+    readdirSync(path.join(root, dir), { recursive: true, encoding: "utf8" })
+      // Tests may look further, e.g. compiled configuration through its encoder.
+      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+      .map((file) => path.join(dir, file))
+  );
 }
 
 const layerOf = (folder: string): number => LAYERS.findIndex((layer) => layer.includes(folder));

@@ -31,19 +31,31 @@ export class AwsServer {
   }
 
   #answer(request: Received): AwsAnswer {
-    const service = /(?:^|\.)s3(?:\.us-east-1)?\.amazonaws\.com$/.test(request.host) ? "s3" : (request.host.split(".")[0] ?? "");
+    const service = /(?:^|\.)s3(?:\.us-east-1)?\.amazonaws\.com$/.test(request.host)
+      ? "s3"
+      : (request.host.split(".")[0] ?? "");
     try {
       const content = verify(request, service, this.#key, Date.now());
       if (service === "s3") return this.s3.answer(request, content);
-      if (service === "dynamodb") return answerDynamo(request, content.toString("utf8"), this.#items);
+      if (service === "dynamodb")
+        return answerDynamo(request, content.toString("utf8"), this.#items);
       if (service === "sts") return callerIdentity(content.toString("utf8"), this.#key);
       throw new AwsFault(400, "UnknownService", request.host);
     } catch (error) {
       if (!(error instanceof AwsFault)) throw error;
       const { status, code, message } = error;
-      if (service === "dynamodb") return { status, headers: { "content-type": "application/x-amz-json-1.0" }, body: JSON.stringify({ __type: code, message }) };
+      if (service === "dynamodb")
+        return {
+          status,
+          headers: { "content-type": "application/x-amz-json-1.0" },
+          body: JSON.stringify({ __type: code, message }),
+        };
       const fault = `<Error><Code>${code}</Code><Message>${message}</Message></Error>`;
-      return { status, headers: { "content-type": "application/xml" }, body: service === "s3" ? fault : `<ErrorResponse>${fault}</ErrorResponse>` };
+      return {
+        status,
+        headers: { "content-type": "application/xml" },
+        body: service === "s3" ? fault : `<ErrorResponse>${fault}</ErrorResponse>`,
+      };
     }
   }
 }

@@ -15,13 +15,25 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export function requestBody({ dialect, model, stream = false, text = "Hi", body = {} }: Ask): string {
+export function requestBody({
+  dialect,
+  model,
+  stream = false,
+  text = "Hi",
+  body = {},
+}: Ask): string {
   const messages = [{ role: "user", content: text }];
   switch (dialect) {
     case "openai":
       return JSON.stringify({ model, messages, ...(stream ? { stream } : {}), ...body });
     case "anthropic":
-      return JSON.stringify({ model, messages, max_tokens: 64, ...(stream ? { stream } : {}), ...body });
+      return JSON.stringify({
+        model,
+        messages,
+        max_tokens: 64,
+        ...(stream ? { stream } : {}),
+        ...body,
+      });
     case "gemini":
       return JSON.stringify({ contents: [{ role: "user", parts: [{ text }] }], ...body });
   }
@@ -68,7 +80,11 @@ export interface Target {
   readonly from?: string;
 }
 
-export function begin(target: Target, ask: Ask, options: { readonly agent?: http.Agent | false } = {}): Exchange {
+export function begin(
+  target: Target,
+  ask: Ask,
+  options: { readonly agent?: http.Agent | false } = {},
+): Exchange {
   const payload = requestBody(ask);
   const request = http.request({
     host: "127.0.0.1",
@@ -129,7 +145,11 @@ export async function call(fixture: Pick<Fixture, "stack" | "token">, ask: Ask):
 
 /** Text of an answer, whole or streamed, in any dialect. */
 export function textOf(dialect: DialectName, text: string): string {
-  const bodies = text.startsWith("{") ? [text] : events(text).map((event) => event.data).filter((data) => data !== "[DONE]");
+  const bodies = text.startsWith("{")
+    ? [text]
+    : events(text)
+        .map((event) => event.data)
+        .filter((data) => data !== "[DONE]");
   return bodies.map((body) => pieceOf(dialect, JSON.parse(body) as Record<string, never>)).join("");
 }
 
@@ -145,17 +165,24 @@ export function events(text: string): ServerEvent[] {
     .map((block) => {
       const lines = block.split(/\r?\n/);
       const field = (name: string): string[] =>
-        lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).replace(/^ /, ""));
+        lines
+          .filter((line) => line.startsWith(`${name}:`))
+          .map((line) => line.slice(name.length + 1).replace(/^ /, ""));
       return { event: field("event")[0], data: field("data").join("\n") };
     })
     .filter((event) => event.data !== "");
 }
 
 interface AnyBody {
-  readonly choices?: readonly { readonly message?: { readonly content?: string }; readonly delta?: { readonly content?: string } }[];
+  readonly choices?: readonly {
+    readonly message?: { readonly content?: string };
+    readonly delta?: { readonly content?: string };
+  }[];
   readonly content?: readonly { readonly text?: string }[];
   readonly delta?: { readonly text?: string };
-  readonly candidates?: readonly { readonly content?: { readonly parts?: readonly { readonly text?: string }[] } }[];
+  readonly candidates?: readonly {
+    readonly content?: { readonly parts?: readonly { readonly text?: string }[] };
+  }[];
 }
 
 function pieceOf(dialect: DialectName, body: AnyBody): string {

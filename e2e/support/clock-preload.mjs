@@ -6,6 +6,7 @@ const { now } = Date;
 const moved = () => now() + Number(readFileSync(file, "utf8"));
 
 globalThis.Date = new Proxy(Date, {
-  construct: (target, args, self) => Reflect.construct(target, args.length === 0 ? [moved()] : args, self),
+  construct: (target, args, self) =>
+    Reflect.construct(target, args.length === 0 ? [moved()] : args, self),
 });
 Date.now = moved;

@@ -19,7 +19,12 @@ export const asAgent =
 
 export const asKey =
   (...names: string[]): CallerAt =>
-  async (stack, turn) => ({ port: stack.externalPort, prefix: "/ext", token: rawKey(names[turn % names.length] as string), model: "gpt-5" });
+  async (stack, turn) => ({
+    port: stack.externalPort,
+    prefix: "/ext",
+    token: rawKey(names[turn % names.length] as string),
+    model: "gpt-5",
+  });
 
 export interface Rush {
   /** Requests that wait at the provider. */
@@ -63,30 +68,58 @@ export class Crowd {
       return vendor.says({ text: ["ok"], usage: USED })(request, response);
     });
     const count = this.#stacks.length;
-    const targets = await Promise.all(Array.from({ length: callers }, async (_, i) => caller(this.#stacks[i % count] as Stack, Math.floor(i / count))));
-    const exchanges = targets.map((target) => begin(target, { dialect: "openai", model: target.model, body: { max_tokens: USED.output } } satisfies Ask));
+    const targets = await Promise.all(
+      Array.from({ length: callers }, async (_, i) =>
+        caller(this.#stacks[i % count] as Stack, Math.floor(i / count)),
+      ),
+    );
+    const exchanges = targets.map((target) =>
+      begin(target, {
+        dialect: "openai",
+        model: target.model,
+        body: { max_tokens: USED.output },
+      } satisfies Ask),
+    );
     const refused: { exchange: Exchange; status: number; message: string }[] = [];
     const note = async (exchange: Exchange): Promise<void> => {
       const answer = await exchange.answer;
-      if (answer.status === 429) refused.push({ exchange, status: answer.status, message: answer.message });
+      if (answer.status === 429)
+        refused.push({ exchange, status: answer.status, message: answer.message });
     };
     // A caller that leaves rejects: it was let in.
     for (const exchange of exchanges) note(exchange).catch(() => {});
-    await until(() => vendor.requests.length + refused.length === callers, { timeoutMs: 30_000, what: "every caller to be let in or refused" });
-    return { inside: exchanges.filter((exchange) => !refused.some((each) => each.exchange === exchange)), refused, gate };
+    await until(() => vendor.requests.length + refused.length === callers, {
+      timeoutMs: 30_000,
+      what: "every caller to be let in or refused",
+    });
+    return {
+      inside: exchanges.filter((exchange) => !refused.some((each) => each.exchange === exchange)),
+      refused,
+      gate,
+    };
   }
 
   async finish({ gate, inside }: Rush): Promise<void> {
     gate.open();
     const answers = await Promise.all(inside.map(async (exchange) => exchange.answer));
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([this.failing ? 400 : 200]));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(
+      new Set([this.failing ? 400 : 200]),
+    );
   }
 
   /** As each gateway's command line shows it. */
   async usage(kind: string, name: string): Promise<readonly Usage[]> {
     return Promise.all(
       this.#stacks.map(async (stack) => {
-        const { stdout } = await svc(["get", kind, name, "-o", "json", "--state-dir", stack.stateDir]);
+        const { stdout } = await svc([
+          "get",
+          kind,
+          name,
+          "-o",
+          "json",
+          "--state-dir",
+          stack.stateDir,
+        ]);
         return (JSON.parse(stdout) as { status: Usage }).status;
       }),
     );
@@ -94,7 +127,10 @@ export class Crowd {
 
   async settledAs(kind: string, name: string, expected: Partial<Usage>): Promise<void> {
     await until(
-      async () => (await this.usage(kind, name)).every((each) => Object.entries(expected).every(([field, value]) => each[field as keyof Usage] === value)),
+      async () =>
+        (await this.usage(kind, name)).every((each) =>
+          Object.entries(expected).every(([field, value]) => each[field as keyof Usage] === value),
+        ),
       { what: `${kind} ${name} to have used ${JSON.stringify(expected)}` },
     );
   }

@@ -14,7 +14,9 @@ export interface FixtureOptions {
   /** By vendor. */
   readonly providers?: Partial<Readonly<Record<DialectName, ProviderOptions>>>;
   /** More files, once the fakes are known. */
-  readonly files?: (vendors: Readonly<Record<DialectName, Vendor>>) => Readonly<Record<string, string>>;
+  readonly files?: (
+    vendors: Readonly<Record<DialectName, Vendor>>,
+  ) => Readonly<Record<string, string>>;
   readonly models?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -23,15 +25,21 @@ export interface FixtureOptions {
 export function useFixture(options: FixtureOptions = {}): Fixture {
   const fixture: { stack?: Stack; vendors?: Record<DialectName, Vendor>; token?: string } = {};
   beforeAll(async () => {
-    const [openai, anthropic, gemini] = await Promise.all(DIALECTS.map(async (name) => Vendor.start(name)));
+    const [openai, anthropic, gemini] = await Promise.all(
+      DIALECTS.map(async (name) => Vendor.start(name)),
+    );
     const vendors = { openai, anthropic, gemini } as Record<DialectName, Vendor>;
     const files: Record<string, string> = {
       "agent.yaml": agentYaml("agent", options.models ?? ["openai/*", "anthropic/*", "gemini/*"]),
     };
-    for (const name of DIALECTS) files[`${name}.yaml`] = providerYaml(name, vendors[name], options.providers?.[name]);
+    for (const name of DIALECTS)
+      files[`${name}.yaml`] = providerYaml(name, vendors[name], options.providers?.[name]);
     Object.assign(files, options.files?.(vendors));
     fixture.vendors = vendors;
-    fixture.stack = await Stack.start({ files, ...(options.env === undefined ? {} : { env: options.env }) });
+    fixture.stack = await Stack.start({
+      files,
+      ...(options.env === undefined ? {} : { env: options.env }),
+    });
     fixture.token = await fixture.stack.token("agent");
   });
   beforeEach(() => {

@@ -12,7 +12,12 @@ const GIT_ENV = {
   PATH: process.env["PATH"],
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_CONFIG_GLOBAL: "/dev/null",
-  ...Object.fromEntries(["AUTHOR", "COMMITTER"].flatMap((who) => [[`GIT_${who}_NAME`, "tester"], [`GIT_${who}_EMAIL`, "tester@example.com"]])),
+  ...Object.fromEntries(
+    ["AUTHOR", "COMMITTER"].flatMap((who) => [
+      [`GIT_${who}_NAME`, "tester"],
+      [`GIT_${who}_EMAIL`, "tester@example.com"],
+    ]),
+  ),
 };
 
 export class GitBackend {
@@ -39,13 +44,20 @@ export class GitBackend {
 
   /** Git in the repository itself. */
   git(name: string, args: readonly string[], input?: string): string {
-    return execFileSync("git", ["-C", path.join(this.#root, `${name}.git`), ...args], { encoding: "utf8", env: GIT_ENV, input }).trim();
+    return execFileSync("git", ["-C", path.join(this.#root, `${name}.git`), ...args], {
+      encoding: "utf8",
+      env: GIT_ENV,
+      input,
+    }).trim();
   }
 
   async serve(request: Received, response: http2.Http2ServerResponse): Promise<void> {
     const expected = `Basic ${Buffer.from(`x-access-token:${this.#token}`).toString("base64")}`;
     if (request.headers.authorization !== expected) {
-      response.writeHead(401, { "www-authenticate": 'Basic realm="GitHub"', "content-type": "text/plain" });
+      response.writeHead(401, {
+        "www-authenticate": 'Basic realm="GitHub"',
+        "content-type": "text/plain",
+      });
       response.end("who is it?\n");
       return;
     }
@@ -54,7 +66,12 @@ export class GitBackend {
     response.end(body);
   }
 
-  async #cgi({ method, url, headers, body }: Received): Promise<{ status: number; headers: Record<string, string>; body: Buffer }> {
+  async #cgi({
+    method,
+    url,
+    headers,
+    body,
+  }: Received): Promise<{ status: number; headers: Record<string, string>; body: Buffer }> {
     const mark = url.indexOf("?");
     const header = (name: string): string => String(headers[name] ?? "");
     const child = spawn("git", ["http-backend"], {
@@ -81,8 +98,14 @@ export class GitBackend {
     const answer = Buffer.concat(parts);
     const end = answer.indexOf("\r\n\r\n");
     if (end < 0) throw new Error(`git http-backend: ${await said}`);
-    const fields = answer.subarray(0, end).toString("latin1").split("\r\n").map((line) => line.split(/:\s*/, 2) as [string, string]);
-    const { status = "200", ...others } = Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
+    const fields = answer
+      .subarray(0, end)
+      .toString("latin1")
+      .split("\r\n")
+      .map((line) => line.split(/:\s*/, 2) as [string, string]);
+    const { status = "200", ...others } = Object.fromEntries(
+      fields.map(([name, value]) => [name.toLowerCase(), value]),
+    );
     return { status: Number.parseInt(status, 10), headers: others, body: answer.subarray(end + 4) };
   }
 

@@ -29,7 +29,12 @@ export interface LoadOptions {
   readonly limit?: number;
 }
 
-export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINITY }: LoadOptions): Load {
+export function load({
+  target,
+  asks,
+  concurrency,
+  limit = Number.POSITIVE_INFINITY,
+}: LoadOptions): Load {
   const agent = new http.Agent({ keepAlive: true, maxSockets: concurrency });
   const ready = asks.map((ask) => {
     const body = requestBody(ask);
@@ -63,7 +68,9 @@ export function load({ target, asks, concurrency, limit = Number.POSITIVE_INFINI
         response.on("end", () => resolve({ status: response.statusCode ?? 0, text, callId }));
         response.on("error", (error) => resolve({ status: 0, text: error.message, callId }));
       });
-      request.on("error", (error) => resolve({ status: 0, text: error.message, callId: undefined }));
+      request.on("error", (error) =>
+        resolve({ status: 0, text: error.message, callId: undefined }),
+      );
       request.end(body);
     });
   };

@@ -31,7 +31,8 @@ export function expectMediated(fixture: Fixture, vendor: Vendor, request: Record
   }
   const own = KEY_HEADER[vendor.dialect];
   for (const name of KEY_HEADERS) {
-    const expected = name !== own ? undefined : own === "authorization" ? `Bearer ${vendor.key}` : vendor.key;
+    const expected =
+      name !== own ? undefined : own === "authorization" ? `Bearer ${vendor.key}` : vendor.key;
     expect(request.headers[name], name).toBe(expected);
   }
   expect(text.split(vendor.key).length - 1, "copies of the key").toBe(1);
@@ -39,7 +40,9 @@ export function expectMediated(fixture: Fixture, vendor: Vendor, request: Record
   expect(request.method).toBe("POST");
   const internal = Object.keys(request.headers).filter((name) => INTERNAL.test(name));
   expect(internal).toEqual([]);
-  expect(request.headers["anthropic-version"] !== undefined, "anthropic-version").toBe(vendor.dialect === "anthropic");
+  expect(request.headers["anthropic-version"] !== undefined, "anthropic-version").toBe(
+    vendor.dialect === "anthropic",
+  );
 }
 
 /** The path of a chat at this vendor, below its base path. */
@@ -55,7 +58,13 @@ export function chatPath(vendor: Vendor, model: string, stream: boolean): string
 }
 
 /** Of a chat: to this model, streamed or not, and mediated. */
-export function expectChat(fixture: Fixture, vendor: Vendor, request: Recorded, model: string, stream: boolean): void {
+export function expectChat(
+  fixture: Fixture,
+  vendor: Vendor,
+  request: Recorded,
+  model: string,
+  stream: boolean,
+): void {
   expectMediated(fixture, vendor, request);
   expect(request.path).toBe(chatPath(vendor, model, stream));
   if (vendor.dialect !== "gemini") {

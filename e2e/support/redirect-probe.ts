@@ -31,15 +31,38 @@ for (const port of process.argv.slice(1).map(Number)) {
 const servers: ReturnType<typeof spawn>[] = [];
 async function serve(ports: readonly number[], inside?: number): Promise<number> {
   const node = [process.execPath, "-e", SERVER, ...ports.map(String)];
-  const [command = "", ...args] = inside === undefined ? node : ["unshare", "--net", "sh", "-c", 'echo here; read line; exec "$@"', "sh", ...node];
+  const [command = "", ...args] =
+    inside === undefined
+      ? node
+      : ["unshare", "--net", "sh", "-c", 'echo here; read line; exec "$@"', "sh", ...node];
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   servers.push(child);
   const said = (): Promise<unknown> => new Promise((resolve) => child.stdout.once("data", resolve));
   if (inside !== undefined) {
     await said();
-    must("ip", "link", "add", "eth0", "type", "veth", "peer", "name", "eth0", "netns", String(child.pid));
-    for (const [where, last] of [[[], 1], [["nsenter", `--net=/proc/${child.pid}/ns/net`], 2]] as const) {
-      for (const words of [`addr add 10.9.0.${last}/24 dev eth0`, `addr add fd09::${last}/64 dev eth0 nodad`, "link set eth0 up", "link set lo up"]) {
+    must(
+      "ip",
+      "link",
+      "add",
+      "eth0",
+      "type",
+      "veth",
+      "peer",
+      "name",
+      "eth0",
+      "netns",
+      String(child.pid),
+    );
+    for (const [where, last] of [
+      [[], 1],
+      [["nsenter", `--net=/proc/${child.pid}/ns/net`], 2],
+    ] as const) {
+      for (const words of [
+        `addr add 10.9.0.${last}/24 dev eth0`,
+        `addr add fd09::${last}/64 dev eth0 nodad`,
+        "link set eth0 up",
+        "link set lo up",
+      ]) {
         const [first = "", ...rest] = [...where, "ip", ...words.split(" ")];
         must(first, ...rest);
       }
@@ -64,7 +87,11 @@ else {
 }`;
 
 function probe(uid: number, kind: "tcp" | "udp", address: string, port: number): string {
-  return spawnSync(process.execPath, ["-e", CLIENT, kind, address, String(port)], { uid, gid: uid, encoding: "utf8" }).stdout.trim();
+  return spawnSync(process.execPath, ["-e", CLIENT, kind, address, String(port)], {
+    uid,
+    gid: uid,
+    encoding: "utf8",
+  }).stdout.trim();
 }
 
 must("ip", "link", "set", "lo", "up");
@@ -74,9 +101,25 @@ await serve([443, 8000, 9000, 53], 1);
 const options: RedirectOptions = {
   httpsPort: 8443,
   sidecarUid: SIDECAR_UID,
-  ...(deny === "deny" ? { egress: { gateways: [{ address: "10.9.0.2", port: 8000 }, { address: "fd09::2", port: 8000 }], dnsServers: ["10.9.0.2"] } } : {}),
+  ...(deny === "deny"
+    ? {
+        egress: {
+          gateways: [
+            { address: "10.9.0.2", port: 8000 },
+            { address: "fd09::2", port: 8000 },
+          ],
+          dnsServers: ["10.9.0.2"],
+        },
+      }
+    : {}),
 };
-const used = [1, 2].map(() => applyRedirect(options, (command, args, input) => (command === "nft" && tool !== "nft" ? { code: undefined, stderr: "" } : runCommand(command, args, input))));
+const used = [1, 2].map(() =>
+  applyRedirect(options, (command, args, input) =>
+    command === "nft" && tool !== "nft"
+      ? { code: undefined, stderr: "" }
+      : runCommand(command, args, input),
+  ),
+);
 
 const places: [kind: "tcp" | "udp", address: string, port: number][] = [
   ["tcp", "127.0.0.1", 443],
@@ -94,7 +137,15 @@ const places: [kind: "tcp" | "udp", address: string, port: number][] = [
   ["udp", "10.9.0.2", 9000],
   ["udp", "fd09::2", 53],
 ];
-const seenBy = (uid: number): Record<string, string> => Object.fromEntries(places.map(([kind, address, port]) => [`${kind} ${address} ${port}`, probe(uid, kind, address, port)]));
-process.stdout.write(JSON.stringify({ used, agent: seenBy(AGENT_UID), sidecar: seenBy(SIDECAR_UID) }));
+const seenBy = (uid: number): Record<string, string> =>
+  Object.fromEntries(
+    places.map(([kind, address, port]) => [
+      `${kind} ${address} ${port}`,
+      probe(uid, kind, address, port),
+    ]),
+  );
+process.stdout.write(
+  JSON.stringify({ used, agent: seenBy(AGENT_UID), sidecar: seenBy(SIDECAR_UID) }),
+);
 for (const server of servers) server.kill("SIGKILL");
 process.exit();

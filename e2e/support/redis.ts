@@ -59,20 +59,42 @@ export class RedisServer {
   /** Starts it, on the same port and empty: it keeps nothing on disk. */
   async restart(): Promise<void> {
     const { cluster, password, tls, config = [] } = this.#options;
-    const args = ["--bind", HOST, "--dir", this.#dir, "--save", "", "--appendonly", "no", "--loglevel", "warning"];
+    const args = [
+      "--bind",
+      HOST,
+      "--dir",
+      this.#dir,
+      "--save",
+      "",
+      "--appendonly",
+      "no",
+      "--loglevel",
+      "warning",
+    ];
     if (tls === undefined) args.push("--port", String(this.port));
     else {
       args.push("--port", "0", "--tls-port", String(this.port), "--tls-auth-clients", "no");
-      args.push("--tls-cert-file", tls.cert, "--tls-key-file", tls.key, "--tls-ca-cert-file", tls.ca);
+      args.push(
+        "--tls-cert-file",
+        tls.cert,
+        "--tls-key-file",
+        tls.key,
+        "--tls-ca-cert-file",
+        tls.ca,
+      );
     }
     if (password !== undefined) args.push("--requirepass", password);
-    if (cluster === true) args.push("--cluster-enabled", "yes", "--cluster-config-file", `nodes-${Date.now()}.conf`);
+    if (cluster === true)
+      args.push("--cluster-enabled", "yes", "--cluster-config-file", `nodes-${Date.now()}.conf`);
     for (const [name, value] of config) args.push(`--${name}`, value);
-    const [command, ...rest] = existsSync(SETPRIV) ? [SETPRIV, "--pdeathsig", "KILL", "--", BINARY, ...args] : [BINARY, ...args];
+    const [command, ...rest] = existsSync(SETPRIV)
+      ? [SETPRIV, "--pdeathsig", "KILL", "--", BINARY, ...args]
+      : [BINARY, ...args];
     const child = spawn(command, rest, { stdio: ["ignore", "pipe", "pipe"] });
     this.#child = child;
     this.#output = "";
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part: Buffer) => (this.#output += part.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on("data", (part: Buffer) => (this.#output += part.toString()));
     let failure: Error | undefined;
     child.on("error", (error) => (failure = error));
     child.on("exit", () => (failure ??= new Error(`redis-server ended: ${this.#output}`)));
@@ -85,13 +107,19 @@ export class RedisServer {
       },
       { what: "redis-server to answer" },
     );
-    if (failure !== undefined) throw new Error(`cannot start ${BINARY}: run make debian as root, or set REDIS_PATH`, { cause: failure });
+    if (failure !== undefined)
+      throw new Error(`cannot start ${BINARY}: run make debian as root, or set REDIS_PATH`, {
+        cause: failure,
+      });
     if (cluster === true) await this.#takeAllSlots();
   }
 
   async #takeAllSlots(): Promise<void> {
     await this.command("CLUSTER", "ADDSLOTSRANGE", ...ALL_SLOTS);
-    await until(async () => String(await this.command("CLUSTER", "INFO")).includes("cluster_state:ok"), { what: "the cluster to be ok" });
+    await until(
+      async () => String(await this.command("CLUSTER", "INFO")).includes("cluster_state:ok"),
+      { what: "the cluster to be ok" },
+    );
   }
 
   /** Over a connection of its own. */
@@ -155,7 +183,10 @@ export class TcpProxy {
   private constructor(target: number) {
     this.#server = net.createServer((client) => {
       const upstream = net.connect(target, HOST);
-      for (const [socket, other] of [[client, upstream], [upstream, client]] as const) {
+      for (const [socket, other] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
         this.#sockets.add(socket);
         socket.setNoDelay(true);
         socket.on("error", () => {});

@@ -19,20 +19,39 @@ export interface ProviderOptions {
 const QUICK_RETRIES = { attempts: 3, baseIntervalMs: 1, maxIntervalMs: 2 };
 
 /** A ModelProvider that is the fake, with its key in a Secret. */
-export function providerYaml(name: string, vendor: Vendor, { kind = vendor.dialect, baseURL = vendor.baseURL, spec = {} }: ProviderOptions = {}): string {
+export function providerYaml(
+  name: string,
+  vendor: Vendor,
+  { kind = vendor.dialect, baseURL = vendor.baseURL, spec = {} }: ProviderOptions = {},
+): string {
   return render(
     { apiVersion: "v1", kind: "Secret", metadata: { name }, stringData: { "api-key": vendor.key } },
     {
       apiVersion: "svc.io/v1",
       kind: "ModelProvider",
       metadata: { name },
-      spec: { provider: kind, baseURL, apiKeySecretRef: { name, key: "api-key" }, retries: QUICK_RETRIES, ...spec },
+      spec: {
+        provider: kind,
+        baseURL,
+        apiKeySecretRef: { name, key: "api-key" },
+        retries: QUICK_RETRIES,
+        ...spec,
+      },
     },
   );
 }
 
-export function agentYaml(name: string, models: readonly string[], rateLimits: Readonly<Record<string, number>> = {}): string {
-  return render({ apiVersion: "svc.io/v1", kind: "Agent", metadata: { name }, spec: { models, rateLimits } });
+export function agentYaml(
+  name: string,
+  models: readonly string[],
+  rateLimits: Readonly<Record<string, number>> = {},
+): string {
+  return render({
+    apiVersion: "svc.io/v1",
+    kind: "Agent",
+    metadata: { name },
+    spec: { models, rateLimits },
+  });
 }
 
 /** The raw access key of this name: the same in every run. */
@@ -41,7 +60,16 @@ export function rawKey(name: string): string {
 }
 
 /** An AccessKey whose raw key is {@link rawKey} of its name. */
-export function accessKeyYaml(name: string, modelProvider: string, spec: Readonly<Record<string, unknown>> = {}): string {
+export function accessKeyYaml(
+  name: string,
+  modelProvider: string,
+  spec: Readonly<Record<string, unknown>> = {},
+): string {
   const keySHA256 = hashKey(rawKey(name));
-  return render({ apiVersion: "svc.io/v1", kind: "AccessKey", metadata: { name }, spec: { modelProvider, keySHA256, ...spec } });
+  return render({
+    apiVersion: "svc.io/v1",
+    kind: "AccessKey",
+    metadata: { name },
+    spec: { modelProvider, keySHA256, ...spec },
+  });
 }

@@ -1,6 +1,18 @@
 /** What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is the one of the tests. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, closeSync, copyFileSync, cpSync, mkdirSync, mkdtempSync, openSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
@@ -43,8 +55,16 @@ export interface RunStack {
   readonly gatewayPort: number;
   /** What svc up answers for each agent: status and body. */
   answer: { status: number; body: unknown };
-  readonly start: (args: readonly string[], command: readonly string[], options?: StartOptions) => Started;
-  readonly run: (args: readonly string[], command: readonly string[], options?: StartOptions) => Promise<Ran>;
+  readonly start: (
+    args: readonly string[],
+    command: readonly string[],
+    options?: StartOptions,
+  ) => Started;
+  readonly run: (
+    args: readonly string[],
+    command: readonly string[],
+    options?: StartOptions,
+  ) => Promise<Ran>;
   /** Kills what still runs. */
   readonly killAll: () => Promise<void>;
   readonly stop: () => Promise<void>;
@@ -61,7 +81,10 @@ export async function startRunStack(): Promise<RunStack> {
   copyFileSync(path.join(root, "package.json"), path.join(packageDir, "package.json"));
   symlinkSync(path.join(root, "node_modules"), path.join(packageDir, "node_modules"));
   symlinkSync(path.join(root, ".venv"), path.join(packageDir, ".venv"));
-  writeFileSync(path.join(packageDir, "dist/sidecar.js"), `await import(${JSON.stringify(path.join(root, "e2e/support/run-sidecar.ts"))});\n`);
+  writeFileSync(
+    path.join(packageDir, "dist/sidecar.js"),
+    `await import(${JSON.stringify(path.join(root, "e2e/support/run-sidecar.ts"))});\n`,
+  );
   const stateDir = path.join(dir, "state");
   const resources = path.join(dir, "resources");
   mkdirSync(stateDir, { mode: 0o755 });
@@ -69,34 +92,60 @@ export async function startRunStack(): Promise<RunStack> {
   writeFileSync(path.join(resources, "secret.yaml"), SECRET, { mode: 0o644 });
   writeFileSync(path.join(stateDir, "workload.key"), SECRET, { mode: 0o644 });
 
-  const gateway = http.createServer((request, response) => response.end(`gateway ${request.url} ${request.headers.authorization}\n`));
+  const gateway = http.createServer((request, response) =>
+    response.end(`gateway ${request.url} ${request.headers.authorization}\n`),
+  );
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
   const gatewayPort = (gateway.address() as AddressInfo).port;
   const control = http.createServer((request, response) => {
     const found = request.url === "/agents/default/coder/sidecar";
-    const { status, body } = found ? stack.answer : { status: 404, body: { error: `there is no Agent at ${request.url}` } };
+    const { status, body } = found
+      ? stack.answer
+      : { status: 404, body: { error: `there is no Agent at ${request.url}` } };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   });
   await new Promise<void>((resolve) => control.listen(path.join(stateDir, "svc.sock"), resolve));
 
   const running = new Map<ChildProcess, Promise<Ran>>();
-  const start: RunStack["start"] = (args, command, { env = {}, cwd = "/", uid, files = [] } = {}) => {
+  const start: RunStack["start"] = (
+    args,
+    command,
+    { env = {}, cwd = "/", uid, files = [] } = {},
+  ) => {
     const stdio: ("pipe" | "ignore" | number)[] = ["pipe", "pipe", "pipe"];
     for (const { as, file } of files) {
       while (stdio.length < as) stdio.push("ignore");
       stdio[as] = openSync(file, "r");
     }
-    const child = spawn(process.execPath, [path.join(packageDir, "dist/svc.js"), "run", "--state-dir", stateDir, "--agent", "coder", ...args, "--", ...command], {
-      cwd,
-      stdio,
-      env: { PATH: process.env["PATH"], HOME: os.homedir(), ...env },
-      ...(uid === undefined ? {} : { uid }),
-    });
+    const child = spawn(
+      process.execPath,
+      [
+        path.join(packageDir, "dist/svc.js"),
+        "run",
+        "--state-dir",
+        stateDir,
+        "--agent",
+        "coder",
+        ...args,
+        "--",
+        ...command,
+      ],
+      {
+        cwd,
+        stdio,
+        env: { PATH: process.env["PATH"], HOME: os.homedir(), ...env },
+        ...(uid === undefined ? {} : { uid }),
+      },
+    );
     for (const descriptor of stdio) if (typeof descriptor === "number") closeSync(descriptor);
     let [stdout, stderr] = ["", ""];
     child.stdout?.on("data", (data: Buffer) => (stdout += data.toString("utf8")));
     child.stderr?.on("data", (data: Buffer) => (stderr += data.toString("utf8")));
-    const ended = new Promise<Ran>((resolve) => child.once("close", (code, signal) => resolve({ code, signal, stdout, stderr, pid: child.pid ?? 0 })));
+    const ended = new Promise<Ran>((resolve) =>
+      child.once("close", (code, signal) =>
+        resolve({ code, signal, stdout, stderr, pid: child.pid ?? 0 }),
+      ),
+    );
     running.set(child, ended);
     void ended.then(() => running.delete(child));
     const said = (text: string): Promise<void> =>
@@ -104,7 +153,9 @@ export async function startRunStack(): Promise<RunStack> {
         const look = (): void => void (stdout.includes(text) && resolve());
         child.stdout?.on("data", look);
         look();
-        void ended.then(() => reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)));
+        void ended.then(() =>
+          reject(new Error(`ended without saying ${text}: ${stdout}${stderr}`)),
+        );
       });
     return { child, said, ended };
   };
@@ -114,7 +165,14 @@ export async function startRunStack(): Promise<RunStack> {
     gatewayPort,
     answer: {
       status: 200,
-      body: { specs: { hosts: HOSTS }, secrets: { SVC_BINDING_GITHUB_TOKEN: SECRET }, gateway: { address: "127.0.0.1", port: gatewayPort }, token: TOKEN, hosts: HOSTS, private: [resources] },
+      body: {
+        specs: { hosts: HOSTS },
+        secrets: { SVC_BINDING_GITHUB_TOKEN: SECRET },
+        gateway: { address: "127.0.0.1", port: gatewayPort },
+        token: TOKEN,
+        hosts: HOSTS,
+        private: [resources],
+      },
     },
     start,
     run: async (args, command, options) => {
@@ -129,7 +187,9 @@ export async function startRunStack(): Promise<RunStack> {
     stop: async () => {
       control.closeAllConnections();
       gateway.closeAllConnections();
-      await Promise.all([control, gateway].map((server) => new Promise((resolve) => server.close(resolve))));
+      await Promise.all(
+        [control, gateway].map((server) => new Promise((resolve) => server.close(resolve))),
+      );
       rmSync(dir, { recursive: true, force: true });
     },
   };

@@ -17,4 +17,8 @@ export const TWO_CALLS = [
   { id: "call_oslo22", name: "weather", args: { city: "Oslo" } },
 ] as const;
 
-export const MODELS = { openai: "gpt-4o-mini", anthropic: "claude-sonnet-4-5", gemini: "gemini-2.5-flash" } as const;
+export const MODELS = {
+  openai: "gpt-4o-mini",
+  anthropic: "claude-sonnet-4-5",
+  gemini: "gemini-2.5-flash",
+} as const;

@@ -28,9 +28,17 @@ export interface Script {
   readonly toolCalls?: readonly ToolCall[];
   readonly usage?: Usage;
   /** Streams wait here before the first frame of this kind; `n` content frames pass first where `afterContent` is set. */
-  readonly hold?: { readonly gate: Gate; readonly before: FrameKind; readonly afterContent?: number };
+  readonly hold?: {
+    readonly gate: Gate;
+    readonly before: FrameKind;
+    readonly afterContent?: number;
+  };
   /** Streams end here instead: by a clean end of the body, or by a reset of the connection. */
-  readonly cut?: { readonly how: "eof" | "reset"; readonly before: FrameKind; readonly afterContent?: number };
+  readonly cut?: {
+    readonly how: "eof" | "reset";
+    readonly before: FrameKind;
+    readonly afterContent?: number;
+  };
   readonly gzip?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -24,7 +24,10 @@ export interface Received {
   readonly httpVersion: string;
 }
 
-export type ServiceHandler = (request: Received, response: http2.Http2ServerResponse) => void | Promise<void>;
+export type ServiceHandler = (
+  request: Received,
+  response: http2.Http2ServerResponse,
+) => void | Promise<void>;
 
 /** All services of a test, under one certificate authority. */
 export class Outside {
@@ -40,13 +43,18 @@ export class Outside {
     response.end('{"ok":true}');
   };
   /** Streams of requests whose body is not collected: told by path. */
-  streaming: ((request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void) | undefined;
+  streaming:
+    | ((request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void)
+    | undefined;
 
   private constructor(hosts: readonly string[], dns: dgram.Socket) {
     this.#authority = new CertificateAuthority({
       clock: systemClock,
       random: (bytes) => randomBytes(bytes),
-      names: { hosts: hosts.filter((host) => !host.startsWith("*.")), patterns: hosts.filter((host) => host.startsWith("*.")) },
+      names: {
+        hosts: hosts.filter((host) => !host.startsWith("*.")),
+        patterns: hosts.filter((host) => host.startsWith("*.")),
+      },
     });
     this.#dns = dns;
     this.#dns.on("message", (message, peer) => this.#answer(message, peer));
@@ -55,7 +63,10 @@ export class Outside {
       SNICallback: (name, done) => {
         const minted = this.#authority.mint(name);
         if (minted === undefined) return done(new Error(`no certificate for ${name}`));
-        done(null, tls.createSecureContext({ cert: minted.certificateChainPem, key: minted.privateKeyPem }));
+        done(
+          null,
+          tls.createSecureContext({ cert: minted.certificateChainPem, key: minted.privateKeyPem }),
+        );
       },
     });
     this.#server.on("request", (request, response) => {
@@ -66,9 +77,14 @@ export class Outside {
   }
 
   /** @param sockets that listen already, at the address */
-  static async start(hosts: readonly string[], address = "127.0.0.1", sockets?: { readonly dns: dgram.Socket; readonly tls: net.Server }): Promise<Outside> {
+  static async start(
+    hosts: readonly string[],
+    address = "127.0.0.1",
+    sockets?: { readonly dns: dgram.Socket; readonly tls: net.Server },
+  ): Promise<Outside> {
     const outside = new Outside(hosts, sockets?.dns ?? dgram.createSocket("udp4"));
-    if (sockets === undefined) await new Promise<void>((resolve) => outside.#dns.bind(0, "127.0.0.1", resolve));
+    if (sockets === undefined)
+      await new Promise<void>((resolve) => outside.#dns.bind(0, "127.0.0.1", resolve));
     await new Promise<void>((resolve) => {
       if (sockets === undefined) outside.#server.listen(0, address, resolve);
       else outside.#server.listen(sockets.tls, resolve);
@@ -93,7 +109,10 @@ export class Outside {
     return this.#server;
   }
 
-  async #serve(request: http2.Http2ServerRequest, response: http2.Http2ServerResponse): Promise<void> {
+  async #serve(
+    request: http2.Http2ServerRequest,
+    response: http2.Http2ServerResponse,
+  ): Promise<void> {
     const parts: Buffer[] = [];
     for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
     const received: Received = {
@@ -120,7 +139,8 @@ export class Outside {
       packet.encode({
         type: "response",
         id: query.id ?? 0,
-        flags: packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE | (address === undefined ? 3 : 0),
+        flags:
+          packet.RECURSION_DESIRED | packet.RECURSION_AVAILABLE | (address === undefined ? 3 : 0),
         questions: query.questions ?? [],
         answers: found ? [{ type: "A", name: question.name, ttl: 60, data: address }] : [],
       }),
@@ -132,7 +152,9 @@ export class Outside {
   #addressOf(name: string): string | undefined {
     const exact = this.#names.get(name);
     if (exact !== undefined) return exact;
-    const pattern = [...this.#names.keys()].find((each) => each.startsWith("*.") && name.endsWith(each.slice(1)));
+    const pattern = [...this.#names.keys()].find(
+      (each) => each.startsWith("*.") && name.endsWith(each.slice(1)),
+    );
     return pattern === undefined ? undefined : this.#names.get(pattern);
   }
 

@@ -1,6 +1,14 @@
 /** The sidecar by itself, as a pod runs it: its service and its Envoy, in this machine's own network namespace. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { X509Certificate } from "node:crypto";
 import http from "node:http";
 import os from "node:os";
@@ -35,7 +43,12 @@ export class Sidecar {
     this.httpsPort = httpsPort;
   }
 
-  static async start({ outside, bindings, secrets, options = {} }: SidecarOptions): Promise<Sidecar> {
+  static async start({
+    outside,
+    bindings,
+    secrets,
+    options = {},
+  }: SidecarOptions): Promise<Sidecar> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-sidecar-"));
     const sidecar = new Sidecar(dir, await freePort(), await freePort());
     sidecar.writeSpecs(bindings);
@@ -46,30 +59,66 @@ export class Sidecar {
       pollMs: 100,
       runDir: path.join(dir, "run"),
       trustDir: path.join(dir, "trust"),
-      listen: { http: { address: "127.0.0.1", port: sidecar.httpPort }, https: { address: "127.0.0.1", port: sidecar.httpsPort } },
-      audit: { dir: path.join(dir, "audit"), keyFile: path.join(dir, "audit.key"), writer: "sidecar", onFailure: "refuse", sync: "group" },
+      listen: {
+        http: { address: "127.0.0.1", port: sidecar.httpPort },
+        https: { address: "127.0.0.1", port: sidecar.httpsPort },
+      },
+      audit: {
+        dir: path.join(dir, "audit"),
+        keyFile: path.join(dir, "audit.key"),
+        writer: "sidecar",
+        onFailure: "refuse",
+        sync: "group",
+      },
       dnsServers: [outside.dnsServer],
       upstreamPort: outside.port,
       upstreamCaFile: path.join(dir, "upstream-ca.pem"),
       ...options,
     };
     mkdirSync(run.runDir, { mode: 0o700 });
-    sidecar.#spawn(process.execPath, [...SIDECAR_NODE_FLAGS, path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)], { PATH: process.env["PATH"] ?? "", ...SIDECAR_NODE_ENV, ...secrets });
-    await until(async () => (await sidecar.admin("/readyz").catch(() => ({ status: 0 }))).status === 200, { timeoutMs: 20_000, what: "the sidecar service" }).catch((error: unknown) => {
+    sidecar.#spawn(
+      process.execPath,
+      [...SIDECAR_NODE_FLAGS, path.join(ROOT, "dist/sidecar.js"), JSON.stringify(run)],
+      { PATH: process.env["PATH"] ?? "", ...SIDECAR_NODE_ENV, ...secrets },
+    );
+    await until(
+      async () => (await sidecar.admin("/readyz").catch(() => ({ status: 0 }))).status === 200,
+      { timeoutMs: 20_000, what: "the sidecar service" },
+    ).catch((error: unknown) => {
       throw new Error(`the sidecar did not start: ${sidecar.logs}`, { cause: error });
     });
     const envoy = process.env["ENVOY_PATH"] ?? path.join(ROOT, ".venv/bin/envoy");
-    sidecar.#spawn(envoy, ["--config-path", path.join(run.runDir, "envoy.json"), "--disable-hot-restart", "--concurrency", "1", "--log-level", process.env["SVC_E2E_ENVOY_LOG"] ?? "warning"], { PATH: process.env["PATH"] ?? "" });
-    await until(async () => (await sidecar.admin("/ready", "envoy-admin.sock").catch(() => ({ status: 0 }))).status === 200, { timeoutMs: 20_000, what: "the sidecar's Envoy" }).catch((error: unknown) => {
+    sidecar.#spawn(
+      envoy,
+      [
+        "--config-path",
+        path.join(run.runDir, "envoy.json"),
+        "--disable-hot-restart",
+        "--concurrency",
+        "1",
+        "--log-level",
+        process.env["SVC_E2E_ENVOY_LOG"] ?? "warning",
+      ],
+      { PATH: process.env["PATH"] ?? "" },
+    );
+    await until(
+      async () =>
+        (await sidecar.admin("/ready", "envoy-admin.sock").catch(() => ({ status: 0 }))).status ===
+        200,
+      { timeoutMs: 20_000, what: "the sidecar's Envoy" },
+    ).catch((error: unknown) => {
       throw new Error(`Envoy did not start: ${sidecar.logs}`, { cause: error });
     });
     return sidecar;
   }
 
   #spawn(command: string, args: readonly string[], env: NodeJS.ProcessEnv): void {
-    const [program, ...rest] = existsSync("/usr/bin/setpriv") ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", command, ...args] : [command, ...args];
+    const [program, ...rest] = existsSync("/usr/bin/setpriv")
+      ? ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--", command, ...args]
+      : [command, ...args];
     const child = spawn(program, rest, { env, stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [child.stdout, child.stderr]) stream?.on("data", (part: Buffer) => (this.#output += part.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on("data", (part: Buffer) => (this.#output += part.toString()));
     this.#children.push(child);
   }
 
@@ -84,7 +133,10 @@ export class Sidecar {
 
   /** Fingerprints of the sidecar's own authorities, oldest first. */
   get authorities(): readonly string[] {
-    const blocks = readFileSync(path.join(this.dir, "trust/ca.crt"), "utf8").match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+    const blocks =
+      readFileSync(path.join(this.dir, "trust/ca.crt"), "utf8").match(
+        /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
+      ) ?? [];
     return blocks.map((block) => new X509Certificate(block).fingerprint256);
   }
 
@@ -108,16 +160,25 @@ export class Sidecar {
   audit(): { readonly type: string; readonly fields: Record<string, unknown> }[] {
     const file = path.join(this.dir, "audit/sidecar/000001.jsonl");
     if (!existsSync(file)) return [];
-    return readFileSync(file, "utf8").split("\n").filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as { type: string; fields: Record<string, unknown> });
+    return readFileSync(file, "utf8")
+      .split("\n")
+      .filter((line) => line.endsWith("}"))
+      .map((line) => JSON.parse(line) as { type: string; fields: Record<string, unknown> });
   }
 
-  async admin(url: string, socket = "sidecar.sock"): Promise<{ readonly status: number; readonly body: string }> {
+  async admin(
+    url: string,
+    socket = "sidecar.sock",
+  ): Promise<{ readonly status: number; readonly body: string }> {
     return new Promise((resolve, reject) => {
-      const request = http.request({ socketPath: path.join(this.dir, "run", socket), path: url }, (response) => {
-        let body = "";
-        response.on("data", (part: Buffer) => (body += part.toString()));
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
-      });
+      const request = http.request(
+        { socketPath: path.join(this.dir, "run", socket), path: url },
+        (response) => {
+          let body = "";
+          response.on("data", (part: Buffer) => (body += part.toString()));
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, body }));
+        },
+      );
       request.on("error", reject);
       request.end();
     });
@@ -126,7 +187,8 @@ export class Sidecar {
   async stop(): Promise<void> {
     for (const child of this.#children) child.kill("SIGTERM");
     const ended = async (child: ChildProcess): Promise<void> => {
-      if (child.exitCode === null && child.signalCode === null) await new Promise((resolve) => child.once("exit", resolve));
+      if (child.exitCode === null && child.signalCode === null)
+        await new Promise((resolve) => child.once("exit", resolve));
     };
     await Promise.all(this.#children.map(ended));
     rmSync(this.dir, { recursive: true, force: true });

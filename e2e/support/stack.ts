@@ -20,7 +20,12 @@ export interface Status {
   readonly ready: boolean;
   readonly activeCalls: number;
   readonly policyVersion: string;
-  readonly objects: readonly { readonly kind: string; readonly name: string; readonly ready: boolean; readonly reason: string }[];
+  readonly objects: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly ready: boolean;
+    readonly reason: string;
+  }[];
   readonly problems: readonly string[];
 }
 
@@ -39,8 +44,14 @@ export interface Ran {
 const SVC = path.join(ROOT, "dist/svc.js");
 
 /** A whole `svc` command, to its end. */
-export async function svc(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [SVC, ...args], { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+export async function svc(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Ran> {
+  const child = spawn(process.execPath, [SVC, ...args], {
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   let stdout = "";
   let stderr = "";
   child.stdout.on("data", (part: Buffer) => (stdout += part.toString()));
@@ -62,7 +73,10 @@ export class Stack {
   readonly externalPort: number;
   readonly dir: string;
   readonly child: ChildProcess;
-  readonly exited: Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>;
+  readonly exited: Promise<{
+    readonly code: number | null;
+    readonly signal: NodeJS.Signals | null;
+  }>;
   #output = "";
 
   private constructor(port: number, externalPort: number, dir: string, child: ChildProcess) {
@@ -73,28 +87,46 @@ export class Stack {
     for (const stream of [child.stdout, child.stderr]) {
       stream?.on("data", (part: Buffer) => (this.#output += part.toString()));
     }
-    this.exited = new Promise((resolve) => child.on("exit", (code, signal) => resolve({ code, signal })));
+    this.exited = new Promise((resolve) =>
+      child.on("exit", (code, signal) => resolve({ code, signal })),
+    );
   }
 
-  static async start({ files, args = [], env = {}, readyTimeoutMs = 30_000 }: StackOptions): Promise<Stack> {
+  static async start({
+    files,
+    args = [],
+    env = {},
+    readyTimeoutMs = 30_000,
+  }: StackOptions): Promise<Stack> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-"));
     mkdirSync(path.join(dir, "resources"));
-    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, "resources", name), text);
+    for (const [name, text] of Object.entries(files))
+      writeFileSync(path.join(dir, "resources", name), text);
     const [port, externalPort] = [await freePort(), await freePort()];
     const child = spawn(
       process.execPath,
       [
-        [SVC, "up", "--resources", path.join(dir, "resources"), "--state-dir", path.join(dir, "state")],
+        [
+          SVC,
+          "up",
+          "--resources",
+          path.join(dir, "resources"),
+          "--state-dir",
+          path.join(dir, "state"),
+        ],
         ["--port", String(port), "--external-port", String(externalPort), ...args],
       ].flat(),
       { env: { ...process.env, ...env }, stdio: ["ignore", "pipe", "pipe"] },
     );
     const stack = new Stack(port, externalPort, dir, child);
     try {
-      const serves = until(() => stack.#output.includes("LLM gateway  ") && stack.#output.includes("Metrics  "), {
-        timeoutMs: readyTimeoutMs,
-        what: "svc up to say that it serves",
-      });
+      const serves = until(
+        () => stack.#output.includes("LLM gateway  ") && stack.#output.includes("Metrics  "),
+        {
+          timeoutMs: readyTimeoutMs,
+          what: "svc up to say that it serves",
+        },
+      );
       serves.catch(() => {});
       await Promise.race([
         serves,
@@ -132,7 +164,9 @@ export class Stack {
 
   /** The account of the call with this id: it must be the only one. */
   async callOf(id: string): Promise<Record<string, unknown>> {
-    return until(() => this.calls.find((call) => call["call"] === id), { what: `the log line of call ${id}` });
+    return until(() => this.calls.find((call) => call["call"] === id), {
+      what: `the log line of call ${id}`,
+    });
   }
 
   get stateDir(): string {
@@ -167,7 +201,10 @@ export class Stack {
   /** Children by their command lines. */
   pids(): Pids {
     const up = this.child.pid ?? 0;
-    const children = readFileSync(`/proc/${up}/task/${up}/children`, "utf8").trim().split(" ").map(Number);
+    const children = readFileSync(`/proc/${up}/task/${up}/children`, "utf8")
+      .trim()
+      .split(" ")
+      .map(Number);
     const find = (part: string): number =>
       children.find((pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(part)) ?? 0;
     return { up, gateway: find("dist/gateway.js"), envoy: find("--config-path") };
@@ -188,7 +225,9 @@ export class Stack {
   }
 
   async idle(): Promise<void> {
-    await until(async () => (await this.status()).activeCalls === 0, { what: "no call to be under way" });
+    await until(async () => (await this.status()).activeCalls === 0, {
+      what: "no call to be under way",
+    });
   }
 
   async stop(): Promise<void> {
@@ -201,15 +240,17 @@ export class Stack {
 
   async #control(url: string): Promise<unknown> {
     const socketPath = path.join(this.stateDir, "svc.sock");
-    const { status, body } = await new Promise<{ status: number; body: string }>((resolve, reject) => {
-      const request = http.request({ socketPath, path: url }, (response) => {
-        let text = "";
-        response.on("data", (part: Buffer) => (text += part.toString()));
-        response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
-      });
-      request.on("error", reject);
-      request.end();
-    });
+    const { status, body } = await new Promise<{ status: number; body: string }>(
+      (resolve, reject) => {
+        const request = http.request({ socketPath, path: url }, (response) => {
+          let text = "";
+          response.on("data", (part: Buffer) => (text += part.toString()));
+          response.on("end", () => resolve({ status: response.statusCode ?? 0, body: text }));
+        });
+        request.on("error", reject);
+        request.end();
+      },
+    );
     if (status !== 200) throw new Error(`${url}: ${status} ${body}`);
     return JSON.parse(body);
   }
@@ -228,7 +269,8 @@ export class Metrics {
     let sum = 0;
     for (const line of this.text.split("\n")) {
       if (!line.startsWith(`${name}{`) && !line.startsWith(`${name} `)) continue;
-      if (!Object.entries(labels).every(([key, value]) => line.includes(`${key}="${value}"`))) continue;
+      if (!Object.entries(labels).every(([key, value]) => line.includes(`${key}="${value}"`)))
+        continue;
       sum += Number(line.slice(line.lastIndexOf(" ") + 1));
     }
     return sum;

@@ -21,7 +21,11 @@ const SHAPES: Readonly<Record<DialectName, Shapes>> = {
 };
 
 /** Where each kind's base URL ends: kept odd, so that a wrong path shows. */
-const BASE_PATHS: Readonly<Record<DialectName, string>> = { openai: "/oai/v1", anthropic: "/ant/v1", gemini: "/goo/v1beta" };
+const BASE_PATHS: Readonly<Record<DialectName, string>> = {
+  openai: "/oai/v1",
+  anthropic: "/ant/v1",
+  gemini: "/goo/v1beta",
+};
 
 export interface Recorded {
   readonly method: string;
@@ -61,7 +65,10 @@ export class Vendor {
     });
   }
 
-  static async start(dialect: DialectName, key = `sk-${dialect}-${Math.random().toString(36).slice(2)}`): Promise<Vendor> {
+  static async start(
+    dialect: DialectName,
+    key = `sk-${dialect}-${Math.random().toString(36).slice(2)}`,
+  ): Promise<Vendor> {
     const vendor = new Vendor(dialect, key);
     await new Promise<void>((resolve, reject) => {
       vendor.#server.once("error", reject);
@@ -106,7 +113,8 @@ export class Vendor {
 
   /** The only request that came. */
   get only(): Recorded {
-    if (this.requests.length !== 1) throw new Error(`${this.dialect} saw ${this.requests.length} requests, not 1`);
+    if (this.requests.length !== 1)
+      throw new Error(`${this.dialect} saw ${this.requests.length} requests, not 1`);
     return this.requests[0] as Recorded;
   }
 
@@ -128,7 +136,10 @@ export class Vendor {
     return async (request, response) => {
       const model = modelOf(request);
       if (!shapes.isStream(request.path, request.json)) {
-        return json(response, 200, shapes.whole(script, model), { gzip: script.gzip === true, headers: script.headers });
+        return json(response, 200, shapes.whole(script, model), {
+          gzip: script.gzip === true,
+          headers: script.headers,
+        });
       }
       response.writeHead(200, { "content-type": "text/event-stream", ...script.headers });
       response.flushHeaders();
@@ -153,7 +164,10 @@ export class Vendor {
   /** An error in this vendor's shape. */
   fails(error: ErrorScript, options: { readonly gzip?: boolean } = {}): Handler {
     return (_request, response) =>
-      json(response, error.status, SHAPES[this.dialect].error(error), { gzip: options.gzip === true, headers: error.headers });
+      json(response, error.status, SHAPES[this.dialect].error(error), {
+        gzip: options.gzip === true,
+        headers: error.headers,
+      });
   }
 
   /** Bytes as they are, e.g. of another endpoint. */
@@ -194,7 +208,8 @@ export class Vendor {
     };
     this.requests.push(recorded);
     const handler = this.#queue.shift() ?? this.#default;
-    if (handler === undefined) return json(response, 418, { error: { message: "the test told this fake nothing" } }, {});
+    if (handler === undefined)
+      return json(response, 418, { error: { message: "the test told this fake nothing" } }, {});
     await handler(recorded, response);
   }
 }
@@ -217,7 +232,10 @@ function json(
   response: http.ServerResponse,
   status: number,
   body: unknown,
-  options: { readonly gzip?: boolean; readonly headers?: Readonly<Record<string, string>> | undefined },
+  options: {
+    readonly gzip?: boolean;
+    readonly headers?: Readonly<Record<string, string>> | undefined;
+  },
 ): void {
   const text = Buffer.from(JSON.stringify(body));
   const bytes = options.gzip === true ? gzipSync(text) : text;

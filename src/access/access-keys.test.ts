@@ -9,7 +9,9 @@ test("256 bits in base 62 behind the prefix", () => {
   expect(KEY).toMatch(/^svc_[0-9A-Za-z]{43}$/);
   expect(newAccessKey(new Uint8Array(32))).toBe(`svc_${"0".repeat(43)}`);
   expect(newAccessKey(new Uint8Array(32).fill(255))).toMatch(/^svc_[0-9A-Za-z]{43}$/);
-  expect(new Set(Array.from({ length: 1_000 }, (_, seed) => newAccessKey(random(seed)))).size).toBe(1_000);
+  expect(new Set(Array.from({ length: 1_000 }, (_, seed) => newAccessKey(random(seed)))).size).toBe(
+    1_000,
+  );
   expect(() => newAccessKey(new Uint8Array(31))).toThrow(/32 random bytes/);
 });
 
@@ -31,6 +33,14 @@ test.each([
   expect(unwrapAccessKey(text)).toBe(text);
 });
 
-test.each(["", "svc_", KEY.slice(0, -1), `${KEY}a`, `${KEY}\n`, `svcw_${KEY.slice(4)}`, KEY.replace(/.$/, "-")])("not of the form: %j", (text) => {
+test.each([
+  "",
+  "svc_",
+  KEY.slice(0, -1),
+  `${KEY}a`,
+  `${KEY}\n`,
+  `svcw_${KEY.slice(4)}`,
+  KEY.replace(/.$/, "-"),
+])("not of the form: %j", (text) => {
   expect(isAccessKey(text)).toBe(false);
 });

@@ -27,7 +27,8 @@ export function compileClientAddress(trustedProxies: readonly string[]): ClientA
   return (peer, forwardedFor) => {
     const direct = canonicalAddress(peer ?? "");
     if (direct === undefined) return UNKNOWN_ADDRESS;
-    if (trustedProxies.length === 0 || forwardedFor === undefined || !trusted(direct)) return direct;
+    if (trustedProxies.length === 0 || forwardedFor === undefined || !trusted(direct))
+      return direct;
     const hops = forwardedFor.split(",");
     if (hops.length > MAX_HOPS) return UNKNOWN_ADDRESS;
     let client = direct;

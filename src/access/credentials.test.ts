@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { type Credential, hashKey, readCredential } from "./credentials.ts";
 import { WorkloadTokens } from "./workload-tokens.ts";
 
-const read = (headers: Record<string, string>, query = ""): Credential => readCredential(new Map(Object.entries(headers)), query);
+const read = (headers: Record<string, string>, query = ""): Credential =>
+  readCredential(new Map(Object.entries(headers)), query);
 const key = (text: string): Credential => ({ kind: "key", sha256: hashKey(text) });
 
 describe("readCredential", () => {
@@ -21,7 +22,11 @@ describe("readCredential", () => {
   test.each<[string, Record<string, string>, string]>([
     ["two headers", { authorization: "Bearer k1", "x-api-key": "k2" }, ""],
     ["header and query", { "x-goog-api-key": "k1" }, "key=k2"],
-    ["a scheme that is not Bearer beside a key", { authorization: "Basic azE=", "x-api-key": "k1" }, ""],
+    [
+      "a scheme that is not Bearer beside a key",
+      { authorization: "Basic azE=", "x-api-key": "k1" },
+      "",
+    ],
     ["two bearers joined", { authorization: "Bearer k1, Bearer k1", "x-api-key": "k1" }, ""],
   ])("keys that differ are no key: %s", (_name, headers, query) => {
     expect(read(headers, query)).toEqual({ kind: "conflict" });
@@ -44,7 +49,10 @@ const ACCESS_KEY = `svc_${"k".repeat(43)}`;
 test.each<[string, Record<string, string>]>([
   ["as bearer", { authorization: `Bearer sk-ant-api03-${ACCESS_KEY}-AA` }],
   ["as x-api-key", { "x-api-key": `sk-ant-api03-${ACCESS_KEY}-AA` }],
-  ["beside its raw form", { authorization: `Bearer ${ACCESS_KEY}`, "x-api-key": `sk-ant-api03-${ACCESS_KEY}-AA` }],
+  [
+    "beside its raw form",
+    { authorization: `Bearer ${ACCESS_KEY}`, "x-api-key": `sk-ant-api03-${ACCESS_KEY}-AA` },
+  ],
 ])("a wrapped access key is the access key: %s", (_name, headers) => {
   expect(read(headers)).toEqual(key(ACCESS_KEY));
 });
@@ -54,10 +62,19 @@ describe("workload tokens", () => {
 
   test("stable, of the documented form, one for each workload", () => {
     expect(tokens.tokenOf("default", "a")).toMatch(/^svcw_[0-9A-Za-z]{43}$/);
-    expect(new WorkloadTokens(new Uint8Array(32).fill(7)).tokenOf("default", "a")).toBe(tokens.tokenOf("default", "a"));
-    const all = [tokens.tokenOf("default", "a"), tokens.tokenOf("default", "b"), tokens.tokenOf("b", "a"), tokens.tokenOf("a", "b")];
+    expect(new WorkloadTokens(new Uint8Array(32).fill(7)).tokenOf("default", "a")).toBe(
+      tokens.tokenOf("default", "a"),
+    );
+    const all = [
+      tokens.tokenOf("default", "a"),
+      tokens.tokenOf("default", "b"),
+      tokens.tokenOf("b", "a"),
+      tokens.tokenOf("a", "b"),
+    ];
     expect(new Set(all).size).toBe(4);
-    expect(new WorkloadTokens(new Uint8Array(32).fill(8)).tokenOf("default", "a")).not.toBe(tokens.tokenOf("default", "a"));
+    expect(new WorkloadTokens(new Uint8Array(32).fill(8)).tokenOf("default", "a")).not.toBe(
+      tokens.tokenOf("default", "a"),
+    );
   });
 
   test("known by their hash", () => {

@@ -7,7 +7,12 @@ import type { HeaderMap } from "../extproc/wire/messages.ts";
 import { unwrapAccessKey } from "./access-keys.ts";
 
 /** Headers that may carry the caller's key: all of them are taken off before anything goes upstream. */
-export const CREDENTIAL_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"] as const;
+export const CREDENTIAL_HEADERS = [
+  "authorization",
+  "x-api-key",
+  "api-key",
+  "x-goog-api-key",
+] as const;
 
 export type Credential =
   | { readonly kind: "none" }

@@ -22,7 +22,10 @@ export class WorkloadTokens {
 
   /** `svcw_<random>`. */
   tokenOf(namespace: string, name: string): string {
-    return WORKLOAD_TOKEN_PREFIX + base62(createHmac("sha256", this.#key).update(`agent\n${namespace}\n${name}`).digest());
+    return (
+      WORKLOAD_TOKEN_PREFIX +
+      base62(createHmac("sha256", this.#key).update(`agent\n${namespace}\n${name}`).digest())
+    );
   }
 
   /** SHA-256 (hex) of the token: what the policy snapshot knows. */

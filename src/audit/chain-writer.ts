@@ -87,11 +87,15 @@ export class ChainWriter implements AuditWriter {
   }
 
   get refusing(): boolean {
-    return this.#options.onFailure === "refuse" && (this.#health !== "up" || this.#chain.backlog > MAX_BACKLOG);
+    return (
+      this.#options.onFailure === "refuse" &&
+      (this.#health !== "up" || this.#chain.backlog > MAX_BACKLOG)
+    );
   }
 
   append(event: AuditEvent, done?: Done): void {
-    if (isChainType(event.type)) throw new AuditError(`The event type ${event.type} is the chain's own.`);
+    if (isChainType(event.type))
+      throw new AuditError(`The event type ${event.type} is the chain's own.`);
     if (this.#health === "down" || this.#health === "closed" || this.#chain.backlog > MAX_BACKLOG) {
       if (this.#chain.backlog > MAX_BACKLOG && this.#health === "up") this.#reason = "backlog";
       // Behind those whose fate is being told in this very turn.
@@ -107,7 +111,8 @@ export class ChainWriter implements AuditWriter {
   async begin(records: readonly AuditEvent[]): Promise<void> {
     for (const { type, fields } of records) this.#chain.add(type, fields, this.#now(), undefined);
     try {
-      for (let batch = this.#chain.take(); batch !== undefined; batch = this.#chain.take()) await this.#commit(batch);
+      for (let batch = this.#chain.take(); batch !== undefined; batch = this.#chain.take())
+        await this.#commit(batch);
       await this.#sign(false);
     } finally {
       this.#cancelCheckpoint?.();
@@ -170,7 +175,12 @@ export class ChainWriter implements AuditWriter {
   }
 
   get #isUrgent(): boolean {
-    return this.#chain.awaited > 0 || this.#chain.backlog > FULL_BATCH || this.#overdue || this.#checkpointDue;
+    return (
+      this.#chain.awaited > 0 ||
+      this.#chain.backlog > FULL_BATCH ||
+      this.#overdue ||
+      this.#checkpointDue
+    );
   }
 
   #take(): Batch | undefined {
@@ -196,7 +206,8 @@ export class ChainWriter implements AuditWriter {
   #pause(): Promise<void> | undefined {
     const { clock, commitMs } = this.#options;
     const ms = (commitMs ?? COMMIT_MS) - (clock.monotonic() - this.#lastCommit);
-    if (ms <= 0 || this.#closing || this.#chain.backlog === 0 || this.#chain.backlog > FULL_BATCH) return undefined;
+    if (ms <= 0 || this.#closing || this.#chain.backlog === 0 || this.#chain.backlog > FULL_BATCH)
+      return undefined;
     return new Promise((resolve) => {
       const cancel = clock.after(Math.ceil(ms), () => this.#hurry?.());
       this.#hurry = () => {
@@ -210,7 +221,9 @@ export class ChainWriter implements AuditWriter {
   #isCheckpointDue(): boolean {
     const unsigned = this.#committed.last.seq - this.#checkpoint.seq;
     if (unsigned === 0) this.#checkpointDue = false;
-    return this.#checkpointDue || unsigned >= (this.#options.checkpointRecords ?? CHECKPOINT_RECORDS);
+    return (
+      this.#checkpointDue || unsigned >= (this.#options.checkpointRecords ?? CHECKPOINT_RECORDS)
+    );
   }
 
   async #commit(batch: Batch): Promise<void> {
@@ -265,7 +278,16 @@ export class ChainWriter implements AuditWriter {
     this.#cancelCheckpoint = undefined;
     this.#metrics.checkpoint.set(last.seq);
     // The log is the witness: it leaves this machine, and says how far the chain had come.
-    this.#options.log.info({ chain: this.#options.writer, seq: last.seq, hash: last.hash, checkpoint: n, segments: segment }, "audit checkpoint");
+    this.#options.log.info(
+      {
+        chain: this.#options.writer,
+        seq: last.seq,
+        hash: last.hash,
+        checkpoint: n,
+        segments: segment,
+      },
+      "audit checkpoint",
+    );
   }
 
   /** Nothing pending is kept: its callers are told, and the chain goes on from what was committed. */
@@ -277,11 +299,26 @@ export class ChainWriter implements AuditWriter {
     if (this.#storage.segment > this.#committed.segment) {
       // The next segment was begun, and nothing is in it.
       const { last } = this.#committed;
-      this.#committed = { last, segment: this.#storage.segment, size: 0, tied: false, before: last };
+      this.#committed = {
+        last,
+        segment: this.#storage.segment,
+        size: 0,
+        tied: false,
+        before: last,
+      };
     }
     const all = [...this.#inFlight, ...this.#chain.reset(this.#committed)];
     this.#inFlight = [];
-    log.error({ chain: writer, reason: this.#reason, records: all.length, onFailure, retryMs: this.#retryMs }, "audit chain cannot be written");
+    log.error(
+      {
+        chain: writer,
+        reason: this.#reason,
+        records: all.length,
+        onFailure,
+        retryMs: this.#retryMs,
+      },
+      "audit chain cannot be written",
+    );
     for (const entry of all) this.#lose(entry);
     if (this.#health === "closed") return;
     this.#cancelRetry?.();
@@ -328,10 +365,15 @@ export class ChainWriter implements AuditWriter {
     if (this.#lost.empty || this.#gapPending || this.#health === "closed") return;
     const losses = this.#lost.take();
     this.#gapPending = true;
-    this.#chain.add(CHAIN.gap, gapFields(losses, this.#now(), this.#reason), this.#now(), (outcome) => {
-      this.#gapPending = false;
-      if (outcome !== "committed") this.#lost.putBack(losses);
-    });
+    this.#chain.add(
+      CHAIN.gap,
+      gapFields(losses, this.#now(), this.#reason),
+      this.#now(),
+      (outcome) => {
+        this.#gapPending = false;
+        if (outcome !== "committed") this.#lost.putBack(losses);
+      },
+    );
     this.#kick();
   }
 

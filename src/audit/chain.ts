@@ -59,7 +59,13 @@ export class Chain {
     let sealed = this.#seal(type, encoded, time);
     let bytes = Buffer.byteLength(sealed.line) + 1;
     if (this.#point.size + bytes > this.#segmentBytes && this.#point.size > 0 && this.#point.tied) {
-      this.#point = { ...this.#point, segment: this.#point.segment + 1, size: 0, tied: false, before: this.#point.last };
+      this.#point = {
+        ...this.#point,
+        segment: this.#point.segment + 1,
+        size: 0,
+        tied: false,
+        before: this.#point.last,
+      };
       this.#tie(time);
       sealed = this.#seal(type, encoded, time);
       bytes = Buffer.byteLength(sealed.line) + 1;
@@ -91,7 +97,9 @@ export class Chain {
     const { segment, before } = this.#point;
     const first = segment <= 1;
     const type = first ? CHAIN.start : CHAIN.segment;
-    const fields = first ? this.#start : { previous: segmentName(segment - 1), lastSeq: before.seq, lastHash: before.hash };
+    const fields = first
+      ? this.#start
+      : { previous: segmentName(segment - 1), lastSeq: before.seq, lastHash: before.hash };
     this.#point = { ...this.#point, segment: Math.max(segment, 1), tied: true };
     const sealed = this.#seal(type, encodeFields(fields), time);
     this.#push(sealed, Buffer.byteLength(sealed.line) + 1, { type, done: undefined });
@@ -99,12 +107,21 @@ export class Chain {
 
   #seal(type: string, fields: string, time: string): SealedRecord {
     const { last } = this.#point;
-    return sealRecord({ chain: this.#name, seq: last.seq + 1, time, type, prev: last.hash }, fields);
+    return sealRecord(
+      { chain: this.#name, seq: last.seq + 1, time, type, prev: last.hash },
+      fields,
+    );
   }
 
   #push(sealed: SealedRecord, bytes: number, entry: Entry): void {
     const { last, segment, tied, before, size } = this.#point;
-    this.#point = { last: { seq: last.seq + 1, hash: sealed.hash }, segment, tied, before, size: size + bytes };
+    this.#point = {
+      last: { seq: last.seq + 1, hash: sealed.hash },
+      segment,
+      tied,
+      before,
+      size: size + bytes,
+    };
     let batch = this.#queue.at(-1);
     if (batch === undefined || batch.segment !== segment) {
       batch = { segment, text: "", entries: [], awaited: 0, end: this.#point };

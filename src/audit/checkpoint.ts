@@ -41,8 +41,10 @@ export function signCheckpoint(checkpoint: Checkpoint, privateKey: KeyObject): s
   return canonicalize({ ...checkpoint, sig }) as string;
 }
 
-export const isSignedBy = ({ sig, ...checkpoint }: SignedCheckpoint, publicKey: KeyObject): boolean =>
-  verify(null, message(checkpoint), publicKey, Buffer.from(sig, "base64"));
+export const isSignedBy = (
+  { sig, ...checkpoint }: SignedCheckpoint,
+  publicKey: KeyObject,
+): boolean => verify(null, message(checkpoint), publicKey, Buffer.from(sig, "base64"));
 
 export const hashOfCheckpoint = (line: string): string => digest("sha256", line, "hex");
 
@@ -62,8 +64,12 @@ function isCheckpoint(value: SignedCheckpoint): boolean {
   return (
     Object.keys(value).sort().join() === MEMBERS &&
     value.v === 1 &&
-    [value.chain, value.hash, value.key, value.prev, value.sig, value.time].every((member) => typeof member === "string") &&
-    [value.n, value.seq, value.segments].every((member) => Number.isSafeInteger(member) && member >= 1) &&
+    [value.chain, value.hash, value.key, value.prev, value.sig, value.time].every(
+      (member) => typeof member === "string",
+    ) &&
+    [value.n, value.seq, value.segments].every(
+      (member) => Number.isSafeInteger(member) && member >= 1,
+    ) &&
     typeof value.final === "boolean"
   );
 }

@@ -27,22 +27,34 @@ export interface AuditFiles {
 
 /** Runs an operation of fs that says nothing but whether it worked. */
 const run = (operation: (done: (error: Error | null) => void) => void): Promise<void> =>
-  new Promise((resolve, reject) => operation((error) => (error === null ? resolve() : reject(error))));
+  new Promise((resolve, reject) =>
+    operation((error) => (error === null ? resolve() : reject(error))),
+  );
 
 const openFile = (file: string, flags: number): Promise<number> =>
-  new Promise((resolve, reject) => fs.open(file, flags, 0o600, (error, fd) => (error === null ? resolve(fd) : reject(error))));
+  new Promise((resolve, reject) =>
+    fs.open(file, flags, 0o600, (error, fd) => (error === null ? resolve(fd) : reject(error))),
+  );
 
 export const systemFiles: AuditFiles = {
   open: async (file, make, durable) => {
-    const fd = await openFile(file, O_APPEND | O_WRONLY | O_CREAT | (make ? O_EXCL : 0) | (durable ? O_DSYNC : 0));
+    const fd = await openFile(
+      file,
+      O_APPEND | O_WRONLY | O_CREAT | (make ? O_EXCL : 0) | (durable ? O_DSYNC : 0),
+    );
     return {
       append: (bytes, offset) =>
         new Promise((resolve, reject) => {
-          fs.write(fd, bytes, offset, bytes.length - offset, null, (error, written) => (error === null ? resolve(written) : reject(error)));
+          fs.write(fd, bytes, offset, bytes.length - offset, null, (error, written) =>
+            error === null ? resolve(written) : reject(error),
+          );
         }),
       sync: () => run((done) => fs.fdatasync(fd, done)),
       truncate: (size) => run((done) => fs.ftruncate(fd, size, done)),
-      size: () => new Promise((resolve, reject) => fs.fstat(fd, (error, stats) => (error === null ? resolve(stats.size) : reject(error)))),
+      size: () =>
+        new Promise((resolve, reject) =>
+          fs.fstat(fd, (error, stats) => (error === null ? resolve(stats.size) : reject(error))),
+        ),
       close: () => run((done) => fs.close(fd, done)),
     };
   },

@@ -22,8 +22,10 @@ export function createFilter({ workload, types, since }: Selection): Filter {
     // Canonical JSON has one form of it.
     holds: workload === undefined ? undefined : `"workload":${JSON.stringify(workload)}`,
     matches: ({ type, time, fields }) => {
-      if (workload !== undefined && (fields["workload"] !== workload || isChainType(type))) return false;
-      if (wanted.length > 0 && !wanted.some((part) => type.toLowerCase().includes(part))) return false;
+      if (workload !== undefined && (fields["workload"] !== workload || isChainType(type)))
+        return false;
+      if (wanted.length > 0 && !wanted.some((part) => type.toLowerCase().includes(part)))
+        return false;
       return since === undefined || Date.parse(time) >= since;
     },
   };

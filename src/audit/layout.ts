@@ -15,7 +15,9 @@ export const segmentName = (number: number): string => `${String(number).padStar
 /** @throws AuditError when the name cannot be a folder's */
 export function chainDir(dir: string, writer: string): string {
   if (!WRITER.test(writer)) {
-    throw new AuditError(`The audit writer's name ${JSON.stringify(writer)} cannot name a folder: use letters, digits, ".", "_" and "-", 128 at most.`);
+    throw new AuditError(
+      `The audit writer's name ${JSON.stringify(writer)} cannot name a folder: use letters, digits, ".", "_" and "-", 128 at most.`,
+    );
   }
   return path.join(dir, writer);
 }
@@ -53,7 +55,8 @@ export interface FoundChain {
  */
 export function findChains(dir: string): readonly FoundChain[] {
   const names = namesIn(dir);
-  if (names.some((name) => SEGMENT.test(name) || name === CHECKPOINTS)) return [{ name: path.basename(path.resolve(dir)), dir, named: true }];
+  if (names.some((name) => SEGMENT.test(name) || name === CHECKPOINTS))
+    return [{ name: path.basename(path.resolve(dir)), dir, named: true }];
   return names
     .map((name) => ({ name, dir: path.join(dir, name), named: false }))
     .filter(({ dir }) => isChain(dir))
@@ -62,13 +65,17 @@ export function findChains(dir: string): readonly FoundChain[] {
 
 function isChain(dir: string): boolean {
   if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
-  return namesIn(dir).some((name) => SEGMENT.test(name) || name === CHECKPOINTS || name === PUBLIC_KEY);
+  return namesIn(dir).some(
+    (name) => SEGMENT.test(name) || name === CHECKPOINTS || name === PUBLIC_KEY,
+  );
 }
 
 function namesIn(dir: string): string[] {
   try {
     return readdirSync(dir);
   } catch (error) {
-    throw new AuditError(`The audit folder ${dir} cannot be read (${reasonOf(error)}). Name another with --audit-dir or --state-dir.`);
+    throw new AuditError(
+      `The audit folder ${dir} cannot be read (${reasonOf(error)}). Name another with --audit-dir or --state-dir.`,
+    );
   }
 }

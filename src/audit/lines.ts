@@ -17,7 +17,11 @@ const CHUNK = 1024 * 1024;
 const NEWLINE = 10;
 
 /** Reads the bytes `from` to `to`, synchronously: for the command line and for starts. */
-export function* readLines(file: string, from = 0, to = Number.POSITIVE_INFINITY): Generator<Line, void, void> {
+export function* readLines(
+  file: string,
+  from = 0,
+  to = Number.POSITIVE_INFINITY,
+): Generator<Line, void, void> {
   const fd = openSync(file, "r");
   try {
     let buffer = Buffer.allocUnsafe(CHUNK);
@@ -33,14 +37,27 @@ export function* readLines(file: string, from = 0, to = Number.POSITIVE_INFINITY
       let begin = 0;
       for (let end = full.indexOf(NEWLINE, filled); end >= 0; end = full.indexOf(NEWLINE, begin)) {
         number++;
-        yield { text: full.toString("utf8", begin, end), bytes: full.subarray(begin, end), offset: offset + begin, number, ended: true };
+        yield {
+          text: full.toString("utf8", begin, end),
+          bytes: full.subarray(begin, end),
+          offset: offset + begin,
+          number,
+          ended: true,
+        };
         begin = end + 1;
       }
       full.copyWithin(0, begin);
       filled = full.length - begin;
       offset += begin;
     }
-    if (filled > 0) yield { text: buffer.toString("utf8", 0, filled), bytes: buffer.subarray(0, filled), offset, number: number + 1, ended: false };
+    if (filled > 0)
+      yield {
+        text: buffer.toString("utf8", 0, filled),
+        bytes: buffer.subarray(0, filled),
+        offset,
+        number: number + 1,
+        ended: false,
+      };
   } finally {
     closeSync(fd);
   }

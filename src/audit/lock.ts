@@ -63,14 +63,20 @@ export function takeLock(chainDir: string): () => void {
       }
       const pid = owner(readLock(file));
       if (pid !== undefined) {
-        throw new AuditError(`The audit chain ${chainDir} is being written by process ${pid}: two writers need two names.`);
+        throw new AuditError(
+          `The audit chain ${chainDir} is being written by process ${pid}: two writers need two names.`,
+        );
       }
       clear(file, `${mine}.stale`);
     }
-    throw new AuditError(`The audit chain's lock ${file} cannot be taken: others take it at the same time.`);
+    throw new AuditError(
+      `The audit chain's lock ${file} cannot be taken: others take it at the same time.`,
+    );
   } catch (error) {
     if (error instanceof AuditError) throw error;
-    throw new AuditError(`The audit chain ${chainDir} cannot be locked (${reasonOf(error)}): the folder must be writable.`);
+    throw new AuditError(
+      `The audit chain ${chainDir} cannot be locked (${reasonOf(error)}): the folder must be writable.`,
+    );
   } finally {
     rmSync(mine, { force: true });
   }

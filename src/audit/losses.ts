@@ -37,11 +37,16 @@ export class LossTally {
     const later = this.#byType;
     this.#byType = new Map(losses.byType);
     this.#since = losses.since;
-    for (const [type, count] of later) this.#byType.set(type, (this.#byType.get(type) ?? 0) + count);
+    for (const [type, count] of later)
+      this.#byType.set(type, (this.#byType.get(type) ?? 0) + count);
   }
 }
 
-export function gapFields({ byType, since }: Losses, until: string, reason: string): { readonly [key: string]: AuditValue } {
+export function gapFields(
+  { byType, since }: Losses,
+  until: string,
+  reason: string,
+): { readonly [key: string]: AuditValue } {
   const lost = [...byType.values()].reduce((sum, count) => sum + count, 0);
   return { lost, byType: Object.fromEntries(byType), since, until, reason };
 }

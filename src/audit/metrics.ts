@@ -18,14 +18,26 @@ export class AuditMetrics {
       labelNames: ["type"],
       registers,
     });
-    this.lost = new Counter({ name: "svc_audit_lost_total", help: "Records that could not be kept.", registers });
-    this.up = new Gauge({ name: "svc_audit_up", help: "1 while the audit chain can be written, 0 while it cannot.", registers });
+    this.lost = new Counter({
+      name: "svc_audit_lost_total",
+      help: "Records that could not be kept.",
+      registers,
+    });
+    this.up = new Gauge({
+      name: "svc_audit_up",
+      help: "1 while the audit chain can be written, 0 while it cannot.",
+      registers,
+    });
     this.commit = new Histogram({
       name: "svc_audit_commit_seconds",
       help: "Time of one commit: a batch of records written and, unless sync is none, on the disk.",
       buckets: SECONDS,
       registers,
     });
-    this.checkpoint = new Gauge({ name: "svc_audit_checkpoint_seq", help: "Sequence number of the last record that a checkpoint signs.", registers });
+    this.checkpoint = new Gauge({
+      name: "svc_audit_checkpoint_seq",
+      help: "Sequence number of the last record that a checkpoint signs.",
+      registers,
+    });
   }
 }

@@ -14,7 +14,10 @@ const PLAIN = /^[\w./:@+*-]+$/;
 
 /** What is in a record came from clients in part: nothing in it may steer a terminal. */
 export function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return text.replace(
+    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
 }
 
 export function tableHead(wide: boolean): string {
@@ -24,7 +27,9 @@ export function tableHead(wide: boolean): string {
 
 export function tableRow({ time, type, fields, chain, seq }: AuditRecord, wide: boolean): string {
   const { workload, ...rest } = fields;
-  const said = Object.entries(rest).map(([name, value]) => `${printable(name)}=${detail(value)}`).join(" ");
+  const said = Object.entries(rest)
+    .map(([name, value]) => `${printable(name)}=${detail(value)}`)
+    .join(" ");
   const who = typeof workload === "string" ? printable(workload) : "-";
   const row = `${printable(time).padEnd(TIME_WIDTH)}  ${printable(type).padEnd(TYPE_WIDTH)}  ${who.padEnd(WORKLOAD_WIDTH)}  `;
   if (wide) return `${row}${printable(chain)}  ${seq}  ${said}`.trimEnd();
@@ -37,13 +42,21 @@ function detail(value: unknown): string {
 }
 
 export function renderReport(report: ChainReport): string {
-  const { chain, fault, records, segments, first, last, checkpoints, signed, unsigned, live } = report;
+  const { chain, fault, records, segments, first, last, checkpoints, signed, unsigned, live } =
+    report;
   const name = printable(chain);
   if (fault !== undefined) {
-    const good = records === 0 ? "Nothing before it was verified." : `The ${records} records before it follow one another; the last that is signed is ${signed || "none"}.`;
+    const good =
+      records === 0
+        ? "Nothing before it was verified."
+        : `The ${records} records before it follow one another; the last that is signed is ${signed || "none"}.`;
     return [`${name}: BAD`, `  ${printable(describeFault(fault))}.`, `  ${good}`].join("\n");
   }
-  const state = live ? "being written" : report.closed ? "closed and signed" : "its writer ended without closing it";
+  const state = live
+    ? "being written"
+    : report.closed
+      ? "closed and signed"
+      : "its writer ended without closing it";
   const lines = [
     `${name}: good (${state})`,
     `  records         ${records === 0 ? "none" : `${first} to ${last.seq}, in ${segments} ${segments === 1 ? "segment" : "segments"}`}`,
@@ -53,7 +66,9 @@ export function renderReport(report: ChainReport): string {
     `  key             ${report.keys.join(", ")}${report.keyFromFolder ? " (from the chain's own folder: name one you trust with --public-key)" : ""}`,
   ];
   const notes = [
-    report.lost > 0 || report.gaps > 0 ? `${report.lost} records could not be kept, told by ${report.gaps} CHAIN.GAP` : "",
+    report.lost > 0 || report.gaps > 0
+      ? `${report.lost} records could not be kept, told by ${report.gaps} CHAIN.GAP`
+      : "",
     report.torn > 0 ? `${report.torn} writes were not finished (CHAIN.TORN)` : "",
     report.clockBack > 0 ? `the clock went back ${report.clockBack} times` : "",
   ].filter((note) => note !== "");

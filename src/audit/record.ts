@@ -80,8 +80,16 @@ export function encodeFields(fields: AuditEvent["fields"]): string {
     text = canonicalize(sayable(fields, 0)) ?? "{}";
   }
   if (text.length <= MAX_FIELDS) return text;
-  const workload = typeof fields["workload"] === "string" ? fields["workload"].slice(0, 512).toWellFormed() : undefined;
-  return canonicalize({ oversize: { characters: text.length, sha256: digest("sha256", text, "hex") }, workload }) ?? "{}";
+  const workload =
+    typeof fields["workload"] === "string"
+      ? fields["workload"].slice(0, 512).toWellFormed()
+      : undefined;
+  return (
+    canonicalize({
+      oversize: { characters: text.length, sha256: digest("sha256", text, "hex") },
+      workload,
+    }) ?? "{}"
+  );
 }
 
 /** RFC 8785. Where members are in its order already JSON.stringify writes the same, for a quarter of the work. */
@@ -117,7 +125,9 @@ function sayable(value: AuditValue, depth: number): AuditValue {
   if (value === null || typeof value !== "object") return value;
   if (depth >= MAX_DEPTH) return "[too deep]";
   if (Array.isArray(value)) return value.map((item: AuditValue) => sayable(item, depth + 1));
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key.toWellFormed(), sayable(item, depth + 1)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key.toWellFormed(), sayable(item, depth + 1)]),
+  );
 }
 
 export type ParsedLine =
@@ -135,15 +145,30 @@ export function parseRecord(line: string): ParsedLine {
   } catch {
     return { kind: "bad", seq: undefined, message: "it is not JSON" };
   }
-  if (!isRecord(value)) return { kind: "bad", seq: seqOf(value), message: "it is not a record of an audit chain: members are missing or of the wrong type" };
+  if (!isRecord(value))
+    return {
+      kind: "bad",
+      seq: seqOf(value),
+      message: "it is not a record of an audit chain: members are missing or of the wrong type",
+    };
   let sealed: SealedRecord;
   try {
     sealed = sealRecord(value, canonical(value.fields));
   } catch {
     return { kind: "bad", seq: value.seq, message: "it holds text that is not Unicode" };
   }
-  if (sealed.hash !== value.hash) return { kind: "bad", seq: value.seq, message: "its content does not match its hash: it was edited" };
-  if (sealed.line !== line) return { kind: "bad", seq: value.seq, message: "it is not canonical JSON (RFC 8785): it was written anew by something else" };
+  if (sealed.hash !== value.hash)
+    return {
+      kind: "bad",
+      seq: value.seq,
+      message: "its content does not match its hash: it was edited",
+    };
+  if (sealed.line !== line)
+    return {
+      kind: "bad",
+      seq: value.seq,
+      message: "it is not canonical JSON (RFC 8785): it was written anew by something else",
+    };
   return { kind: "record", record: value };
 }
 

@@ -1,7 +1,12 @@
 /** Where a chain stands when a writer opens it: its last record, its last checkpoint, and what an unfinished write left. */
 import { statSync } from "node:fs";
 import path from "node:path";
-import { type SignedCheckpoint, hashOfCheckpoint, isSignedBy, parseCheckpoint } from "./checkpoint.ts";
+import {
+  type SignedCheckpoint,
+  hashOfCheckpoint,
+  isSignedBy,
+  parseCheckpoint,
+} from "./checkpoint.ts";
 import { AuditError } from "./errors.ts";
 import { CHECKPOINTS, listChain, segmentName } from "./layout.ts";
 import { readLines } from "./lines.ts";
@@ -54,7 +59,12 @@ export function recoverChain(dir: string, chain: string, key: PublicKey): ChainS
   return {
     last: end.last,
     segment: { number, size: end.size, tied: end.tied, before },
-    checkpoints: { n: checkpoint?.n ?? 0, hash: signed.hash, seq: checkpoint?.seq ?? 0, size: signed.size },
+    checkpoints: {
+      n: checkpoint?.n ?? 0,
+      hash: signed.hash,
+      seq: checkpoint?.seq ?? 0,
+      size: signed.size,
+    },
     closed: checkpoint?.final === true && checkpoint.seq === end.last.seq && end.torn === undefined,
     unended: end.unended,
     torn: end.torn,
@@ -89,17 +99,29 @@ interface Tail {
 function tail(dir: string, chain: string, number: number, before: Position | undefined): Tail {
   const file = path.join(dir, segmentName(number));
   const size = statSync(file, { throwIfNoEntry: false })?.size;
-  if (size === undefined) throw new AuditError(`The audit chain's segment ${file} is missing. Put it back: the newest segments must be there to go on.`);
+  if (size === undefined)
+    throw new AuditError(
+      `The audit chain's segment ${file} is missing. Put it back: the newest segments must be there to go on.`,
+    );
   if (size > WINDOW) {
     const quick = scan(file, chain, size, size - WINDOW, undefined);
     if (quick !== undefined && quick.torn === undefined) return quick;
   }
   const whole = scan(file, chain, size, 0, before);
-  if (whole === undefined) throw new AuditError(`The audit chain's segment ${file} holds no record: look at it with "svc audit verify ${dir}", then move the folder away.`);
+  if (whole === undefined)
+    throw new AuditError(
+      `The audit chain's segment ${file} holds no record: look at it with "svc audit verify ${dir}", then move the folder away.`,
+    );
   return whole;
 }
 
-function scan(file: string, chain: string, size: number, from: number, before: Position | undefined): Tail | undefined {
+function scan(
+  file: string,
+  chain: string,
+  size: number,
+  from: number,
+  before: Position | undefined,
+): Tail | undefined {
   const walk = new ChainWalk(chain, before);
   let tied = from > 0;
   let unended = false;
@@ -108,10 +130,14 @@ function scan(file: string, chain: string, size: number, from: number, before: P
     if (from > 0 && line.number === 1) continue;
     const record = walk.take(line);
     unended = !line.ended;
-    if (record !== undefined && (record.type === CHAIN.segment || record.type === CHAIN.start)) tied = true;
+    if (record !== undefined && (record.type === CHAIN.segment || record.type === CHAIN.start))
+      tied = true;
   }
   if (walk.last === undefined) return undefined;
-  const torn = walk.broken && { bytes: walk.broken.bytes, sha256: walk.broken.digest.digest("hex") };
+  const torn = walk.broken && {
+    bytes: walk.broken.bytes,
+    sha256: walk.broken.digest.digest("hex"),
+  };
   return { last: walk.last, size, tied, unended, torn };
 }
 
@@ -136,10 +162,14 @@ function lastCheckpoint(dir: string, chain: string, key: PublicKey): LastCheckpo
   if (text === undefined) return { checkpoint: undefined, hash: GENESIS, size: 0, torn };
   const checkpoint = parseCheckpoint(text);
   if (checkpoint === undefined || checkpoint.chain !== chain) {
-    throw new AuditError(`${file} does not end with a checkpoint of the chain ${chain}: look at it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`);
+    throw new AuditError(
+      `${file} does not end with a checkpoint of the chain ${chain}: look at it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
+    );
   }
   if (checkpoint.key !== key.fingerprint || !isSignedBy(checkpoint, key.key)) {
-    throw new AuditError(`The audit chain ${dir} was signed with another key (${checkpoint.key}) than this one (${key.fingerprint}). Put the key back, or move the folder away; the next start begins a new chain.`);
+    throw new AuditError(
+      `The audit chain ${dir} was signed with another key (${checkpoint.key}) than this one (${key.fingerprint}). Put the key back, or move the folder away; the next start begins a new chain.`,
+    );
   }
   return { checkpoint, hash: hashOfCheckpoint(text), size: size - torn, torn };
 }

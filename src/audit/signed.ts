@@ -1,7 +1,12 @@
 /** Goes along a chain's checkpoints beside its records: each must be the writer's, and name the record as it stands there. */
 import { statSync } from "node:fs";
 import path from "node:path";
-import { hashOfCheckpoint, isSignedBy, parseCheckpoint, type SignedCheckpoint } from "./checkpoint.ts";
+import {
+  hashOfCheckpoint,
+  isSignedBy,
+  parseCheckpoint,
+  type SignedCheckpoint,
+} from "./checkpoint.ts";
 import { Fault } from "./fault.ts";
 import { CHECKPOINTS } from "./layout.ts";
 import { type Line, readLines } from "./lines.ts";
@@ -44,7 +49,8 @@ export class SignedPoints {
   /** Records up to `seq` are not here: the checkpoint of exactly that one must be. @throws Fault */
   skipTo(seq: number): SignedCheckpoint {
     while (this.#next !== undefined && this.#next.checkpoint.seq < seq) this.#advance();
-    if (this.#next?.checkpoint.seq !== seq) throw new Fault({ file: CHECKPOINTS, seq }, "there is no checkpoint of this record");
+    if (this.#next?.checkpoint.seq !== seq)
+      throw new Fault({ file: CHECKPOINTS, seq }, "there is no checkpoint of this record");
     this.met = this.#next.checkpoint;
     this.#advance();
     return this.met;
@@ -56,7 +62,10 @@ export class SignedPoints {
     const { checkpoint, line } = this.#next;
     if (checkpoint.hash !== hash) {
       const from = (this.met?.seq ?? 0) + 1;
-      throw new Fault({ ...place, seq }, `its hash is not the one that was signed (${CHECKPOINTS} line ${line}): records from ${from} on were rewritten`);
+      throw new Fault(
+        { ...place, seq },
+        `its hash is not the one that was signed (${CHECKPOINTS} line ${line}): records from ${from} on were rewritten`,
+      );
     }
     this.met = checkpoint;
     this.#advance();
@@ -74,17 +83,40 @@ export class SignedPoints {
     const at = { file: CHECKPOINTS, line: line.number };
     if (!line.ended) {
       if (this.#live) return;
-      throw new Fault(at, `the file ends in the middle of a checkpoint (${line.bytes.length} bytes): the writer was killed and not started since, or the end was cut off`);
+      throw new Fault(
+        at,
+        `the file ends in the middle of a checkpoint (${line.bytes.length} bytes): the writer was killed and not started since, or the end was cut off`,
+      );
     }
     const checkpoint = parseCheckpoint(line.text);
     if (checkpoint === undefined) throw new Fault(at, "it is not a checkpoint");
     const key = this.#keys.find(({ fingerprint }) => fingerprint === checkpoint.key);
-    if (key === undefined) throw new Fault({ ...at, seq: checkpoint.seq }, `it is signed with a key that is not trusted (${checkpoint.key})`);
-    if (!isSignedBy(checkpoint, key.key)) throw new Fault({ ...at, seq: checkpoint.seq }, "its signature is wrong: it was forged or edited");
-    if (this.#chain !== undefined && checkpoint.chain !== this.#chain) throw new Fault(at, `it belongs to the chain ${JSON.stringify(checkpoint.chain)}`);
-    if (checkpoint.seq === this.#seq) throw new Fault({ ...at, seq: checkpoint.seq }, "it signs a record that the checkpoint before signs: a duplicate, or the chain was forked");
-    if (checkpoint.n !== this.count + 1 || checkpoint.prev !== this.#prev || checkpoint.seq < this.#seq) {
-      throw new Fault({ ...at, seq: checkpoint.seq }, `it does not follow the checkpoint before: number ${this.count + 1} was expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`);
+    if (key === undefined)
+      throw new Fault(
+        { ...at, seq: checkpoint.seq },
+        `it is signed with a key that is not trusted (${checkpoint.key})`,
+      );
+    if (!isSignedBy(checkpoint, key.key))
+      throw new Fault(
+        { ...at, seq: checkpoint.seq },
+        "its signature is wrong: it was forged or edited",
+      );
+    if (this.#chain !== undefined && checkpoint.chain !== this.#chain)
+      throw new Fault(at, `it belongs to the chain ${JSON.stringify(checkpoint.chain)}`);
+    if (checkpoint.seq === this.#seq)
+      throw new Fault(
+        { ...at, seq: checkpoint.seq },
+        "it signs a record that the checkpoint before signs: a duplicate, or the chain was forked",
+      );
+    if (
+      checkpoint.n !== this.count + 1 ||
+      checkpoint.prev !== this.#prev ||
+      checkpoint.seq < this.#seq
+    ) {
+      throw new Fault(
+        { ...at, seq: checkpoint.seq },
+        `it does not follow the checkpoint before: number ${this.count + 1} was expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`,
+      );
     }
     this.count++;
     this.#prev = hashOfCheckpoint(line.text);

@@ -1,5 +1,11 @@
 /** The Ed25519 key (RFC 8032) that signs checkpoints. Whoever has it can write history anew: keep it from the folder's readers. */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+} from "node:crypto";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { AuditError, reasonOf } from "./errors.ts";
@@ -26,22 +32,31 @@ export function loadSigningKey(file: string): SigningKey {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    if (reasonOf(error) !== "ENOENT") throw new AuditError(`The audit key ${file} cannot be read (${reasonOf(error)}).`);
+    if (reasonOf(error) !== "ENOENT")
+      throw new AuditError(`The audit key ${file} cannot be read (${reasonOf(error)}).`);
     text = makeKey(file);
   }
-  if ((statSync(file).mode & 0o077) !== 0) throw new AuditError(`The audit key ${file} can be read by others: chmod 600 ${file}.`);
+  if ((statSync(file).mode & 0o077) !== 0)
+    throw new AuditError(`The audit key ${file} can be read by others: chmod 600 ${file}.`);
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(text);
   } catch {
-    throw new AuditError(`The audit key ${file} is not a private key in PEM form. Put back the one that was there, from its backup.`);
+    throw new AuditError(
+      `The audit key ${file} is not a private key in PEM form. Put back the one that was there, from its backup.`,
+    );
   }
-  if (privateKey.asymmetricKeyType !== "ed25519") throw new AuditError(`The audit key ${file} is not an Ed25519 key: openssl genpkey -algorithm ed25519 makes one.`);
+  if (privateKey.asymmetricKeyType !== "ed25519")
+    throw new AuditError(
+      `The audit key ${file} is not an Ed25519 key: openssl genpkey -algorithm ed25519 makes one.`,
+    );
   return { privateKey, publicKey: describe(createPublicKey(privateKey)) };
 }
 
 function makeKey(file: string): string {
-  const pem = generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+  const pem = generateKeyPairSync("ed25519")
+    .privateKey.export({ type: "pkcs8", format: "pem" })
+    .toString();
   try {
     mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
     writeFileSync(file, pem, { mode: 0o600, flag: "wx", flush: true });
@@ -61,7 +76,8 @@ export function parsePublicKey(pem: string, where: string): PublicKey {
   } catch {
     throw new AuditError(`${where} is not a public key in PEM form.`);
   }
-  if (key.asymmetricKeyType !== "ed25519") throw new AuditError(`${where} is not an Ed25519 public key.`);
+  if (key.asymmetricKeyType !== "ed25519")
+    throw new AuditError(`${where} is not an Ed25519 public key.`);
   return describe(key);
 }
 
@@ -77,6 +93,8 @@ export function loadPublicKey(file: string): PublicKey {
 }
 
 function describe(key: KeyObject): PublicKey {
-  const fingerprint = createHash("sha256").update(key.export({ type: "spki", format: "der" })).digest("hex");
+  const fingerprint = createHash("sha256")
+    .update(key.export({ type: "spki", format: "der" }))
+    .digest("hex");
   return { key, pem: key.export({ type: "spki", format: "pem" }).toString(), fingerprint };
 }

@@ -36,7 +36,8 @@ export class Storage {
   /** Opens the files and takes off them what is not known to be good. Also after a failure. */
   async repair(): Promise<void> {
     await this.close();
-    if (this.segment > 0) this.#records = await this.#reopen(segmentName(this.segment), this.size, this.#sync);
+    if (this.segment > 0)
+      this.#records = await this.#reopen(segmentName(this.segment), this.size, this.#sync);
     this.#checkpoints = await this.#reopen(CHECKPOINTS, this.#checkpointsSize, true);
     await this.#files.syncDir(this.#dir);
   }
@@ -45,7 +46,10 @@ export class Storage {
     const file = await this.#files.open(path.join(this.#dir, name), false, durable);
     try {
       const found = await file.size();
-      if (found < size) throw new AuditError(`${path.join(this.#dir, name)} was cut to ${found} bytes by someone else; ${size} were written.`);
+      if (found < size)
+        throw new AuditError(
+          `${path.join(this.#dir, name)} was cut to ${found} bytes by someone else; ${size} were written.`,
+        );
       if (found > size) await file.truncate(size);
       // After a failed sync nothing says which pages reached the disk.
       await file.sync();
@@ -60,7 +64,10 @@ export class Storage {
   async rotate(): Promise<void> {
     const next = this.segment + 1;
     const file = path.join(this.#dir, segmentName(next));
-    const opened = this.#made >= next ? await this.#reopen(segmentName(next), 0, this.#sync) : await this.#files.open(file, true, this.#sync);
+    const opened =
+      this.#made >= next
+        ? await this.#reopen(segmentName(next), 0, this.#sync)
+        : await this.#files.open(file, true, this.#sync);
     this.#made = next;
     const old = this.#records;
     this.#records = opened;
@@ -94,7 +101,7 @@ export class Storage {
 
 async function write(file: AuditFile | undefined, bytes: Buffer): Promise<void> {
   if (file === undefined) throw new AuditError("the file is not open");
-  for (let offset = 0; offset < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length;) {
     const taken = await file.append(bytes, offset);
     if (taken === 0) throw new AuditError("the file takes no more bytes");
     offset += taken;

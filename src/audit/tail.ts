@@ -49,7 +49,9 @@ export class ChainTail {
       const next = listChain(this.#dir).segments.find((number) => number > this.#segment);
       const file = path.join(this.#dir, segmentName(this.#segment));
       const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
-      for (const { text, bytes, offset, ended } of size > this.#offset ? readLines(file, this.#offset, size) : []) {
+      for (const { text, bytes, offset, ended } of size > this.#offset
+        ? readLines(file, this.#offset, size)
+        : []) {
         // It is being written.
         if (!ended) break;
         this.#offset = offset + bytes.length + 1;
@@ -76,7 +78,11 @@ function firstTime(file: string): number | undefined {
 function parse(text: string): AuditRecord | undefined {
   try {
     const record = JSON.parse(text) as Partial<AuditRecord> | null;
-    const whole = typeof record?.time === "string" && typeof record.type === "string" && typeof record.chain === "string" && typeof record.fields === "object";
+    const whole =
+      typeof record?.time === "string" &&
+      typeof record.type === "string" &&
+      typeof record.chain === "string" &&
+      typeof record.fields === "object";
     return whole && record.fields !== null ? (record as AuditRecord) : undefined;
   } catch {
     return undefined;
@@ -127,7 +133,8 @@ export class AuditLog {
   #discover(): void {
     if (!existsSync(this.#dir) && this.#tails.size > 0) return;
     for (const chain of findChains(this.#dir)) {
-      if (!this.#tails.has(chain.name)) this.#tails.set(chain.name, new ChainTail(chain, this.#filter, this.#since));
+      if (!this.#tails.has(chain.name))
+        this.#tails.set(chain.name, new ChainTail(chain, this.#filter, this.#since));
     }
   }
 }

@@ -38,7 +38,10 @@ export class FailingFiles implements AuditFiles {
         if (this.only !== undefined && !this.only.test(file)) return real.append(bytes, offset);
         if (this.writeError !== undefined) throw failure(this.writeError);
         if (this.room <= 0) throw failure("ENOSPC");
-        const taken = await real.append(bytes.subarray(0, Math.min(bytes.length, offset + this.room)), offset);
+        const taken = await real.append(
+          bytes.subarray(0, Math.min(bytes.length, offset + this.room)),
+          offset,
+        );
         this.room -= taken;
         return taken;
       },
@@ -64,7 +67,13 @@ export class World {
 
   async open(more: Partial<AuditWriterOptions> = {}): Promise<AuditWriter> {
     this.registry = new Registry();
-    const log = pino({ level: "debug" }, { write: (line: string) => void this.logged.push(JSON.parse(line) as { [key: string]: unknown }) });
+    const log = pino(
+      { level: "debug" },
+      {
+        write: (line: string) =>
+          void this.logged.push(JSON.parse(line) as { [key: string]: unknown }),
+      },
+    );
     return openAuditWriter({
       dir: this.dir,
       writer: "gw",
@@ -113,7 +122,13 @@ export class World {
   verify(more: Partial<VerifyOptions> = {}, dir = this.dir): ChainReport {
     const found = findChains(dir);
     if (found[0] === undefined || found.length > 1) throw new Error(`${found.length} chains`);
-    return verifyChain(found[0], { keys: [], witnesses: [], from: undefined, maxUnsigned: 10_000, ...more });
+    return verifyChain(found[0], {
+      keys: [],
+      witnesses: [],
+      from: undefined,
+      maxUnsigned: 10_000,
+      ...more,
+    });
   }
 
   async metric(name: string): Promise<number> {
@@ -126,10 +141,14 @@ export class World {
   }
 }
 
-export const call = (i: number): AuditEvent => ({ type: "LLM_CALL", fields: { workload: "default/hello", i } });
+export const call = (i: number): AuditEvent => ({
+  type: "LLM_CALL",
+  fields: { workload: "default/hello", i },
+});
 
 /** Appends and waits for what becomes of it. */
-export const append = (writer: AuditWriter, event: AuditEvent): Promise<AppendOutcome> => new Promise((resolve) => writer.append(event, resolve));
+export const append = (writer: AuditWriter, event: AuditEvent): Promise<AppendOutcome> =>
+  new Promise((resolve) => writer.append(event, resolve));
 
 /** Until something holds: the files are real. */
 export async function until(holds: () => boolean): Promise<void> {

@@ -1,6 +1,14 @@
 /** What a process that was killed leaves: whatever was committed stays, the chain goes on, and verifies. */
 import { spawn } from "node:child_process";
-import { appendFileSync, cpSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -15,7 +23,9 @@ afterEach(() => world.remove());
 const FILE = "000001.jsonl";
 
 /** A folder as a killed process leaves it: records after the start, none of them signed. */
-async function killed(records: number): Promise<{ readonly signedBytes: number; readonly bytes: Buffer; readonly copy: World }> {
+async function killed(
+  records: number,
+): Promise<{ readonly signedBytes: number; readonly bytes: Buffer; readonly copy: World }> {
   const writer = await world.open();
   const signedBytes = statSync(world.path(FILE)).size;
   for (let i = 0; i < records; i++) await append(writer, call(i));
@@ -29,28 +39,32 @@ async function killed(records: number): Promise<{ readonly signedBytes: number; 
 
 const ended = (bytes: Buffer): number => bytes.toString("latin1").split("\n").length - 1;
 
-test("cut at every byte after what is signed: all whole records stay, the chain goes on", { timeout: 30_000 }, async () => {
-  const { signedBytes, bytes, copy } = await killed(2);
-  const signed = readFileSync(copy.path("checkpoints.jsonl"));
-  for (let size = signedBytes; size <= bytes.length; size++) {
-    const cut = bytes.subarray(0, size);
-    writeFileSync(copy.path(FILE), cut);
-    writeFileSync(copy.path("checkpoints.jsonl"), signed);
-    await copy.write(1);
-    const after = readFileSync(copy.path(FILE));
-    expect(after.subarray(0, size).equals(cut), `bytes kept, ${size}`).toBe(true);
-    const report = copy.verify();
-    expect(report.fault, `size ${size}`).toBeUndefined();
-    const whole = ended(cut);
-    const partial = cut.at(-1) !== 10;
-    const lastByte = bytes[size] === 10;
-    expect(report.torn, `size ${size}`).toBe(partial && !lastByte ? 1 : 0);
-    // RESUMED, the call, CLOSED; TORN; a record that lacked only its line's end.
-    expect(report.records, `size ${size}`).toBe(whole + 3 + (partial ? 1 : 0));
-    expect(copy.types()).toContain("CHAIN.RESUMED");
-  }
-  copy.remove();
-});
+test(
+  "cut at every byte after what is signed: all whole records stay, the chain goes on",
+  { timeout: 30_000 },
+  async () => {
+    const { signedBytes, bytes, copy } = await killed(2);
+    const signed = readFileSync(copy.path("checkpoints.jsonl"));
+    for (let size = signedBytes; size <= bytes.length; size++) {
+      const cut = bytes.subarray(0, size);
+      writeFileSync(copy.path(FILE), cut);
+      writeFileSync(copy.path("checkpoints.jsonl"), signed);
+      await copy.write(1);
+      const after = readFileSync(copy.path(FILE));
+      expect(after.subarray(0, size).equals(cut), `bytes kept, ${size}`).toBe(true);
+      const report = copy.verify();
+      expect(report.fault, `size ${size}`).toBeUndefined();
+      const whole = ended(cut);
+      const partial = cut.at(-1) !== 10;
+      const lastByte = bytes[size] === 10;
+      expect(report.torn, `size ${size}`).toBe(partial && !lastByte ? 1 : 0);
+      // RESUMED, the call, CLOSED; TORN; a record that lacked only its line's end.
+      expect(report.records, `size ${size}`).toBe(whole + 3 + (partial ? 1 : 0));
+      expect(copy.types()).toContain("CHAIN.RESUMED");
+    }
+    copy.remove();
+  },
+);
 
 test("cut into what is signed: the writer does not go on", async () => {
   const { signedBytes, bytes, copy } = await killed(0);
@@ -61,23 +75,30 @@ test("cut into what is signed: the writer does not go on", async () => {
   copy.remove();
 });
 
-test("killed before anything was signed, at every byte of the first records", { timeout: 30_000 }, async () => {
-  const { bytes, copy } = await killed(0);
-  for (let size = 0; size <= bytes.length; size += 5) {
-    rmSync(copy.path("checkpoints.jsonl"));
-    writeFileSync(copy.path(FILE), bytes.subarray(0, size));
-    await copy.write(1);
-    expect(copy.verify().fault, `size ${size}`).toBeUndefined();
-  }
-  copy.remove();
-});
+test(
+  "killed before anything was signed, at every byte of the first records",
+  { timeout: 30_000 },
+  async () => {
+    const { bytes, copy } = await killed(0);
+    for (let size = 0; size <= bytes.length; size += 5) {
+      rmSync(copy.path("checkpoints.jsonl"));
+      writeFileSync(copy.path(FILE), bytes.subarray(0, size));
+      await copy.write(1);
+      expect(copy.verify().fault, `size ${size}`).toBeUndefined();
+    }
+    copy.remove();
+  },
+);
 
 test.each([
   ["zeros, as a power cut leaves them", Buffer.alloc(5000)],
   ["zeros and the end of a line", Buffer.concat([Buffer.alloc(100), Buffer.from('"v":1}\n')])],
   ["lines of garbage", Buffer.from("a\n\n{}\nb")],
   ["a newline", Buffer.from("\n")],
-  ["more than the part of the file that is read first", Buffer.alloc(9 * 1024 * 1024, `${"x".repeat(99)}\n`)],
+  [
+    "more than the part of the file that is read first",
+    Buffer.alloc(9 * 1024 * 1024, `${"x".repeat(99)}\n`),
+  ],
 ])("%s at the end are marked, and the chain goes on", async (_name, garbage) => {
   const { copy } = await killed(2);
   appendFileSync(copy.path(FILE), garbage);
@@ -110,25 +131,39 @@ test("bytes after the mark are held against the chain as ever", async () => {
   copy.remove();
 });
 
-test("kill -9 while records are written, again and again: nothing committed is missing", { timeout: 30_000 }, async () => {
-  const node = path.resolve(import.meta.dirname, "../../node_modules/.bin/node");
-  let committed = 0;
-  for (let round = 0; round < 6; round++) {
-    const child = spawn(node, [path.join(import.meta.dirname, "testing-appender.ts"), world.dir, world.keyFile, String(committed)], { stdio: ["ignore", "pipe", "inherit"] });
-    const gone = new Promise((resolve) => child.once("exit", resolve));
-    let seen = 0;
-    for await (const line of createInterface({ input: child.stdout })) {
-      committed = Math.max(committed, Number(line));
-      // Each round at another moment.
-      if (++seen === 40 + round * 37) child.kill("SIGKILL");
+test(
+  "kill -9 while records are written, again and again: nothing committed is missing",
+  { timeout: 30_000 },
+  async () => {
+    const node = path.resolve(import.meta.dirname, "../../node_modules/.bin/node");
+    let committed = 0;
+    for (let round = 0; round < 6; round++) {
+      const child = spawn(
+        node,
+        [
+          path.join(import.meta.dirname, "testing-appender.ts"),
+          world.dir,
+          world.keyFile,
+          String(committed),
+        ],
+        { stdio: ["ignore", "pipe", "inherit"] },
+      );
+      const gone = new Promise((resolve) => child.once("exit", resolve));
+      let seen = 0;
+      for await (const line of createInterface({ input: child.stdout })) {
+        committed = Math.max(committed, Number(line));
+        // Each round at another moment.
+        if (++seen === 40 + round * 37) child.kill("SIGKILL");
+      }
+      await gone;
+      const numbers = new Set(world.records().map(({ fields }) => fields["i"]));
+      for (let i = 1; i <= committed; i++)
+        expect(numbers.has(i), `record ${i}, round ${round}`).toBe(true);
+      const writer = await world.open({ segmentBytes: 20_000 });
+      expect(world.verify().fault).toBeUndefined();
+      await writer.close();
+      expect(world.verify()).toMatchObject({ fault: undefined, closed: true });
     }
-    await gone;
-    const numbers = new Set(world.records().map(({ fields }) => fields["i"]));
-    for (let i = 1; i <= committed; i++) expect(numbers.has(i), `record ${i}, round ${round}`).toBe(true);
-    const writer = await world.open({ segmentBytes: 20_000 });
-    expect(world.verify().fault).toBeUndefined();
-    await writer.close();
-    expect(world.verify()).toMatchObject({ fault: undefined, closed: true });
-  }
-  expect(world.types().filter((type) => type === "CHAIN.RESUMED").length).toBe(6);
-});
+    expect(world.types().filter((type) => type === "CHAIN.RESUMED").length).toBe(6);
+  },
+);

@@ -1,5 +1,13 @@
 /** Each test is a try of someone who can write the folder and wants history to be another. Most do not have the key. */
-import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { generateKeyPairSync } from "node:crypto";
 import path from "node:path";
 import { afterAll, beforeAll, beforeEach, afterEach, describe, expect, test } from "vitest";
@@ -29,15 +37,22 @@ beforeEach(() => {
 });
 afterEach(() => world.remove());
 
-const read = (file: string): string[] => readFileSync(world.path(file), "utf8").trimEnd().split("\n");
-const write = (file: string, lines: readonly string[]): void => writeFileSync(world.path(file), `${lines.join("\n")}\n`);
-const edit = (file: string, change: (lines: string[]) => readonly string[]): void => write(file, change(read(file)));
-const raw = (file: string, change: (text: string) => string): void => writeFileSync(world.path(file), change(readFileSync(world.path(file), "utf8")), "latin1");
+const read = (file: string): string[] =>
+  readFileSync(world.path(file), "utf8").trimEnd().split("\n");
+const write = (file: string, lines: readonly string[]): void =>
+  writeFileSync(world.path(file), `${lines.join("\n")}\n`);
+const edit = (file: string, change: (lines: string[]) => readonly string[]): void =>
+  write(file, change(read(file)));
+const raw = (file: string, change: (text: string) => string): void =>
+  writeFileSync(world.path(file), change(readFileSync(world.path(file), "utf8")), "latin1");
 const record = (line: string | undefined): AuditRecord => JSON.parse(line ?? "") as AuditRecord;
 const seqAt = (file: string, line: number): number => record(read(file)[line - 1]).seq;
 
 /** The records from one on, sealed anew, across segments: all that can be done without the key. */
-function reseal(files: readonly string[], change: (records: AuditRecord) => AuditRecord | undefined): void {
+function reseal(
+  files: readonly string[],
+  change: (records: AuditRecord) => AuditRecord | undefined,
+): void {
   let last = { seq: 0, hash: GENESIS };
   for (const file of files) {
     const lines: string[] = [];
@@ -45,8 +60,12 @@ function reseal(files: readonly string[], change: (records: AuditRecord) => Audi
     for (const line of read(file)) {
       let next = change(record(line));
       if (next === undefined) continue;
-      if (next.type === "CHAIN.SEGMENT") next = { ...next, fields: { ...next.fields, lastSeq: before.seq, lastHash: before.hash } };
-      const sealed = sealRecord({ ...next, seq: last.seq + 1, prev: last.hash }, canonicalize(next.fields) as string);
+      if (next.type === "CHAIN.SEGMENT")
+        next = { ...next, fields: { ...next.fields, lastSeq: before.seq, lastHash: before.hash } };
+      const sealed = sealRecord(
+        { ...next, seq: last.seq + 1, prev: last.hash },
+        canonicalize(next.fields) as string,
+      );
       last = { seq: last.seq + 1, hash: sealed.hash };
       lines.push(sealed.line);
     }
@@ -56,11 +75,26 @@ function reseal(files: readonly string[], change: (records: AuditRecord) => Audi
 }
 
 const ALL = [FIRST, SECOND, LAST];
-const isCall = (wanted: number) => ({ fields }: AuditRecord): boolean => fields["i"] === wanted;
+const isCall =
+  (wanted: number) =>
+  ({ fields }: AuditRecord): boolean =>
+    fields["i"] === wanted;
 
 test("the chain that is tampered with is good, and has what there is to tamper with", () => {
-  expect(world.verify()).toMatchObject({ fault: undefined, segments: 3, unsigned: 0, closed: true, records: 45 });
-  expect(readdirSync(world.path("."))).toEqual(["000001.jsonl", "000002.jsonl", "000003.jsonl", "audit.pub", "checkpoints.jsonl"]);
+  expect(world.verify()).toMatchObject({
+    fault: undefined,
+    segments: 3,
+    unsigned: 0,
+    closed: true,
+    records: 45,
+  });
+  expect(readdirSync(world.path("."))).toEqual([
+    "000001.jsonl",
+    "000002.jsonl",
+    "000003.jsonl",
+    "audit.pub",
+    "checkpoints.jsonl",
+  ]);
 });
 
 interface Try {
@@ -74,8 +108,22 @@ interface Try {
 }
 
 const TRIES: readonly Try[] = [
-  { name: "a field is edited", tamper: () => edit(FIRST, (lines) => lines.with(4, (lines[4] ?? "").replace('"i":2', '"i":9'))), file: FIRST, line: 5, seq: 5, message: "it was edited" },
-  { name: "a type is edited", tamper: () => edit(SECOND, (lines) => lines.with(2, (lines[2] ?? "").replace("LLM_CALL", "LLM_CALK"))), file: SECOND, line: 3, message: "it was edited" },
+  {
+    name: "a field is edited",
+    tamper: () => edit(FIRST, (lines) => lines.with(4, (lines[4] ?? "").replace('"i":2', '"i":9'))),
+    file: FIRST,
+    line: 5,
+    seq: 5,
+    message: "it was edited",
+  },
+  {
+    name: "a type is edited",
+    tamper: () =>
+      edit(SECOND, (lines) => lines.with(2, (lines[2] ?? "").replace("LLM_CALL", "LLM_CALK"))),
+    file: SECOND,
+    line: 3,
+    message: "it was edited",
+  },
   {
     name: "a record is edited and its own hash mended",
     tamper: () =>
@@ -88,40 +136,191 @@ const TRIES: readonly Try[] = [
     seq: 6,
     message: "another hash for its predecessor than record 5",
   },
-  { name: "a record is deleted", tamper: () => edit(FIRST, (lines) => lines.toSpliced(6, 1)), file: FIRST, line: 7, seq: 8, message: "record 7 was expected here: record 7 was deleted" },
-  { name: "three records are deleted", tamper: () => edit(FIRST, (lines) => lines.toSpliced(6, 3)), file: FIRST, line: 7, seq: 10, message: "records 7 to 9 were deleted" },
-  { name: "the first record is deleted", tamper: () => edit(FIRST, (lines) => lines.slice(1)), file: FIRST, line: 1, seq: 2, message: "record 1 was expected" },
-  { name: "a record is there twice", tamper: () => edit(FIRST, (lines) => lines.toSpliced(5, 0, lines[4] ?? "")), file: FIRST, line: 6, seq: 5, message: "a duplicate, or was inserted" },
-  { name: "two records are exchanged", tamper: () => edit(FIRST, (lines) => lines.with(4, lines[5] ?? "").with(5, lines[4] ?? "")), file: FIRST, line: 5, seq: 6, message: "record 5 was expected" },
+  {
+    name: "a record is deleted",
+    tamper: () => edit(FIRST, (lines) => lines.toSpliced(6, 1)),
+    file: FIRST,
+    line: 7,
+    seq: 8,
+    message: "record 7 was expected here: record 7 was deleted",
+  },
+  {
+    name: "three records are deleted",
+    tamper: () => edit(FIRST, (lines) => lines.toSpliced(6, 3)),
+    file: FIRST,
+    line: 7,
+    seq: 10,
+    message: "records 7 to 9 were deleted",
+  },
+  {
+    name: "the first record is deleted",
+    tamper: () => edit(FIRST, (lines) => lines.slice(1)),
+    file: FIRST,
+    line: 1,
+    seq: 2,
+    message: "record 1 was expected",
+  },
+  {
+    name: "a record is there twice",
+    tamper: () => edit(FIRST, (lines) => lines.toSpliced(5, 0, lines[4] ?? "")),
+    file: FIRST,
+    line: 6,
+    seq: 5,
+    message: "a duplicate, or was inserted",
+  },
+  {
+    name: "two records are exchanged",
+    tamper: () => edit(FIRST, (lines) => lines.with(4, lines[5] ?? "").with(5, lines[4] ?? "")),
+    file: FIRST,
+    line: 5,
+    seq: 6,
+    message: "record 5 was expected",
+  },
   {
     name: "a record is inserted",
     tamper: () =>
       edit(FIRST, (lines) => {
         const { chain, time, type, hash, seq } = record(lines[4]);
-        return lines.toSpliced(5, 0, sealRecord({ chain, time, type, prev: hash, seq: seq + 1 }, '{"i":9}').line);
+        return lines.toSpliced(
+          5,
+          0,
+          sealRecord({ chain, time, type, prev: hash, seq: seq + 1 }, '{"i":9}').line,
+        );
       }),
     file: FIRST,
     line: 7,
     seq: 6,
     message: "record 7 was expected here: this one is a duplicate, or was inserted",
   },
-  { name: "a record of another chain is inserted", tamper: () => edit(FIRST, (lines) => lines.with(4, sealRecord({ ...record(lines[4]), chain: "gx" }, "{}").line)), file: FIRST, line: 5, message: "belongs to the chain \"gx\"" },
-  { name: "a record is written with spaces", tamper: () => edit(FIRST, (lines) => lines.with(4, (lines[4] ?? "").replaceAll('","', '", "'))), file: FIRST, line: 5, seq: 5, message: "not canonical" },
-  { name: "a line ends as on Windows", tamper: () => edit(FIRST, (lines) => lines.with(4, `${lines[4]}\r`)), file: FIRST, line: 5, seq: 5, message: "not canonical" },
-  { name: "an empty line is inserted", tamper: () => edit(FIRST, (lines) => lines.toSpliced(4, 0, "")), file: FIRST, line: 5, seq: "none", message: "not JSON" },
-  { name: "a line is no JSON", tamper: () => edit(FIRST, (lines) => lines.with(4, "{")), file: FIRST, line: 5, seq: "none", message: "not JSON" },
-  { name: "a file begins with a byte order mark", tamper: () => edit(FIRST, (lines) => lines.with(0, `\uFEFF${lines[0]}`)), file: FIRST, line: 1, seq: "none", message: "not JSON" },
-  { name: "garbage stands at the end", tamper: () => raw(LAST, (text) => `${text}garbage`), file: LAST, seq: "none", message: "ends in the middle of a record (7 bytes)" },
-  { name: "a line of garbage stands at the end", tamper: () => raw(LAST, (text) => `${text}garbage\n`), file: LAST, seq: "none", message: "not JSON" },
-  { name: "garbage stands at the end of a segment that is not the last", tamper: () => raw(FIRST, (text) => `${text}x`), file: FIRST, seq: "none", message: "ends in the middle" },
-  { name: "the tail is cut within a record", tamper: () => raw(LAST, (text) => text.slice(0, -20)), file: LAST, seq: "none", message: "ends in the middle of a record" },
-  { name: "the last line's end is cut off", tamper: () => raw(LAST, (text) => text.slice(0, -1)), file: LAST, seq: 45, message: "its line has no end" },
-  { name: "the tail is cut between two records", tamper: () => edit(LAST, (lines) => lines.slice(0, -1)), file: CHECKPOINTS, line: 7, seq: 45, message: "the chain ends at record 44, its end was cut off" },
-  { name: "the last segment is emptied", tamper: () => raw(LAST, () => ""), file: CHECKPOINTS, message: "its end was cut off", seq: "none" },
-  { name: "the last segment is deleted", tamper: () => rmSync(world.path(LAST)), file: CHECKPOINTS, message: "its end was cut off", seq: "none" },
-  { name: "a segment between others is deleted", tamper: () => rmSync(world.path(SECOND)), file: SECOND, seq: "none", message: "the segment is missing" },
-  { name: "the first segment is deleted", tamper: () => rmSync(world.path(FIRST)), file: FIRST, seq: "none", message: "--from-checkpoint" },
-  { name: "all segments are deleted", tamper: () => ALL.forEach((file) => rmSync(world.path(file))), file: CHECKPOINTS, line: 1, seq: 2, message: "the chain ends at record 0" },
+  {
+    name: "a record of another chain is inserted",
+    tamper: () =>
+      edit(FIRST, (lines) =>
+        lines.with(4, sealRecord({ ...record(lines[4]), chain: "gx" }, "{}").line),
+      ),
+    file: FIRST,
+    line: 5,
+    message: 'belongs to the chain "gx"',
+  },
+  {
+    name: "a record is written with spaces",
+    tamper: () => edit(FIRST, (lines) => lines.with(4, (lines[4] ?? "").replaceAll('","', '", "'))),
+    file: FIRST,
+    line: 5,
+    seq: 5,
+    message: "not canonical",
+  },
+  {
+    name: "a line ends as on Windows",
+    tamper: () => edit(FIRST, (lines) => lines.with(4, `${lines[4]}\r`)),
+    file: FIRST,
+    line: 5,
+    seq: 5,
+    message: "not canonical",
+  },
+  {
+    name: "an empty line is inserted",
+    tamper: () => edit(FIRST, (lines) => lines.toSpliced(4, 0, "")),
+    file: FIRST,
+    line: 5,
+    seq: "none",
+    message: "not JSON",
+  },
+  {
+    name: "a line is no JSON",
+    tamper: () => edit(FIRST, (lines) => lines.with(4, "{")),
+    file: FIRST,
+    line: 5,
+    seq: "none",
+    message: "not JSON",
+  },
+  {
+    name: "a file begins with a byte order mark",
+    tamper: () => edit(FIRST, (lines) => lines.with(0, `\uFEFF${lines[0]}`)),
+    file: FIRST,
+    line: 1,
+    seq: "none",
+    message: "not JSON",
+  },
+  {
+    name: "garbage stands at the end",
+    tamper: () => raw(LAST, (text) => `${text}garbage`),
+    file: LAST,
+    seq: "none",
+    message: "ends in the middle of a record (7 bytes)",
+  },
+  {
+    name: "a line of garbage stands at the end",
+    tamper: () => raw(LAST, (text) => `${text}garbage\n`),
+    file: LAST,
+    seq: "none",
+    message: "not JSON",
+  },
+  {
+    name: "garbage stands at the end of a segment that is not the last",
+    tamper: () => raw(FIRST, (text) => `${text}x`),
+    file: FIRST,
+    seq: "none",
+    message: "ends in the middle",
+  },
+  {
+    name: "the tail is cut within a record",
+    tamper: () => raw(LAST, (text) => text.slice(0, -20)),
+    file: LAST,
+    seq: "none",
+    message: "ends in the middle of a record",
+  },
+  {
+    name: "the last line's end is cut off",
+    tamper: () => raw(LAST, (text) => text.slice(0, -1)),
+    file: LAST,
+    seq: 45,
+    message: "its line has no end",
+  },
+  {
+    name: "the tail is cut between two records",
+    tamper: () => edit(LAST, (lines) => lines.slice(0, -1)),
+    file: CHECKPOINTS,
+    line: 7,
+    seq: 45,
+    message: "the chain ends at record 44, its end was cut off",
+  },
+  {
+    name: "the last segment is emptied",
+    tamper: () => raw(LAST, () => ""),
+    file: CHECKPOINTS,
+    message: "its end was cut off",
+    seq: "none",
+  },
+  {
+    name: "the last segment is deleted",
+    tamper: () => rmSync(world.path(LAST)),
+    file: CHECKPOINTS,
+    message: "its end was cut off",
+    seq: "none",
+  },
+  {
+    name: "a segment between others is deleted",
+    tamper: () => rmSync(world.path(SECOND)),
+    file: SECOND,
+    seq: "none",
+    message: "the segment is missing",
+  },
+  {
+    name: "the first segment is deleted",
+    tamper: () => rmSync(world.path(FIRST)),
+    file: FIRST,
+    seq: "none",
+    message: "--from-checkpoint",
+  },
+  {
+    name: "all segments are deleted",
+    tamper: () => ALL.forEach((file) => rmSync(world.path(file))),
+    file: CHECKPOINTS,
+    line: 1,
+    seq: 2,
+    message: "the chain ends at record 0",
+  },
   {
     name: "a segment is deleted and the next takes its name",
     tamper: () => renameSync(world.path(LAST), world.path(SECOND)),
@@ -140,14 +339,33 @@ const TRIES: readonly Try[] = [
     line: 1,
     message: "was expected here",
   },
-  { name: "a segment is there twice", tamper: () => cpSync(world.path(SECOND), world.path("000004.jsonl")), file: "000004.jsonl", line: 1, message: "a duplicate, or was inserted" },
-  { name: "a segment lies beside under another name", tamper: () => cpSync(world.path(SECOND), world.path("000002b.jsonl")), file: "000002b.jsonl", seq: "none", message: "no place in the chain" },
+  {
+    name: "a segment is there twice",
+    tamper: () => cpSync(world.path(SECOND), world.path("000004.jsonl")),
+    file: "000004.jsonl",
+    line: 1,
+    message: "a duplicate, or was inserted",
+  },
+  {
+    name: "a segment lies beside under another name",
+    tamper: () => cpSync(world.path(SECOND), world.path("000002b.jsonl")),
+    file: "000002b.jsonl",
+    seq: "none",
+    message: "no place in the chain",
+  },
   {
     name: "a fork: another segment claims the same predecessor",
     tamper: () =>
       write(
         "000004.jsonl",
-        read(LAST).map((line, i) => (i === 0 ? sealRecord({ ...record(line), time: "2026-02-01T00:00:00.000Z" }, canonicalize(record(line).fields) as string).line : line)),
+        read(LAST).map((line, i) =>
+          i === 0
+            ? sealRecord(
+                { ...record(line), time: "2026-02-01T00:00:00.000Z" },
+                canonicalize(record(line).fields) as string,
+              ).line
+            : line,
+        ),
       ),
     file: "000004.jsonl",
     line: 1,
@@ -158,7 +376,12 @@ const TRIES: readonly Try[] = [
     tamper: () => {
       const { seq, hash, chain, time } = record(read(LAST).at(-1));
       const { fields } = record(read(LAST)[0]);
-      write("000004.jsonl", [sealRecord({ chain, time, type: "CHAIN.SEGMENT", seq: seq + 1, prev: hash }, canonicalize(fields) as string).line]);
+      write("000004.jsonl", [
+        sealRecord(
+          { chain, time, type: "CHAIN.SEGMENT", seq: seq + 1, prev: hash },
+          canonicalize(fields) as string,
+        ).line,
+      ]);
     },
     file: "000004.jsonl",
     line: 1,
@@ -167,7 +390,8 @@ const TRIES: readonly Try[] = [
   },
   {
     name: "a record is edited and all hashes after it mended",
-    tamper: () => reseal(ALL, (old) => (isCall(2)(old) ? { ...old, fields: { ...old.fields, i: 9 } } : old)),
+    tamper: () =>
+      reseal(ALL, (old) => (isCall(2)(old) ? { ...old, fields: { ...old.fields, i: 9 } } : old)),
     file: FIRST,
     line: 12,
     seq: 12,
@@ -184,7 +408,15 @@ const TRIES: readonly Try[] = [
     tamper: () =>
       edit(FIRST, (lines) => {
         const { seq, hash, chain, time } = record(lines[3]);
-        return [...lines.slice(0, 4), "torn", sealRecord({ chain, time, type: "CHAIN.TORN", seq: seq + 1, prev: hash }, '{"bytes":4,"sha256":"x"}').line, ...lines.slice(6)];
+        return [
+          ...lines.slice(0, 4),
+          "torn",
+          sealRecord(
+            { chain, time, type: "CHAIN.TORN", seq: seq + 1, prev: hash },
+            '{"bytes":4,"sha256":"x"}',
+          ).line,
+          ...lines.slice(6),
+        ];
       }),
     file: FIRST,
     line: 5,
@@ -195,7 +427,10 @@ const TRIES: readonly Try[] = [
     name: "a record is appended after the end",
     tamper: () => {
       const { seq, hash, chain, time } = record(read(LAST).at(-1));
-      edit(LAST, (lines) => [...lines, sealRecord({ chain, time, type: "LLM_CALL", seq: seq + 1, prev: hash }, "{}").line]);
+      edit(LAST, (lines) => [
+        ...lines,
+        sealRecord({ chain, time, type: "LLM_CALL", seq: seq + 1, prev: hash }, "{}").line,
+      ]);
     },
     file: LAST,
     seq: 46,
@@ -205,24 +440,110 @@ const TRIES: readonly Try[] = [
     name: "a start and a record are appended after the end",
     tamper: () => {
       const { seq, hash, chain, time } = record(read(LAST).at(-1));
-      const start = sealRecord({ chain, time, type: "CHAIN.OPENED", seq: seq + 1, prev: hash }, "{}");
-      edit(LAST, (lines) => [...lines, start.line, sealRecord({ chain, time, type: "LLM_CALL", seq: seq + 2, prev: start.hash }, "{}").line]);
+      const start = sealRecord(
+        { chain, time, type: "CHAIN.OPENED", seq: seq + 1, prev: hash },
+        "{}",
+      );
+      edit(LAST, (lines) => [
+        ...lines,
+        start.line,
+        sealRecord({ chain, time, type: "LLM_CALL", seq: seq + 2, prev: start.hash }, "{}").line,
+      ]);
     },
     file: LAST,
     seq: 47,
     message: "record 46 was not signed",
   },
-  { name: "the first segment's tie is another kind of record", tamper: () => reseal(ALL, (old) => (old.type === "CHAIN.START" ? { ...old, type: "CHAIN.OPENED" } : old)), file: FIRST, line: 1, seq: 1, message: "does not begin with CHAIN.START" },
-  { name: "a segment's tie is deleted and all mended", tamper: () => reseal(ALL, (old) => (old.type === "CHAIN.SEGMENT" ? undefined : old)), file: SECOND, line: 1, message: "does not begin with CHAIN.SEGMENT" },
-  { name: "a tie stands in the middle of a segment", tamper: () => reseal(ALL, (old) => (isCall(3)(old) ? { ...old, type: "CHAIN.SEGMENT" } : old)), file: FIRST, line: 6, seq: 6, message: "in the middle of a segment" },
-  { name: "a checkpoint's hash is edited", tamper: () => edit(CHECKPOINTS, (lines) => lines.with(1, (lines[1] ?? "").replace(/"hash":"./, '"hash":"x'))), file: CHECKPOINTS, line: 2, seq: 12, message: "signature is wrong" },
-  { name: "a checkpoint is deleted", tamper: () => edit(CHECKPOINTS, (lines) => lines.toSpliced(1, 1)), file: CHECKPOINTS, line: 2, message: "does not follow the checkpoint before" },
-  { name: "the first checkpoint is deleted", tamper: () => edit(CHECKPOINTS, (lines) => lines.slice(1)), file: CHECKPOINTS, line: 1, message: "number 1 was expected" },
-  { name: "a checkpoint is there twice", tamper: () => edit(CHECKPOINTS, (lines) => lines.toSpliced(2, 0, lines[1] ?? "")), file: CHECKPOINTS, line: 3, seq: 12, message: "a duplicate, or the chain was forked" },
-  { name: "two checkpoints are exchanged", tamper: () => edit(CHECKPOINTS, (lines) => lines.with(1, lines[2] ?? "").with(2, lines[1] ?? "")), file: CHECKPOINTS, line: 2, message: "does not follow" },
-  { name: "a checkpoint is written with spaces", tamper: () => edit(CHECKPOINTS, (lines) => lines.with(1, (lines[1] ?? "").replaceAll('","', '", "'))), file: CHECKPOINTS, line: 2, seq: "none", message: "not a checkpoint" },
-  { name: "a checkpoint is cut", tamper: () => raw(CHECKPOINTS, (text) => text.slice(0, -5)), file: CHECKPOINTS, line: 7, seq: "none", message: "in the middle of a checkpoint" },
-  { name: "all checkpoints are deleted", tamper: () => rmSync(world.path(CHECKPOINTS)), file: FIRST, line: 3, seq: 3, message: "record 2 was not signed" },
+  {
+    name: "the first segment's tie is another kind of record",
+    tamper: () =>
+      reseal(ALL, (old) => (old.type === "CHAIN.START" ? { ...old, type: "CHAIN.OPENED" } : old)),
+    file: FIRST,
+    line: 1,
+    seq: 1,
+    message: "does not begin with CHAIN.START",
+  },
+  {
+    name: "a segment's tie is deleted and all mended",
+    tamper: () => reseal(ALL, (old) => (old.type === "CHAIN.SEGMENT" ? undefined : old)),
+    file: SECOND,
+    line: 1,
+    message: "does not begin with CHAIN.SEGMENT",
+  },
+  {
+    name: "a tie stands in the middle of a segment",
+    tamper: () => reseal(ALL, (old) => (isCall(3)(old) ? { ...old, type: "CHAIN.SEGMENT" } : old)),
+    file: FIRST,
+    line: 6,
+    seq: 6,
+    message: "in the middle of a segment",
+  },
+  {
+    name: "a checkpoint's hash is edited",
+    tamper: () =>
+      edit(CHECKPOINTS, (lines) =>
+        lines.with(1, (lines[1] ?? "").replace(/"hash":"./, '"hash":"x')),
+      ),
+    file: CHECKPOINTS,
+    line: 2,
+    seq: 12,
+    message: "signature is wrong",
+  },
+  {
+    name: "a checkpoint is deleted",
+    tamper: () => edit(CHECKPOINTS, (lines) => lines.toSpliced(1, 1)),
+    file: CHECKPOINTS,
+    line: 2,
+    message: "does not follow the checkpoint before",
+  },
+  {
+    name: "the first checkpoint is deleted",
+    tamper: () => edit(CHECKPOINTS, (lines) => lines.slice(1)),
+    file: CHECKPOINTS,
+    line: 1,
+    message: "number 1 was expected",
+  },
+  {
+    name: "a checkpoint is there twice",
+    tamper: () => edit(CHECKPOINTS, (lines) => lines.toSpliced(2, 0, lines[1] ?? "")),
+    file: CHECKPOINTS,
+    line: 3,
+    seq: 12,
+    message: "a duplicate, or the chain was forked",
+  },
+  {
+    name: "two checkpoints are exchanged",
+    tamper: () =>
+      edit(CHECKPOINTS, (lines) => lines.with(1, lines[2] ?? "").with(2, lines[1] ?? "")),
+    file: CHECKPOINTS,
+    line: 2,
+    message: "does not follow",
+  },
+  {
+    name: "a checkpoint is written with spaces",
+    tamper: () =>
+      edit(CHECKPOINTS, (lines) => lines.with(1, (lines[1] ?? "").replaceAll('","', '", "'))),
+    file: CHECKPOINTS,
+    line: 2,
+    seq: "none",
+    message: "not a checkpoint",
+  },
+  {
+    name: "a checkpoint is cut",
+    tamper: () => raw(CHECKPOINTS, (text) => text.slice(0, -5)),
+    file: CHECKPOINTS,
+    line: 7,
+    seq: "none",
+    message: "in the middle of a checkpoint",
+  },
+  {
+    name: "all checkpoints are deleted",
+    tamper: () => rmSync(world.path(CHECKPOINTS)),
+    file: FIRST,
+    line: 3,
+    seq: 3,
+    message: "record 2 was not signed",
+  },
   {
     name: "all is written anew and signed with a key of one's own",
     tamper: () => {
@@ -249,7 +570,9 @@ describe("is found", () => {
     tamper();
     const { fault } = world.verify();
     expect(fault, "nothing was found").toBeDefined();
-    expect(describeFault({ place: fault?.place ?? { file: "" }, message: fault?.message ?? "" })).toContain(message);
+    expect(
+      describeFault({ place: fault?.place ?? { file: "" }, message: fault?.message ?? "" }),
+    ).toContain(message);
     expect(fault?.place.file).toBe(file);
     if (line !== undefined) expect(fault?.place.line).toBe(line);
     if (seq === "none") return;
@@ -295,19 +618,32 @@ describe("needs more than the folder", () => {
     edit(CHECKPOINTS, (lines) => lines.slice(0, 2));
     expect(world.verify()).toMatchObject({ fault: undefined, last: { seq: 12 } });
     const witness = { chain: "gw", seq: end.seq, hash: end.hash, source: "the log" };
-    expect(world.verify({ witnesses: [witness] }).fault?.message).toBe("the log remembers the record, and it is not there: the chain and its checkpoints were cut back to record 12");
-    expect(world.verify({ witnesses: [{ ...witness, seq: 12 }] }).fault).toMatchObject({ place: { file: FIRST, line: 12, seq: 12 }, message: expect.stringContaining("the log remembers") });
-    expect(world.verify({ witnesses: [{ ...witness, seq: 12, hash: first?.hash ?? "" }] }).fault).toBeUndefined();
+    expect(world.verify({ witnesses: [witness] }).fault?.message).toBe(
+      "the log remembers the record, and it is not there: the chain and its checkpoints were cut back to record 12",
+    );
+    expect(world.verify({ witnesses: [{ ...witness, seq: 12 }] }).fault).toMatchObject({
+      place: { file: FIRST, line: 12, seq: 12 },
+      message: expect.stringContaining("the log remembers"),
+    });
+    expect(
+      world.verify({ witnesses: [{ ...witness, seq: 12, hash: first?.hash ?? "" }] }).fault,
+    ).toBeUndefined();
   });
 
   test("a chain that is another's as a whole is found by the key that is trusted", async () => {
     const trusted = loadPublicKey(world.path("audit.pub"));
-    expect(world.verify({ keys: [trusted] })).toMatchObject({ fault: undefined, keyFromFolder: false });
+    expect(world.verify({ keys: [trusted] })).toMatchObject({
+      fault: undefined,
+      keyFromFolder: false,
+    });
     rmSync(path.join(world.root, "audit"), { recursive: true });
     rmSync(world.keyFile);
     await world.write(3);
     expect(world.verify()).toMatchObject({ fault: undefined, keyFromFolder: true });
-    expect(world.verify({ keys: [trusted] }).fault).toMatchObject({ place: { file: CHECKPOINTS, line: 1 }, message: expect.stringContaining("not trusted") });
+    expect(world.verify({ keys: [trusted] }).fault).toMatchObject({
+      place: { file: CHECKPOINTS, line: 1 },
+      message: expect.stringContaining("not trusted"),
+    });
   });
 
   test("more records without a checkpoint than a writer leaves", () => {
@@ -316,7 +652,9 @@ describe("needs more than the folder", () => {
     expect(fault).toBeUndefined();
     expect(unsigned).toBeGreaterThan(1);
     expect(world.verify({ maxUnsigned: unsigned }).fault).toBeUndefined();
-    expect(world.verify({ maxUnsigned: unsigned - 1 }).fault?.message).toContain("checkpoints were cut off");
+    expect(world.verify({ maxUnsigned: unsigned - 1 }).fault?.message).toContain(
+      "checkpoints were cut off",
+    );
   });
 });
 
@@ -335,11 +673,18 @@ describe("is no fault", () => {
     const tie = record(read(SECOND)[0]);
     rmSync(world.path(FIRST));
     expect(world.verify().fault?.message).toContain("--from-checkpoint");
-    expect(world.verify({ from: { seq: tie.seq - 1 } })).toMatchObject({ fault: undefined, first: tie.seq });
+    expect(world.verify({ from: { seq: tie.seq - 1 } })).toMatchObject({
+      fault: undefined,
+      first: tie.seq,
+    });
     expect(world.verify({ from: { seq: tie.seq - 1, hash: tie.prev } }).fault).toBeUndefined();
-    expect(world.verify({ from: { seq: tie.seq - 1, hash: GENESIS } }).fault?.message).toContain("another hash");
+    expect(world.verify({ from: { seq: tie.seq - 1, hash: GENESIS } }).fault?.message).toContain(
+      "another hash",
+    );
     expect(world.verify({ from: { seq: 12 } }).fault?.message).toContain("were deleted");
-    expect(world.verify({ from: { seq: 5 } }).fault?.message).toContain("no checkpoint of this record");
+    expect(world.verify({ from: { seq: 5 } }).fault?.message).toContain(
+      "no checkpoint of this record",
+    );
   });
 
   test("a chain's folder under another name, when it is named itself", () => {

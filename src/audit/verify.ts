@@ -97,7 +97,12 @@ class Verification {
   /** The last checkpoint that was passed was a chain's end. */
   #ended = false;
 
-  constructor(found: FoundChain, options: VerifyOptions, keys: readonly PublicKey[], report: ChainReport) {
+  constructor(
+    found: FoundChain,
+    options: VerifyOptions,
+    keys: readonly PublicKey[],
+    report: ChainReport,
+  ) {
     this.#found = found;
     this.#options = options;
     this.#keys = keys;
@@ -105,9 +110,15 @@ class Verification {
     const name = found.named ? undefined : found.name;
     // Before the segments are listed: what is signed by now is written by then.
     this.#signed = new SignedPoints(found.dir, name, keys, report.live);
-    const last = options.from === undefined ? { seq: 0, hash: GENESIS } : this.#signed.skipTo(options.from.seq);
+    const last =
+      options.from === undefined
+        ? { seq: 0, hash: GENESIS }
+        : this.#signed.skipTo(options.from.seq);
     if (options.from !== undefined && "hash" in options.from && options.from.hash !== last.hash) {
-      throw new Fault({ file: CHECKPOINTS, seq: last.seq }, "its checkpoint has another hash than the one that was named");
+      throw new Fault(
+        { file: CHECKPOINTS, seq: last.seq },
+        "its checkpoint has another hash than the one that was named",
+      );
     }
     this.#walk = new ChainWalk(name, { seq: last.seq, hash: last.hash });
     report.first = last.seq + 1;
@@ -119,16 +130,26 @@ class Verification {
     const { segments, strangers } = listChain(this.#found.dir);
     const first = segments[0];
     if (this.#options.from === undefined && first !== undefined && first !== 1) {
-      throw new Fault({ file: segmentName(1) }, `the segment is missing, and the first there is ${segmentName(first)}: if the older ones were archived, say from which record on with --from-checkpoint`);
+      throw new Fault(
+        { file: segmentName(1) },
+        `the segment is missing, and the first there is ${segmentName(first)}: if the older ones were archived, say from which record on with --from-checkpoint`,
+      );
     }
     // All at once, and soon after the checkpoints: what a living writer appends during a long look is not looked at.
-    const sizes = segments.map((number) => statSync(path.join(this.#found.dir, segmentName(number))).size);
+    const sizes = segments.map(
+      (number) => statSync(path.join(this.#found.dir, segmentName(number))).size,
+    );
     for (const [i, number] of segments.entries()) {
       const expected = (segments[i - 1] ?? number - 1) + 1;
-      if (number !== expected) throw new Fault({ file: segmentName(expected) }, "the segment is missing: it was deleted");
+      if (number !== expected)
+        throw new Fault({ file: segmentName(expected) }, "the segment is missing: it was deleted");
       this.#segment(number, sizes[i] ?? 0, i === segments.length - 1);
     }
-    if (strangers[0] !== undefined) throw new Fault({ file: strangers[0] }, "the file has no place in the chain: it was inserted or renamed, or the chain was forked");
+    if (strangers[0] !== undefined)
+      throw new Fault(
+        { file: strangers[0] },
+        "the file has no place in the chain: it was inserted or renamed, or the chain was forked",
+      );
     this.#end();
   }
 
@@ -140,12 +161,19 @@ class Verification {
     for (const line of readLines(full, 0, size)) {
       const record = this.#walk.take(line);
       if (record === undefined) continue;
-      if (!line.ended && !(last && this.#report.live)) throw new Fault({ file, line: line.number, seq: record.seq }, "its line has no end: the end of the file was cut off, or the writer was killed and not started since");
+      if (!line.ended && !(last && this.#report.live))
+        throw new Fault(
+          { file, line: line.number, seq: record.seq },
+          "its line has no end: the end of the file was cut off, or the writer was killed and not started since",
+        );
       if (!tied && record.type !== CHAIN.torn) {
         this.#tie(record, number, before, { file, line: line.number });
         tied = true;
       } else if (tied && (record.type === CHAIN.segment || record.type === CHAIN.start)) {
-        throw new Fault({ file, line: line.number, seq: record.seq }, `a ${record.type} record stands in the middle of a segment`);
+        throw new Fault(
+          { file, line: line.number, seq: record.seq },
+          `a ${record.type} record stands in the middle of a segment`,
+        );
       }
       this.#record(record, line, file);
     }
@@ -154,16 +182,40 @@ class Verification {
   }
 
   /** Each segment names what it follows. */
-  #tie({ type, fields, seq }: AuditRecord, number: number, before: Position | undefined, place: { readonly file: string; readonly line: number }): void {
+  #tie(
+    { type, fields, seq }: AuditRecord,
+    number: number,
+    before: Position | undefined,
+    place: { readonly file: string; readonly line: number },
+  ): void {
     const at = { ...place, seq };
     if (number === 1) {
-      if (type !== CHAIN.start) throw new Fault(at, `the chain does not begin with ${CHAIN.start}: its first records were deleted`);
-      if (!this.#keys.some(({ pem }) => pem === fields["publicKey"])) throw new Fault(at, "the chain begins with another public key than the one that is trusted");
+      if (type !== CHAIN.start)
+        throw new Fault(
+          at,
+          `the chain does not begin with ${CHAIN.start}: its first records were deleted`,
+        );
+      if (!this.#keys.some(({ pem }) => pem === fields["publicKey"]))
+        throw new Fault(
+          at,
+          "the chain begins with another public key than the one that is trusted",
+        );
       return;
     }
-    if (type !== CHAIN.segment) throw new Fault(at, `the segment does not begin with ${CHAIN.segment}: its first records were deleted, or it was inserted`);
-    if (fields["previous"] !== segmentName(number - 1) || fields["lastSeq"] !== before?.seq || fields["lastHash"] !== before?.hash) {
-      throw new Fault(at, `the segment says that it follows ${String(fields["previous"])} (record ${String(fields["lastSeq"])}), not ${segmentName(number - 1)} (record ${before?.seq}): segments were moved, or the chain was forked`);
+    if (type !== CHAIN.segment)
+      throw new Fault(
+        at,
+        `the segment does not begin with ${CHAIN.segment}: its first records were deleted, or it was inserted`,
+      );
+    if (
+      fields["previous"] !== segmentName(number - 1) ||
+      fields["lastSeq"] !== before?.seq ||
+      fields["lastHash"] !== before?.hash
+    ) {
+      throw new Fault(
+        at,
+        `the segment says that it follows ${String(fields["previous"])} (record ${String(fields["lastSeq"])}), not ${segmentName(number - 1)} (record ${before?.seq}): segments were moved, or the chain was forked`,
+      );
     }
   }
 
@@ -173,10 +225,18 @@ class Verification {
     const at = { file, line: line.number, seq };
     if (time < this.#time) report.clockBack++;
     this.#time = time;
-    if (this.#ended && type !== CHAIN.opened && type !== CHAIN.segment) throw new Fault(at, `the chain was closed and signed before it, and no ${CHAIN.opened} says that it went on: it was appended by someone else`);
+    if (this.#ended && type !== CHAIN.opened && type !== CHAIN.segment)
+      throw new Fault(
+        at,
+        `the chain was closed and signed before it, and no ${CHAIN.opened} says that it went on: it was appended by someone else`,
+      );
     if (type !== CHAIN.segment) this.#ended = false;
     if (isChainType(type)) this.#event(record);
-    else if (this.#start !== undefined) throw new Fault(at, `a writer signs when it starts, before any other record; record ${this.#start} was not signed: what follows it was appended by someone else`);
+    else if (this.#start !== undefined)
+      throw new Fault(
+        at,
+        `a writer signs when it starts, before any other record; record ${this.#start} was not signed: what follows it was appended by someone else`,
+      );
     this.#signed.pass({ seq, hash }, { file, line: line.number });
     if (this.#signed.met?.seq === seq) {
       report.signed = seq;
@@ -184,7 +244,11 @@ class Verification {
       this.#ended = this.#signed.met.final;
     }
     for (const witness of this.#witnesses.get(seq) ?? []) {
-      if (witness.hash !== hash) throw new Fault(at, `its hash is not the one that ${witness.source} remembers: the chain was rewritten`);
+      if (witness.hash !== hash)
+        throw new Fault(
+          at,
+          `its hash is not the one that ${witness.source} remembers: the chain was rewritten`,
+        );
     }
     report.records++;
     report.last = { seq, hash };
@@ -210,7 +274,12 @@ class Verification {
       this.#walk.broken = undefined;
       return;
     }
-    throw new Fault({ file, line: broken.line, seq: broken.seq }, unfinished ? `${broken.message}: the end was cut off, or the writer was killed and not started since` : broken.message);
+    throw new Fault(
+      { file, line: broken.line, seq: broken.seq },
+      unfinished
+        ? `${broken.message}: the end was cut off, or the writer was killed and not started since`
+        : broken.message,
+    );
   }
 
   #end(): void {
@@ -218,18 +287,32 @@ class Verification {
     const { missing, met, count } = this.#signed;
     if (missing !== undefined) {
       const { seq } = missing.checkpoint;
-      throw new Fault({ file: CHECKPOINTS, line: missing.line, seq }, `the record was signed and is not there: the chain ends at record ${report.last.seq}, its end was cut off`);
+      throw new Fault(
+        { file: CHECKPOINTS, line: missing.line, seq },
+        `the record was signed and is not there: the chain ends at record ${report.last.seq}, its end was cut off`,
+      );
     }
     report.checkpoints = count;
     report.signed = met?.seq ?? 0;
     report.unsigned = report.last.seq - report.signed;
     report.closed = met?.final === true && report.unsigned === 0;
-    if (count === 0 && !existsSync(path.join(this.#found.dir, CHECKPOINTS))) throw new Fault({ file: CHECKPOINTS }, "the file is missing: nothing is signed, so nothing is proven");
+    if (count === 0 && !existsSync(path.join(this.#found.dir, CHECKPOINTS)))
+      throw new Fault(
+        { file: CHECKPOINTS },
+        "the file is missing: nothing is signed, so nothing is proven",
+      );
     if (report.unsigned > this.#options.maxUnsigned) {
-      throw new Fault({ file: CHECKPOINTS }, `the last ${report.unsigned} records are not signed, more than a writer leaves (${this.#options.maxUnsigned}): checkpoints were cut off`);
+      throw new Fault(
+        { file: CHECKPOINTS },
+        `the last ${report.unsigned} records are not signed, more than a writer leaves (${this.#options.maxUnsigned}): checkpoints were cut off`,
+      );
     }
     for (const { seq, source } of this.#options.witnesses) {
-      if (seq > report.last.seq) throw new Fault({ file: CHECKPOINTS, seq }, `${source} remembers the record, and it is not there: the chain and its checkpoints were cut back to record ${report.last.seq}`);
+      if (seq > report.last.seq)
+        throw new Fault(
+          { file: CHECKPOINTS, seq },
+          `${source} remembers the record, and it is not there: the chain and its checkpoints were cut back to record ${report.last.seq}`,
+        );
     }
   }
 }

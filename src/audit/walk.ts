@@ -47,9 +47,16 @@ export class ChainWalk {
     }
     const parsed = parseRecord(line.text);
     let fault: { readonly seq: number | undefined; readonly message: string } | undefined;
-    if (parsed.kind === "bad") fault = line.ended ? parsed : { seq: parsed.seq, message: `the file ends in the middle of a record (${line.bytes.length} bytes)` };
+    if (parsed.kind === "bad")
+      fault = line.ended
+        ? parsed
+        : {
+            seq: parsed.seq,
+            message: `the file ends in the middle of a record (${line.bytes.length} bytes)`,
+          };
     // Two different byte sequences that are not UTF-8 read as the same text.
-    else if (line.text.includes("\uFFFD") && !isUtf8(line.bytes)) fault = { seq: parsed.record.seq, message: "it is not UTF-8" };
+    else if (line.text.includes("\uFFFD") && !isUtf8(line.bytes))
+      fault = { seq: parsed.record.seq, message: "it is not UTF-8" };
     else fault = this.#misplaced(parsed.record);
     if (fault === undefined && parsed.kind === "record") {
       const { record } = parsed;
@@ -73,18 +80,31 @@ export class ChainWalk {
   }
 
   #explains(record: AuditRecord, broken: Broken): boolean {
-    return record.type === CHAIN.torn && record.fields["bytes"] === broken.bytes && record.fields["sha256"] === broken.digest.copy().digest("hex");
+    return (
+      record.type === CHAIN.torn &&
+      record.fields["bytes"] === broken.bytes &&
+      record.fields["sha256"] === broken.digest.copy().digest("hex")
+    );
   }
 
   #misplaced(record: AuditRecord): { readonly seq: number; readonly message: string } | undefined {
     const { seq } = record;
-    if (this.#chain !== undefined && record.chain !== this.#chain) return { seq, message: `it belongs to the chain ${JSON.stringify(record.chain)}` };
+    if (this.#chain !== undefined && record.chain !== this.#chain)
+      return { seq, message: `it belongs to the chain ${JSON.stringify(record.chain)}` };
     if (this.last === undefined) return undefined;
     const wanted = this.last.seq + 1;
-    if (seq > wanted) return { seq, message: `record ${wanted} was expected here: ${missing(wanted, seq - 1)}` };
-    if (seq < wanted) return { seq, message: `record ${wanted} was expected here: this one is a duplicate, or was inserted or moved` };
+    if (seq > wanted)
+      return { seq, message: `record ${wanted} was expected here: ${missing(wanted, seq - 1)}` };
+    if (seq < wanted)
+      return {
+        seq,
+        message: `record ${wanted} was expected here: this one is a duplicate, or was inserted or moved`,
+      };
     if (record.prev !== this.last.hash) {
-      return { seq, message: `it names another hash for its predecessor than record ${this.last.seq} has: one of the two was changed, or the chain was forked` };
+      return {
+        seq,
+        message: `it names another hash for its predecessor than record ${this.last.seq} has: one of the two was changed, or the chain was forked`,
+      };
     }
     return undefined;
   }
@@ -96,4 +116,7 @@ function skip(broken: Broken, { bytes }: Line): void {
   broken.bytes += 1 + bytes.length;
 }
 
-const missing = (from: number, to: number): string => (from === to ? `record ${from} was deleted or moved` : `records ${from} to ${to} were deleted or moved`);
+const missing = (from: number, to: number): string =>
+  from === to
+    ? `record ${from} was deleted or moved`
+    : `records ${from} to ${to} were deleted or moved`;

@@ -32,14 +32,21 @@ export function readWitness(argument: string): readonly Witness[] {
   const inline = parseWitness(argument, "--witness");
   if (inline !== undefined) return [inline];
   if (statSync(argument, { throwIfNoEntry: false })?.isFile() !== true) {
-    throw new AuditError(`The witness ${JSON.stringify(argument)} is neither [<writer>:]<seq>:<hash> nor a file.`);
+    throw new AuditError(
+      `The witness ${JSON.stringify(argument)} is neither [<writer>:]<seq>:<hash> nor a file.`,
+    );
   }
   const found: Witness[] = [];
   for (const line of readLines(argument)) {
-    const witness = parseWitness(line.text, `${argument} line ${line.number}`) ?? fromLog(line.text, `${argument} line ${line.number}`);
+    const witness =
+      parseWitness(line.text, `${argument} line ${line.number}`) ??
+      fromLog(line.text, `${argument} line ${line.number}`);
     if (witness !== undefined) found.push(witness);
   }
-  if (found.length === 0) throw new AuditError(`The witness file ${argument} holds no line of the form <writer>:<seq>:<hash> and no "audit checkpoint" of a log.`);
+  if (found.length === 0)
+    throw new AuditError(
+      `The witness file ${argument} holds no line of the form <writer>:<seq>:<hash> and no "audit checkpoint" of a log.`,
+    );
   return found;
 }
 

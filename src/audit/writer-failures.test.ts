@@ -9,14 +9,22 @@ beforeEach(() => {
 });
 afterEach(() => world.remove());
 
-const gaps = (): readonly unknown[] => world.records().filter(({ type }) => type === "CHAIN.GAP").map(({ fields }) => fields);
+const gaps = (): readonly unknown[] =>
+  world
+    .records()
+    .filter(({ type }) => type === "CHAIN.GAP")
+    .map(({ fields }) => fields);
 
 describe("a disk that is full", () => {
   test("refuse: callers fail, the gap is told, the chain goes on", async () => {
     const writer = await world.open();
     await append(writer, call(0));
     world.files.room = 100;
-    const outcomes = await Promise.all([append(writer, call(1)), append(writer, call(2)), append(writer, { type: "TOOL_CALL", fields: {} })]);
+    const outcomes = await Promise.all([
+      append(writer, call(1)),
+      append(writer, call(2)),
+      append(writer, { type: "TOOL_CALL", fields: {} }),
+    ]);
     expect(outcomes).toEqual(["failed", "failed", "failed"]);
     expect(writer.refusing).toBe(true);
     expect(await world.metric("svc_audit_up")).toBe(0);
@@ -24,7 +32,9 @@ describe("a disk that is full", () => {
     // What was half written stays until the next try, which finds the disk full again.
     world.files.room = 0;
     world.clock.advance(100);
-    await until(() => world.logged.filter(({ msg }) => msg === "audit chain cannot be written").length === 2);
+    await until(
+      () => world.logged.filter(({ msg }) => msg === "audit chain cannot be written").length === 2,
+    );
     expect(writer.refusing).toBe(true);
     world.files.room = Number.POSITIVE_INFINITY;
     world.clock.advance(200);
@@ -32,7 +42,13 @@ describe("a disk that is full", () => {
     expect(await append(writer, call(4))).toBe("committed");
     await writer.close();
     expect(gaps()).toEqual([
-      { lost: 4, byType: { LLM_CALL: 3, TOOL_CALL: 1 }, since: "2026-01-31T12:00:00.000Z", until: "2026-01-31T12:00:00.300Z", reason: "ENOSPC" },
+      {
+        lost: 4,
+        byType: { LLM_CALL: 3, TOOL_CALL: 1 },
+        since: "2026-01-31T12:00:00.000Z",
+        until: "2026-01-31T12:00:00.300Z",
+        reason: "ENOSPC",
+      },
     ]);
     expect(await world.metric("svc_audit_lost_total")).toBe(4);
     expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 4, closed: true });
@@ -58,7 +74,10 @@ describe("a disk that is full", () => {
     world.files.openError = "EROFS";
     world.files.writeError = "EIO";
     await append(writer, call(1));
-    const failures = (): number[] => world.logged.filter(({ msg }) => msg === "audit chain cannot be written").map(({ retryMs }) => Number(retryMs));
+    const failures = (): number[] =>
+      world.logged
+        .filter(({ msg }) => msg === "audit chain cannot be written")
+        .map(({ retryMs }) => Number(retryMs));
     for (let i = 0; i < 9; i++) {
       const before = failures().length;
       await until(() => world.clock.pending.length > 0);
@@ -74,13 +93,22 @@ describe("a disk that is full", () => {
     world.files.only = /000002/;
     world.files.room = 50;
     // Too long for this segment, where what comes after it would still fit.
-    expect(await append(writer, { type: "LLM_CALL", fields: { pad: "x".repeat(1500) } })).toBe("lost");
+    expect(await append(writer, { type: "LLM_CALL", fields: { pad: "x".repeat(1500) } })).toBe(
+      "lost",
+    );
     world.files.room = Number.POSITIVE_INFINITY;
     world.clock.advance(100);
     await until(() => gaps().length === 1);
     await append(writer, call(1));
     await writer.close();
-    expect(world.types()).toEqual(["CHAIN.START", "CHAIN.OPENED", "CHAIN.SEGMENT", "CHAIN.GAP", "LLM_CALL", "CHAIN.CLOSED"]);
+    expect(world.types()).toEqual([
+      "CHAIN.START",
+      "CHAIN.OPENED",
+      "CHAIN.SEGMENT",
+      "CHAIN.GAP",
+      "LLM_CALL",
+      "CHAIN.CLOSED",
+    ]);
     expect(world.verify()).toMatchObject({ fault: undefined, lost: 1, segments: 2 });
   });
 
@@ -104,7 +132,10 @@ describe("a disk that is full", () => {
     world.files.writeError = "EIO";
     expect(await append(writer, call(0))).toBe("failed");
     await writer.close();
-    expect(world.logged.at(-1)).toMatchObject({ msg: "audit chain cannot be written", reason: "EIO" });
+    expect(world.logged.at(-1)).toMatchObject({
+      msg: "audit chain cannot be written",
+      reason: "EIO",
+    });
     expect(world.clock.pending).toEqual([]);
     world.files.writeError = undefined;
     await world.write(1);
@@ -131,7 +162,8 @@ test("a disk that hangs: what waits has a bound, what is above it is counted", a
   });
   const outcomes: AppendOutcome[] = [];
   const payload = "x".repeat(1_000_000);
-  for (let i = 0; i < 40; i++) writer.append({ type: "LLM_CALL", fields: { payload } }, (outcome) => outcomes.push(outcome));
+  for (let i = 0; i < 40; i++)
+    writer.append({ type: "LLM_CALL", fields: { payload } }, (outcome) => outcomes.push(outcome));
   await until(() => outcomes.length > 0);
   const lost = outcomes.length;
   expect(outcomes.every((outcome) => outcome === "lost")).toBe(true);
@@ -153,6 +185,10 @@ test("part of a write is cut off again, not left in the chain", async () => {
   world.clock.advance(100);
   await until(() => !writer.refusing);
   await writer.close();
-  expect(world.types().filter((type) => type !== "CHAIN.GAP")).toEqual(["CHAIN.START", "CHAIN.OPENED", "CHAIN.CLOSED"]);
+  expect(world.types().filter((type) => type !== "CHAIN.GAP")).toEqual([
+    "CHAIN.START",
+    "CHAIN.OPENED",
+    "CHAIN.CLOSED",
+  ]);
   expect(world.verify()).toMatchObject({ fault: undefined, torn: 0 });
 });

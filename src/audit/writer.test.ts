@@ -1,4 +1,12 @@
-import { chmodSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseCheckpoint } from "./checkpoint.ts";
@@ -12,7 +20,8 @@ beforeEach(() => {
 });
 afterEach(() => world.remove());
 
-const checkpoints = (): string[] => readFileSync(world.path("checkpoints.jsonl"), "utf8").trimEnd().split("\n");
+const checkpoints = (): string[] =>
+  readFileSync(world.path("checkpoints.jsonl"), "utf8").trimEnd().split("\n");
 
 describe("append", () => {
   test("commits in order, records of one turn with one write", async () => {
@@ -33,7 +42,12 @@ describe("append", () => {
     await writer.close();
     expect(world.types().slice(0, 3)).toEqual(["CHAIN.START", "CHAIN.OPENED", "LLM_CALL"]);
     expect(world.types().at(-1)).toBe("CHAIN.CLOSED");
-    expect(world.verify()).toMatchObject({ fault: undefined, records: 103, unsigned: 0, closed: true });
+    expect(world.verify()).toMatchObject({
+      fault: undefined,
+      records: 103,
+      unsigned: 0,
+      closed: true,
+    });
   });
 
   test("leaves at least commitMs between two commits, and waits for none at the end", async () => {
@@ -116,7 +130,12 @@ describe("append", () => {
     await append(writer, call(0));
     await append(writer, { type: "TOOL_CALL", fields: {} });
     const records = await world.registry.getSingleMetric("svc_audit_records_total")?.get();
-    expect(records?.values.map(({ labels, value }) => [labels["type"], value])).toEqual([["CHAIN.START", 1], ["CHAIN.OPENED", 1], ["LLM_CALL", 1], ["TOOL_CALL", 1]]);
+    expect(records?.values.map(({ labels, value }) => [labels["type"], value])).toEqual([
+      ["CHAIN.START", 1],
+      ["CHAIN.OPENED", 1],
+      ["LLM_CALL", 1],
+      ["TOOL_CALL", 1],
+    ]);
     expect(await world.metric("svc_audit_up")).toBe(1);
     expect(await world.metric("svc_audit_checkpoint_seq")).toBe(2);
     await writer.close();
@@ -139,14 +158,27 @@ describe("checkpoints", () => {
     await append(writer, call(11));
     await writer.close();
     const signed = checkpoints().map((line) => parseCheckpoint(line));
-    expect(signed.map((checkpoint) => [checkpoint?.n, checkpoint?.seq, checkpoint?.final])).toEqual([[1, 2, false], [2, 12, false], [3, 13, false], [4, 15, true]]);
-    expect(world.logged.filter(({ msg }) => msg === "audit checkpoint").map(({ chain, seq, hash }) => [chain, seq, hash])).toEqual(signed.map((checkpoint) => ["gw", checkpoint?.seq, checkpoint?.hash]));
+    expect(signed.map((checkpoint) => [checkpoint?.n, checkpoint?.seq, checkpoint?.final])).toEqual(
+      [
+        [1, 2, false],
+        [2, 12, false],
+        [3, 13, false],
+        [4, 15, true],
+      ],
+    );
+    expect(
+      world.logged
+        .filter(({ msg }) => msg === "audit checkpoint")
+        .map(({ chain, seq, hash }) => [chain, seq, hash]),
+    ).toEqual(signed.map((checkpoint) => ["gw", checkpoint?.seq, checkpoint?.hash]));
   });
 
   test("the key is this user's alone, the public key is beside the chain and in its first record", async () => {
     await world.write(0);
     expect(statSync(world.keyFile).mode & 0o777).toBe(0o600);
-    expect(world.records()[0]?.fields["publicKey"]).toBe(readFileSync(world.path("audit.pub"), "utf8"));
+    expect(world.records()[0]?.fields["publicKey"]).toBe(
+      readFileSync(world.path("audit.pub"), "utf8"),
+    );
     chmodSync(world.keyFile, 0o640);
     await expect(world.open()).rejects.toThrow("chmod 600");
   });
@@ -168,7 +200,11 @@ describe("segments", () => {
     expect(existsSync(world.path("000004.jsonl"))).toBe(true);
     expect(world.verify()).toMatchObject({ fault: undefined, unsigned: 0, closed: true });
     const ties = world.records().filter(({ type }) => type === "CHAIN.SEGMENT");
-    expect(ties[0]?.fields).toMatchObject({ previous: "000001.jsonl", lastSeq: (ties[0]?.seq ?? 0) - 1, lastHash: ties[0]?.prev });
+    expect(ties[0]?.fields).toMatchObject({
+      previous: "000001.jsonl",
+      lastSeq: (ties[0]?.seq ?? 0) - 1,
+      lastHash: ties[0]?.prev,
+    });
     // Each end of a segment is signed.
     const signed = checkpoints().map((line) => parseCheckpoint(line)?.seq);
     for (const { seq } of ties) expect(signed).toContain(seq - 1);

@@ -38,7 +38,12 @@ export async function openAuditWriter(options: AuditWriterOptions): Promise<Audi
   }
 }
 
-async function begin(options: AuditWriterOptions, dir: string, key: SigningKey, unlock: () => void): Promise<AuditWriter> {
+async function begin(
+  options: AuditWriterOptions,
+  dir: string,
+  key: SigningKey,
+  unlock: () => void,
+): Promise<AuditWriter> {
   const state = recoverChain(dir, options.writer, key.publicKey);
   const { number, tied, before } = state.segment;
   let { size } = state.segment;
@@ -54,10 +59,26 @@ async function begin(options: AuditWriterOptions, dir: string, key: SigningKey, 
     size += 1;
   }
   const point = { last: state.last, segment: Math.max(number, 1), size, tied, before };
-  const start = { publicKey: key.publicKey.pem, checkpointRecords: options.checkpointRecords, checkpointMs: options.checkpointMs };
+  const start = {
+    publicKey: key.publicKey.pem,
+    checkpointRecords: options.checkpointRecords,
+    checkpointMs: options.checkpointMs,
+  };
   const chain = new Chain(options.writer, options.segmentBytes ?? SEGMENT_BYTES, start, point);
-  const writer = new ChainWriter({ options, key, chain, storage, point, checkpoint: state.checkpoints, unlock });
-  if (state.torn !== undefined) options.log.warn({ chain: options.writer, bytes: state.torn.bytes }, "the audit chain's last write was not finished");
+  const writer = new ChainWriter({
+    options,
+    key,
+    chain,
+    storage,
+    point,
+    checkpoint: state.checkpoints,
+    unlock,
+  });
+  if (state.torn !== undefined)
+    options.log.warn(
+      { chain: options.writer, bytes: state.torn.bytes },
+      "the audit chain's last write was not finished",
+    );
   try {
     await writer.begin(startRecords(state));
   } catch (error) {
@@ -70,10 +91,18 @@ async function begin(options: AuditWriterOptions, dir: string, key: SigningKey, 
 function startRecords(state: ChainState): readonly AuditEvent[] {
   const records: AuditEvent[] = [];
   if (state.torn !== undefined) records.push({ type: CHAIN.torn, fields: state.torn });
-  if (state.closed || (state.last.seq === 0 && state.torn === undefined)) records.push({ type: CHAIN.opened, fields: { pid: process.pid } });
+  if (state.closed || (state.last.seq === 0 && state.torn === undefined))
+    records.push({ type: CHAIN.opened, fields: { pid: process.pid } });
   else {
     const unsigned = state.last.seq - state.checkpoints.seq;
-    records.push({ type: CHAIN.resumed, fields: { pid: process.pid, unsigned, tornCheckpointBytes: state.tornCheckpoint || undefined } });
+    records.push({
+      type: CHAIN.resumed,
+      fields: {
+        pid: process.pid,
+        unsigned,
+        tornCheckpointBytes: state.tornCheckpoint || undefined,
+      },
+    });
   }
   return records;
 }
@@ -84,6 +113,8 @@ function publish(dir: string, key: SigningKey): void {
   if (!existsSync(file)) {
     writeFileSync(file, key.publicKey.pem, { mode: 0o644, flag: "wx", flush: true });
   } else if (readFileSync(file, "utf8") !== key.publicKey.pem) {
-    throw new AuditError(`The audit chain ${dir} has another public key in ${file} than the key it is to be signed with. Put the key back, or move the folder away; the next start begins a new chain.`);
+    throw new AuditError(
+      `The audit chain ${dir} has another public key in ${file} than the key it is to be signed with. Put the key back, or move the folder away; the next start begins a new chain.`,
+    );
   }
 }

@@ -9,7 +9,9 @@ import { socketBackend } from "../cli/socket-backend.ts";
 import { askSecret, readAll } from "../cli/terminal.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
-const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as { version: string };
+const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
+  version: string;
+};
 const { env, stdin, stdout, stderr } = process;
 
 // A reader that has enough (`svc get ... | head`) is no error.
@@ -26,7 +28,8 @@ const code = await run(process.argv.slice(2), {
   stdout: (text) => void stdout.write(text),
   stderr: said,
   stdin: () => readAll(stdin),
-  askSecret: stdin.isTTY && stderr.isTTY ? (question) => askSecret(question, stdin, said) : undefined,
+  askSecret:
+    stdin.isTTY && stderr.isTTY ? (question) => askSecret(question, stdin, said) : undefined,
   now: Date.now,
   random: randomBytes,
   fetch,

@@ -8,7 +8,10 @@ const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: "call" };
 
 function decode(...logEntry: object[]): ReturnType<typeof decodeLogEntries> {
-  const message = { identifier: { node: { id: "n", metadata: { call: "not-this" } }, logName: "ended" }, httpLogs: { logEntry } };
+  const message = {
+    identifier: { node: { id: "n", metadata: { call: "not-this" } }, logName: "ended" },
+    httpLogs: { logEntry },
+  };
   return decodeLogEntries(Buffer.from(protos.encode(MESSAGE, message as never)), WHERE);
 }
 
@@ -17,7 +20,12 @@ const ENTRY = {
     sampleRate: 1,
     startTime: "2026-01-01T00:00:00.5Z",
     upstreamCluster: "service",
-    metadata: { filterMetadata: { other: { call: "no" }, [WHERE.filter]: { upstream: "192.0.2.1:443", call: "id-1", n: 3 } } },
+    metadata: {
+      filterMetadata: {
+        other: { call: "no" },
+        [WHERE.filter]: { upstream: "192.0.2.1:443", call: "id-1", n: 3 },
+      },
+    },
   },
   protocolVersion: "HTTP11",
   request: { requestMethod: "POST", path: "/x", requestBodyBytes: "5000000000" },
@@ -33,19 +41,42 @@ test("an entry is read as Envoy's own definitions have it", () => {
 });
 
 test("what did not leave has no name", () => {
-  expect(decode({ ...ENTRY, commonProperties: { metadata: { filterMetadata: { [WHERE.filter]: { upstream: "a" }, other: { call: "no" } } } } })[0]?.call).toBeUndefined();
-  expect(decode({})).toEqual([{ call: undefined, status: 0, requestBytes: 0, responseBytes: 0, flags: [] }]);
+  expect(
+    decode({
+      ...ENTRY,
+      commonProperties: {
+        metadata: { filterMetadata: { [WHERE.filter]: { upstream: "a" }, other: { call: "no" } } },
+      },
+    })[0]?.call,
+  ).toBeUndefined();
+  expect(decode({})).toEqual([
+    { call: undefined, status: 0, requestBytes: 0, responseBytes: 0, flags: [] },
+  ]);
 });
 
 test("every response flag has its name", () => {
-  const names = protos.decodeToJson("envoy.data.accesslog.v3.ResponseFlags", Buffer.from(Array.from({ length: 28 }, (_, i) => i + 1).filter((n) => n !== 13).flatMap((n) => (n < 16 ? [n << 3, 1] : [((n << 3) & 0x7f) | 0x80, n >> 4, 1]))));
-  const flags = { ...(names as Record<string, unknown>), unauthorizedDetails: { reason: "EXTERNAL_SERVICE" } };
+  const names = protos.decodeToJson(
+    "envoy.data.accesslog.v3.ResponseFlags",
+    Buffer.from(
+      Array.from({ length: 28 }, (_, i) => i + 1)
+        .filter((n) => n !== 13)
+        .flatMap((n) => (n < 16 ? [n << 3, 1] : [((n << 3) & 0x7f) | 0x80, n >> 4, 1])),
+    ),
+  );
+  const flags = {
+    ...(names as Record<string, unknown>),
+    unauthorizedDetails: { reason: "EXTERNAL_SERVICE" },
+  };
   const expected = Object.keys(names as object);
   expect(expected).toHaveLength(27);
-  expect(decode({ ...ENTRY, commonProperties: { responseFlags: flags } })[0]?.flags.toSorted()).toEqual(expected.toSorted());
+  expect(
+    decode({ ...ENTRY, commonProperties: { responseFlags: flags } })[0]?.flags.toSorted(),
+  ).toEqual(expected.toSorted());
 });
 
 test("what is cut is an error", () => {
   const whole = Buffer.from(protos.encode(MESSAGE, { httpLogs: { logEntry: [ENTRY] } }));
-  expect(() => decodeLogEntries(whole.subarray(0, whole.length - 3), WHERE)).toThrow("beyond the end");
+  expect(() => decodeLogEntries(whole.subarray(0, whole.length - 3), WHERE)).toThrow(
+    "beyond the end",
+  );
 });

@@ -29,7 +29,8 @@ export interface CallKey {
 export function decodeLogEntries(buffer: Buffer, where: CallKey): readonly LogEntry[] {
   const entries: LogEntry[] = [];
   walk(new Reader(buffer, 0, buffer.length), (tag, logs) => {
-    if (tag === field(2, 2)) walk(logs, (inner, entry) => inner === field(1, 2) && entries.push(readEntry(entry, where)));
+    if (tag === field(2, 2))
+      walk(logs, (inner, entry) => inner === field(1, 2) && entries.push(readEntry(entry, where)));
   });
   return entries;
 }
@@ -41,7 +42,8 @@ function readEntry(reader: Reader, where: CallKey): LogEntry {
   let response = { status: 0, bytes: 0 };
   walk(reader, (tag, part) => {
     if (tag === field(1, 2)) common = readCommon(part, where);
-    else if (tag === field(3, 2)) walk(part, (inner, _, value) => inner === field(12, 0) && (requestBytes = value));
+    else if (tag === field(3, 2))
+      walk(part, (inner, _, value) => inner === field(12, 0) && (requestBytes = value));
     else if (tag === field(4, 2)) response = readResponse(part);
   });
   return { ...common, requestBytes, status: response.status, responseBytes: response.bytes };
@@ -51,7 +53,8 @@ function readEntry(reader: Reader, where: CallKey): LogEntry {
 function readResponse(reader: Reader): { status: number; bytes: number } {
   const found = { status: 0, bytes: 0 };
   walk(reader, (tag, part, value) => {
-    if (tag === field(1, 2)) walk(part, (inner, _, code) => inner === field(1, 0) && (found.status = code));
+    if (tag === field(1, 2))
+      walk(part, (inner, _, code) => inner === field(1, 0) && (found.status = code));
     else if (tag === field(3, 0)) found.bytes = value;
   });
   return found;
@@ -70,7 +73,14 @@ function readCommon(reader: Reader, { filter, key }: CallKey): Pick<LogEntry, "c
     } else if (tag === field(17, 2)) {
       // Struct: fields = 1, a map of Value, of which string_value = 3.
       walk(part, (inner, entry) => {
-        if (inner === field(1, 2)) inMap(entry, filter, (struct) => walk(struct, (at, member) => at === field(1, 2) && inMap(member, key, (value) => (call = textOf(value)))));
+        if (inner === field(1, 2))
+          inMap(entry, filter, (struct) =>
+            walk(
+              struct,
+              (at, member) =>
+                at === field(1, 2) && inMap(member, key, (value) => (call = textOf(value))),
+            ),
+          );
       });
     }
   });
@@ -90,7 +100,10 @@ function inMap(entry: Reader, key: string, found: (value: Reader) => void): void
 
 function textOf(value: Reader): string | undefined {
   let text: string | undefined;
-  walk(value, (tag, part) => tag === field(3, 2) && (text = part.buffer.toString("utf8", part.at, part.end)));
+  walk(
+    value,
+    (tag, part) => tag === field(3, 2) && (text = part.buffer.toString("utf8", part.at, part.end)),
+  );
   return text;
 }
 

@@ -15,7 +15,11 @@ export interface EndedCallsOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-export function serveEndedCalls({ path, onEnded, onDefect }: EndedCallsOptions): Promise<StreamServer> {
+export function serveEndedCalls({
+  path,
+  onEnded,
+  onDefect,
+}: EndedCallsOptions): Promise<StreamServer> {
   const message = (bytes: Buffer): void => {
     try {
       for (const entry of decodeLogEntries(bytes, WHERE)) {
@@ -26,10 +30,22 @@ export function serveEndedCalls({ path, onEnded, onDefect }: EndedCallsOptions):
       onDefect(error);
     }
   };
-  return serveStreams({ path, maxMessageBytes: LARGEST_REPORT_BYTES, onStream: () => ({ message, end: () => undefined, reset: () => undefined }) });
+  return serveStreams({
+    path,
+    maxMessageBytes: LARGEST_REPORT_BYTES,
+    onStream: () => ({ message, end: () => undefined, reset: () => undefined }),
+  });
 }
 
 /** undefined for what was denied: it did not leave. */
-function endedCall({ call, status, requestBytes, responseBytes, flags }: LogEntry): EndedCall | undefined {
-  return call === undefined ? undefined : { id: call, status, bytesSent: requestBytes, bytesReceived: responseBytes, flags };
+function endedCall({
+  call,
+  status,
+  requestBytes,
+  responseBytes,
+  flags,
+}: LogEntry): EndedCall | undefined {
+  return call === undefined
+    ? undefined
+    : { id: call, status, bytesSent: requestBytes, bytesReceived: responseBytes, flags };
 }

@@ -13,7 +13,13 @@ export interface ActionLists {
 }
 
 /** Actions are compared without regard to case: AWS' own are. */
-export function compileActionLists({ allow, deny }: { readonly allow?: readonly string[] | undefined; readonly deny: readonly string[] }): ActionLists {
+export function compileActionLists({
+  allow,
+  deny,
+}: {
+  readonly allow?: readonly string[] | undefined;
+  readonly deny: readonly string[];
+}): ActionLists {
   const denied = compileWildcards(deny, true);
   const allowed = allow === undefined ? undefined : compileWildcards(allow, true);
   return {
@@ -21,7 +27,8 @@ export function compileActionLists({ allow, deny }: { readonly allow?: readonly 
     judge: (action) => {
       const entry = denied(action);
       if (entry !== undefined) return { kind: "denied", rule: `policy.deny: ${entry}` };
-      if (allowed !== undefined && allowed(action) === undefined) return { kind: "denied", rule: "policy.allow: not on the list" };
+      if (allowed !== undefined && allowed(action) === undefined)
+        return { kind: "denied", rule: "policy.allow: not on the list" };
       return { kind: "allowed" };
     },
   };

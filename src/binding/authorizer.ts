@@ -51,9 +51,19 @@ export class Authorizer {
     });
     if (read.kind === "malformed") {
       this.#options.metrics.malformed();
-      return denial({ status: read.status, code: "malformed_request", message: read.message, details: {} });
+      return denial({
+        status: read.status,
+        code: "malformed_request",
+        message: read.message,
+        details: {},
+      });
     }
-    const passage = await judge(randomUUID(), read.request, this.#options.snapshot(), this.#options);
+    const passage = await judge(
+      randomUUID(),
+      read.request,
+      this.#options.snapshot(),
+      this.#options,
+    );
     this.#account(passage);
     if (isDenied(passage)) return this.#deny(passage);
     this.#under.set(passage.id, passage);
@@ -67,7 +77,10 @@ export class Authorizer {
     this.#under.delete(id);
     const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - passage.startedAt));
     this.#options.metrics.ended(passage, end.status, durationMs);
-    this.#options.audit?.append({ type: "SERVICE_CALL", fields: responseFields(passage, { ...end, durationMs }) });
+    this.#options.audit?.append({
+      type: "SERVICE_CALL",
+      fields: responseFields(passage, { ...end, durationMs }),
+    });
   }
 
   #account(passage: Passage): void {
@@ -86,17 +99,23 @@ export class Authorizer {
       path: shownPath(passage),
       rule: refusal?.code ?? violation?.rule,
     };
-    if (violation !== undefined && !isDenied(passage)) log.warn(line, `AUDIT (not blocked): ${violation.message}`);
+    if (violation !== undefined && !isDenied(passage))
+      log.warn(line, `AUDIT (not blocked): ${violation.message}`);
     else if (isDenied(passage)) log.info(line, "service call denied");
     else if (binding?.policy.logRequests === true) log.info(line, "service call");
   }
 
   #permit(passage: Passage): AuthzReply {
     const { binding, injection, upstream } = passage;
-    if (binding === undefined || injection === undefined || upstream === undefined) throw new Error("a permit without all of its steps");
+    if (binding === undefined || injection === undefined || upstream === undefined)
+      throw new Error("a permit without all of its steps");
     const { credentialHeaders, credentialQuery } = binding.plugin;
     const set = new Set(injection.set.map(([name]) => name));
-    const remove = new Set([...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove].filter((name) => !set.has(name)));
+    const remove = new Set(
+      [...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove].filter(
+        (name) => !set.has(name),
+      ),
+    );
     return {
       kind: "ok",
       set: injection.set,
@@ -112,17 +131,37 @@ export class Authorizer {
     const { binding, refusal, violations } = passage;
     const [violation] = violations;
     if (refusal !== undefined || violation === undefined) {
-      const { status, code, message } = refusal ?? { status: 403, code: "denied", message: "Not allowed." };
-      return denial({ status, code, message, details: binding === undefined ? {} : { binding: binding.name } }, passage);
+      const { status, code, message } = refusal ?? {
+        status: 403,
+        code: "denied",
+        message: "Not allowed.",
+      };
+      return denial(
+        { status, code, message, details: binding === undefined ? {} : { binding: binding.name } },
+        passage,
+      );
     }
     const { code, message, rule, action, resource, allowed } = violation;
-    const details = { binding: binding?.name, action: action ?? actionsOf(passage)[0]?.action, resource: resource ?? resourcesOf(passage)[0], rule, allowed };
+    const details = {
+      binding: binding?.name,
+      action: action ?? actionsOf(passage)[0]?.action,
+      resource: resource ?? resourcesOf(passage)[0],
+      rule,
+      allowed,
+    };
     return denial({ status: 403, code, message, details }, passage);
   }
 }
 
 /** Cookies are credentials with every service, and hop-by-hop ones are this proxy's affair. */
-const ALWAYS_REMOVED: readonly string[] = ["cookie", "proxy-authorization", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "forwarded"];
+const ALWAYS_REMOVED: readonly string[] = [
+  "cookie",
+  "proxy-authorization",
+  "x-forwarded-for",
+  "x-forwarded-proto",
+  "x-forwarded-host",
+  "forwarded",
+];
 
 function hasParameter({ query }: ServiceRequest, name: string): boolean {
   return query !== "" && new URLSearchParams(query).has(name);
@@ -135,7 +174,10 @@ function denial(told: Denial, passage?: Passage): AuthzReply {
   return {
     kind: "denied",
     status,
-    headers: [...(worded?.headers ?? [["content-type", "application/json"] as const]), ["x-svc-denied", code]],
+    headers: [
+      ...(worded?.headers ?? [["content-type", "application/json"] as const]),
+      ["x-svc-denied", code],
+    ],
     body: worded?.body ?? `${JSON.stringify({ code, message, ...details, source: "svc" })}\n`,
     metadata: {},
   };

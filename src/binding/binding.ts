@@ -42,7 +42,11 @@ export interface BindingSnapshot {
 }
 
 /** @throws Error where two bindings claim one host */
-export function compileSnapshot(version: string, workload: string, bindings: readonly Binding[]): BindingSnapshot {
+export function compileSnapshot(
+  version: string,
+  workload: string,
+  bindings: readonly Binding[],
+): BindingSnapshot {
   const exact = new Map<string, Binding>();
   const patterns: { readonly suffix: string; readonly binding: Binding }[] = [];
   for (const binding of bindings) {
@@ -52,7 +56,10 @@ export function compileSnapshot(version: string, workload: string, bindings: rea
         continue;
       }
       const other = exact.get(host);
-      if (other !== undefined && other !== binding) throw new Error(`the host ${host} is claimed by the Providers ${other.name} and ${binding.name}: give one of them spec.hosts`);
+      if (other !== undefined && other !== binding)
+        throw new Error(
+          `the host ${host} is claimed by the Providers ${other.name} and ${binding.name}: give one of them spec.hosts`,
+        );
       exact.set(host, binding);
     }
   }
@@ -61,6 +68,8 @@ export function compileSnapshot(version: string, workload: string, bindings: rea
   return {
     version,
     workload,
-    bindingOf: (host) => exact.get(host) ?? patterns.find(({ suffix }) => host.endsWith(suffix) && host.length > suffix.length)?.binding,
+    bindingOf: (host) =>
+      exact.get(host) ??
+      patterns.find(({ suffix }) => host.endsWith(suffix) && host.length > suffix.length)?.binding,
   };
 }

@@ -3,7 +3,10 @@ import type { SidecarBodyRule } from "../compile/envoy/sidecar.ts";
 import type { BodyRule } from "../providers/contract.ts";
 
 /** @param hosts of the binding, exact or `*.` patterns */
-export function compileBodyRules(rules: readonly BodyRule[], hosts: readonly string[]): readonly SidecarBodyRule[] {
+export function compileBodyRules(
+  rules: readonly BodyRule[],
+  hosts: readonly string[],
+): readonly SidecarBodyRule[] {
   return rules.flatMap(({ hosts: only, exceptHosts, methods, paths, maxBytes }) => {
     const named = only.length === 0 ? hosts : only;
     const path = `(?:${paths.map(pathRegex).join("|")})`;

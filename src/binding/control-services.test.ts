@@ -46,7 +46,11 @@ describe("certificates", () => {
 
   beforeEach(async () => {
     clock = new FakeClock();
-    authority = new CertificateAuthority({ clock, random: (bytes) => randomBytes(bytes), names: { hosts: ["api.github.com"], patterns: ["*.example.org"] } });
+    authority = new CertificateAuthority({
+      clock,
+      random: (bytes) => randomBytes(bytes),
+      names: { hosts: ["api.github.com"], patterns: ["*.example.org"] },
+    });
     secrets = new SecretService({ authority, clock, checkMs: 60_000, onDefect });
     server = await secrets.serve(socket);
   });
@@ -58,23 +62,45 @@ describe("certificates", () => {
 
   interface Response {
     readonly nonce: string;
-    readonly resources?: readonly { readonly name: string; readonly resource: { readonly tlsCertificate: { readonly certificateChain: { readonly inlineString: string } } } }[];
+    readonly resources?: readonly {
+      readonly name: string;
+      readonly resource: {
+        readonly tlsCertificate: { readonly certificateChain: { readonly inlineString: string } };
+      };
+    }[];
     readonly removedResources?: readonly string[];
   }
 
   class Asker {
     readonly responses: Response[] = [];
     status: grpc.status | undefined;
-    readonly stream = client.makeBidiStreamRequest("/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets", same, same);
+    readonly stream = client.makeBidiStreamRequest(
+      "/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets",
+      same,
+      same,
+    );
 
     constructor() {
-      this.stream.on("data", (bytes: Buffer) => this.responses.push(protos.decodeToJson("envoy.service.discovery.v3.DeltaDiscoveryResponse", bytes) as unknown as Response));
+      this.stream.on("data", (bytes: Buffer) =>
+        this.responses.push(
+          protos.decodeToJson(
+            "envoy.service.discovery.v3.DeltaDiscoveryResponse",
+            bytes,
+          ) as unknown as Response,
+        ),
+      );
       this.stream.on("error", () => undefined);
       this.stream.on("status", ({ code }) => (this.status = code));
     }
 
     ask(...names: readonly string[]): void {
-      this.stream.write(Buffer.from(protos.encode("envoy.service.discovery.v3.DeltaDiscoveryRequest", { resourceNamesSubscribe: [...names] })));
+      this.stream.write(
+        Buffer.from(
+          protos.encode("envoy.service.discovery.v3.DeltaDiscoveryRequest", {
+            resourceNamesSubscribe: [...names],
+          }),
+        ),
+      );
     }
 
     async heard(count: number): Promise<readonly Response[]> {
@@ -88,13 +114,20 @@ describe("certificates", () => {
     asker.ask("api.github.com", "evil.example");
     const [first] = await asker.heard(1);
     expect(first?.resources?.map(({ name }) => name)).toEqual(["api.github.com"]);
-    expect(first?.resources?.[0]?.resource.tlsCertificate.certificateChain.inlineString).toContain("BEGIN CERTIFICATE");
+    expect(first?.resources?.[0]?.resource.tlsCertificate.certificateChain.inlineString).toContain(
+      "BEGIN CERTIFICATE",
+    );
     expect(first?.removedResources).toEqual(["evil.example"]);
     asker.ask("a.example.org");
-    expect((await asker.heard(2))[1]?.resources?.map(({ name }) => name)).toEqual(["a.example.org"]);
+    expect((await asker.heard(2))[1]?.resources?.map(({ name }) => name)).toEqual([
+      "a.example.org",
+    ]);
     secrets.refresh(true);
     const third = (await asker.heard(3))[2];
-    expect(third?.resources?.map(({ name }) => name).toSorted()).toEqual(["a.example.org", "api.github.com"]);
+    expect(third?.resources?.map(({ name }) => name).toSorted()).toEqual([
+      "a.example.org",
+      "api.github.com",
+    ]);
     expect(new Set(asker.responses.map(({ nonce }) => nonce)).size).toBe(3);
     asker.stream.end();
     await vi.waitFor(() => expect(asker.status).toBe(grpc.status.OK));
@@ -123,17 +156,29 @@ describe("ended calls", () => {
   });
 
   const entry = (call: string | undefined): object => ({
-    commonProperties: call === undefined ? {} : { metadata: { filterMetadata: { "envoy.filters.http.ext_authz": { call } } } },
+    commonProperties:
+      call === undefined
+        ? {}
+        : { metadata: { filterMetadata: { "envoy.filters.http.ext_authz": { call } } } },
     request: { requestHeadersBytes: 10, requestBodyBytes: 20 },
     response: { responseCode: 200, responseHeadersBytes: 30, responseBodyBytes: 40 },
   });
 
   const report = (...calls: readonly (string | undefined)[]): Buffer =>
-    Buffer.from(protos.encode("envoy.service.accesslog.v3.StreamAccessLogsMessage", { httpLogs: { logEntry: calls.map(entry) } } as never));
+    Buffer.from(
+      protos.encode("envoy.service.accesslog.v3.StreamAccessLogsMessage", {
+        httpLogs: { logEntry: calls.map(entry) },
+      } as never),
+    );
 
   test("are told by their ids, those that left; a report that cannot be read is no end of the stream", async () => {
     let status: grpc.status | undefined;
-    const stream = client.makeClientStreamRequest("/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs", same, same, () => undefined);
+    const stream = client.makeClientStreamRequest(
+      "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
+      same,
+      same,
+      () => undefined,
+    );
     stream.on("status", ({ code }) => (status = code));
     stream.write(report("one", undefined, "two"));
     stream.write(BROKEN);

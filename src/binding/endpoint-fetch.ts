@@ -19,18 +19,31 @@ interface FoundAddress {
   readonly family: number;
 }
 
-export function endpointFetch(resolver: EndpointResolver, { caFile, port }: EndpointFetchOptions): Fetch {
-  const lookup: net.LookupFunction = callbackify(async (host: string, _options: unknown): Promise<FoundAddress[]> => {
-    const addresses = await resolver.addressesOf(host);
-    if (addresses.length === 0) throw Object.assign(new Error(`DNS has no address of ${host}`), { code: "ENOTFOUND" });
-    return addresses.map((address) => ({ address, family: net.isIP(address) }));
-  });
+export function endpointFetch(
+  resolver: EndpointResolver,
+  { caFile, port }: EndpointFetchOptions,
+): Fetch {
+  const lookup: net.LookupFunction = callbackify(
+    async (host: string, _options: unknown): Promise<FoundAddress[]> => {
+      const addresses = await resolver.addressesOf(host);
+      if (addresses.length === 0)
+        throw Object.assign(new Error(`DNS has no address of ${host}`), { code: "ENOTFOUND" });
+      return addresses.map((address) => ({ address, family: net.isIP(address) }));
+    },
+  );
   const open = async (): Promise<(url: string, init: RequestInit) => Promise<Response>> => {
     // Most credentials are fixed secrets, and a client takes megabytes.
     const { Agent, buildConnector, fetch } = await import("undici");
     // With autoSelectFamily all addresses are asked for.
-    const connect = buildConnector({ ca: readFileSync(caFile, "utf8"), autoSelectFamily: true, lookup });
-    const dispatcher: Dispatcher = new Agent({ connect: (options, done) => connect({ ...options, port: options.port === "" ? String(port) : options.port }, done) });
+    const connect = buildConnector({
+      ca: readFileSync(caFile, "utf8"),
+      autoSelectFamily: true,
+      lookup,
+    });
+    const dispatcher: Dispatcher = new Agent({
+      connect: (options, done) =>
+        connect({ ...options, port: options.port === "" ? String(port) : options.port }, done),
+    });
     // A token server that redirects is none.
     return (url, init) => fetch(url, { redirect: "error", ...(init as object), dispatcher });
   };

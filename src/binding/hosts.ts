@@ -2,6 +2,9 @@
 import type { ProviderPlugin } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 
-export function hostsOf({ hosts, config }: Pick<BindingSpec, "hosts" | "config">, plugin: ProviderPlugin): readonly string[] {
+export function hostsOf(
+  { hosts, config }: Pick<BindingSpec, "hosts" | "config">,
+  plugin: ProviderPlugin,
+): readonly string[] {
   return hosts ?? plugin.hostsFor?.(config) ?? [...plugin.defaultHosts, ...plugin.hostPatterns];
 }

@@ -2,7 +2,9 @@
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 
-export type RuleVerdict = { readonly kind: "allowed" } | { readonly kind: "denied"; readonly rule: string };
+export type RuleVerdict =
+  | { readonly kind: "allowed" }
+  | { readonly kind: "denied"; readonly rule: string };
 
 export type HttpRules = (method: string, path: string) => RuleVerdict;
 
@@ -16,7 +18,11 @@ export function isAmbiguousPath(path: string): boolean {
   const segments = path.split("/").slice(1);
   // A slash at the end is no empty segment.
   if (segments.at(-1) === "" && segments.length > 1) segments.pop();
-  if (path !== "/" && segments.some((segment) => segment === "" || segment === "." || segment === "..")) return true;
+  if (
+    path !== "/" &&
+    segments.some((segment) => segment === "" || segment === "." || segment === "..")
+  )
+    return true;
   return /[;\\]|%(?:2[eEfF]|5[cC]|3[bB]|25|[01][0-9a-fA-F]|7[fF])|%(?![0-9a-fA-F]{2})/.test(path);
 }
 
@@ -28,11 +34,13 @@ export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): Htt
     return {
       action: rule.action,
       name: `policy.httpRules[${index}]: ${rule.action} ${rule.methods.join(",")} ${rule.paths.join(" ")}`,
-      matches: (method: string, path: string) => (methods === undefined || methods.has(method)) && covers(path) !== undefined,
+      matches: (method: string, path: string) =>
+        (methods === undefined || methods.has(method)) && covers(path) !== undefined,
     };
   });
   return (method, path) => {
-    if (isAmbiguousPath(path)) return { kind: "denied", rule: "policy.httpRules: the path can be read in several ways" };
+    if (isAmbiguousPath(path))
+      return { kind: "denied", rule: "policy.httpRules: the path can be read in several ways" };
     const rule = compiled.find((each) => each.matches(method, path));
     if (rule === undefined) return { kind: "denied", rule: "policy.httpRules: no rule matches" };
     return rule.action === "allow" ? ALLOWED : { kind: "denied", rule: rule.name };

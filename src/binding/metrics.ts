@@ -55,7 +55,11 @@ export class BindingMetrics {
 
   decided(passage: Passage, milliseconds: number): void {
     const binding = passage.binding?.name ?? "none";
-    const decision = isDenied(passage) ? "denied" : passage.violations.length > 0 ? "audited" : "allowed";
+    const decision = isDenied(passage)
+      ? "denied"
+      : passage.violations.length > 0
+        ? "audited"
+        : "allowed";
     const action = actionsOf(passage)[0]?.action ?? "unknown";
     this.#decisions.inc({ binding, action, decision });
     this.#latency.observe({ binding, action }, milliseconds / 1000);
@@ -63,7 +67,10 @@ export class BindingMetrics {
 
   ended(passage: Passage, status: number, milliseconds: number): void {
     const action = actionsOf(passage)[0]?.action ?? "unknown";
-    this.#calls.observe({ binding: passage.binding?.name ?? "none", action, status: String(status) }, milliseconds / 1000);
+    this.#calls.observe(
+      { binding: passage.binding?.name ?? "none", action, status: String(status) },
+      milliseconds / 1000,
+    );
   }
 
   malformed(): void {

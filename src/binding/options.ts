@@ -23,10 +23,18 @@ export const sidecarOptionsSchema = z.strictObject({
     http: listen,
     https: listen,
     /** A way to the gateway from inside the namespace. */
-    gateway: listen.extend({ target: z.strictObject({ address: z.string(), port: z.int() }) }).optional(),
+    gateway: listen
+      .extend({ target: z.strictObject({ address: z.string(), port: z.int() }) })
+      .optional(),
   }),
   audit: z
-    .strictObject({ dir: z.string(), keyFile: z.string(), writer: z.string(), onFailure: z.enum(["refuse", "continue"]), sync: z.enum(["group", "none"]) })
+    .strictObject({
+      dir: z.string(),
+      keyFile: z.string(),
+      writer: z.string(),
+      onFailure: z.enum(["refuse", "continue"]),
+      sync: z.enum(["group", "none"]),
+    })
     .optional(),
   /** `address` or `address:port`; left out: those of /etc/resolv.conf. */
   dnsServers: z.array(z.string()).min(1).optional(),
@@ -37,7 +45,13 @@ export const sidecarOptionsSchema = z.strictObject({
   /** PEM bundle of the system's roots, for the agent's bundle. */
   systemCaFile: z.string().optional(),
   /** Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day for a leaf. */
-  certificates: z.strictObject({ authorityMs: z.int().min(1_000), leafMs: z.int().min(1_000), slackMs: z.int().min(0) }).optional(),
+  certificates: z
+    .strictObject({
+      authorityMs: z.int().min(1_000),
+      leafMs: z.int().min(1_000),
+      slackMs: z.int().min(0),
+    })
+    .optional(),
   logLevel: z.string().default("info"),
 });
 

@@ -1,5 +1,10 @@
 /** One request on its way through the steps: what each of them has found out so far. */
-import type { ActionResolution, Injection, ResolvedAction, ServiceRequest } from "../providers/contract.ts";
+import type {
+  ActionResolution,
+  Injection,
+  ResolvedAction,
+  ServiceRequest,
+} from "../providers/contract.ts";
 import type { Binding, BindingSnapshot } from "./binding.ts";
 
 /** What a policy has against a request. */
@@ -45,11 +50,15 @@ export function actionsOf({ resolution }: Passage): readonly ResolvedAction[] {
 
 /** In enforce mode a violation ends it; in audit mode it goes on, and is recorded. */
 export function isDenied({ binding, violations, refusal }: Passage): boolean {
-  return refusal !== undefined || (violations.length > 0 && binding?.policy.enforcement !== "audit");
+  return (
+    refusal !== undefined || (violations.length > 0 && binding?.policy.enforcement !== "audit")
+  );
 }
 
 /** Resources of all actions, in words. */
 export function resourcesOf(passage: Passage): readonly string[] {
-  const words = actionsOf(passage).flatMap(({ resources }) => resources.flatMap((resource) => (resource.kind === "scoped" ? [resource.value] : [])));
+  const words = actionsOf(passage).flatMap(({ resources }) =>
+    resources.flatMap((resource) => (resource.kind === "scoped" ? [resource.value] : [])),
+  );
   return [...new Set(words)];
 }

@@ -46,7 +46,12 @@ export const STEPS: readonly Step[] = [
   { run: forward, when: "undenied" },
 ];
 
-export async function judge(id: string, request: ServiceRequest, snapshot: BindingSnapshot, world: World): Promise<Passage> {
+export async function judge(
+  id: string,
+  request: ServiceRequest,
+  snapshot: BindingSnapshot,
+  world: World,
+): Promise<Passage> {
   const passage: Passage = {
     id,
     request,

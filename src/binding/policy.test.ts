@@ -69,35 +69,76 @@ describe("httpRules", () => {
     ["GET", "/", true],
     ["GET", "/repos/", true],
     // Ways to /admin that are not written as such.
-    ...["/x/../admin/x", "/x/%2e%2e/admin/x", "/x/.%2E/admin", "/x%2f..%2fadmin", "/%252e%252e/admin", "//admin/x", "/x//admin", "/./admin/x", "/admin;x/y", "/x;/admin", "/..;/admin", "/x%5cadmin", "/%00/admin", "/%0a", "/%", "/%zz", "/%2", "/x/..", "/x/."].map((path): [string, string, boolean] => ["GET", path, false]),
+    ...[
+      "/x/../admin/x",
+      "/x/%2e%2e/admin/x",
+      "/x/.%2E/admin",
+      "/x%2f..%2fadmin",
+      "/%252e%252e/admin",
+      "//admin/x",
+      "/x//admin",
+      "/./admin/x",
+      "/admin;x/y",
+      "/x;/admin",
+      "/..;/admin",
+      "/x%5cadmin",
+      "/%00/admin",
+      "/%0a",
+      "/%",
+      "/%zz",
+      "/%2",
+      "/x/..",
+      "/x/.",
+    ].map((path): [string, string, boolean] => ["GET", path, false]),
   ])("%s %s: %s", (method, path, expected) => {
     expect(rules(method, path).kind === "allowed").toBe(expected);
   });
 
   test("without rules all is allowed; the rule that denied is named", () => {
     expect(compileHttpRules([])("DELETE", "/x/../y")).toEqual({ kind: "allowed" });
-    expect(rules("GET", "/admin/x")).toEqual({ kind: "denied", rule: "policy.httpRules[0]: deny * /admin/**" });
-    expect(rules("DELETE", "/x")).toEqual({ kind: "denied", rule: "policy.httpRules: no rule matches" });
+    expect(rules("GET", "/admin/x")).toEqual({
+      kind: "denied",
+      rule: "policy.httpRules[0]: deny * /admin/**",
+    });
+    expect(rules("DELETE", "/x")).toEqual({
+      kind: "denied",
+      rule: "policy.httpRules: no rule matches",
+    });
   });
 
-  test.each(["/", "/a", "/a/", "/a%20b", "/a+b", "/caf%C3%A9", "/a@b:c", "/a,b"])("plain: %s", (path) => {
-    expect(isAmbiguousPath(path)).toBe(false);
-  });
+  test.each(["/", "/a", "/a/", "/a%20b", "/a+b", "/caf%C3%A9", "/a@b:c", "/a,b"])(
+    "plain: %s",
+    (path) => {
+      expect(isAmbiguousPath(path)).toBe(false);
+    },
+  );
 });
 
 describe("action lists", () => {
   test("deny first; with an allow list what is not on it is denied", () => {
-    const lists = compileActionLists({ allow: ["pulls:*", "contents:read"], deny: ["pulls:write"] });
+    const lists = compileActionLists({
+      allow: ["pulls:*", "contents:read"],
+      deny: ["pulls:write"],
+    });
     expect(lists.judge("pulls:read")).toEqual({ kind: "allowed" });
-    expect(lists.judge("pulls:write")).toEqual({ kind: "denied", rule: "policy.deny: pulls:write" });
-    expect(lists.judge("issues:read")).toEqual({ kind: "denied", rule: "policy.allow: not on the list" });
+    expect(lists.judge("pulls:write")).toEqual({
+      kind: "denied",
+      rule: "policy.deny: pulls:write",
+    });
+    expect(lists.judge("issues:read")).toEqual({
+      kind: "denied",
+      rule: "policy.allow: not on the list",
+    });
     expect(compileActionLists({ deny: [] }).judge("anything")).toEqual({ kind: "allowed" });
     expect(compileActionLists({ allow: [], deny: [] }).judge("anything").kind).toBe("denied");
   });
 });
 
 describe("scope", () => {
-  const plugin = { scopeKeys: ["repositories", "projects"], scopeIgnoresCase: true } as unknown as ProviderPlugin;
+  const plugin = {
+    scopeKeys: ["repositories", "projects"],
+    scopeIgnoresCase: true,
+  } as unknown as ProviderPlugin;
   const repository = (value: string): Resource => ({ kind: "scoped", key: "repositories", value });
   const scope = compileScope({ repositories: ["octo/*", "me/notes"] }, plugin);
 
@@ -128,7 +169,10 @@ describe("reading a request", () => {
     target: "/user?x=1",
     authority: "api.github.com",
     scheme: "https",
-    headers: [["accept", "a"], ["accept", "b"]],
+    headers: [
+      ["accept", "a"],
+      ["accept", "b"],
+    ],
     body: undefined,
     serverName: "api.github.com",
     ...more,
@@ -137,9 +181,18 @@ describe("reading a request", () => {
   test("parts as they are on the wire", () => {
     expect(readRequest(raw())).toEqual({
       kind: "request",
-      request: { method: "GET", host: "api.github.com", path: "/user", query: "x=1", headers: new Map([["accept", "a, b"]]), body: undefined },
+      request: {
+        method: "GET",
+        host: "api.github.com",
+        path: "/user",
+        query: "x=1",
+        headers: new Map([["accept", "a, b"]]),
+        body: undefined,
+      },
     });
-    expect(readRequest(raw({ target: "/a//b/../%2F?" }))).toMatchObject({ request: { path: "/a//b/../%2F", query: "" } });
+    expect(readRequest(raw({ target: "/a//b/../%2F?" }))).toMatchObject({
+      request: { path: "/a//b/../%2F", query: "" },
+    });
   });
 
   test.each<[string, Partial<RawRequest>]>([
@@ -147,7 +200,10 @@ describe("reading a request", () => {
     ["a server name in another case", { serverName: "API.github.com" }],
     ["without TLS", { scheme: "http", serverName: undefined, authority: "api.github.com:80" }],
   ])("one host: %s", (_name, more) => {
-    expect(readRequest(raw(more))).toMatchObject({ kind: "request", request: { host: "api.github.com" } });
+    expect(readRequest(raw(more))).toMatchObject({
+      kind: "request",
+      request: { host: "api.github.com" },
+    });
   });
 
   test.each<[string, Partial<RawRequest>, number]>([
@@ -179,8 +235,26 @@ describe("reading a request", () => {
     ["raw UTF-8", { target: "/é" }, 400],
     ["a method of two words", { method: "GET /" }, 400],
     ["no method", { method: "" }, 400],
-    ["two content types", { headers: [["content-type", "a"], ["content-type", "b"]] }, 400],
-    ["two targets", { headers: [["x-amz-target", "a"], ["x-amz-target", "b"]] }, 400],
+    [
+      "two content types",
+      {
+        headers: [
+          ["content-type", "a"],
+          ["content-type", "b"],
+        ],
+      },
+      400,
+    ],
+    [
+      "two targets",
+      {
+        headers: [
+          ["x-amz-target", "a"],
+          ["x-amz-target", "b"],
+        ],
+      },
+      400,
+    ],
   ])("refused: %s", (_name, more, status) => {
     expect(readRequest(raw(more))).toMatchObject({ kind: "malformed", status });
   });

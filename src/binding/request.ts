@@ -27,19 +27,32 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** What a path and a query may hold on the wire: RFC 3986, and what clients send all the same. No space, no control byte. */
 const TARGET = /^\/[\x21-\x7e]*$/;
 
-const HOST = /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const HOST =
+  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 export function readRequest(raw: RawRequest): ReadRequest {
-  const malformed = (message: string, status: 400 | 421 = 400): ReadRequest => ({ kind: "malformed", status, message });
+  const malformed = (message: string, status: 400 | 421 = 400): ReadRequest => ({
+    kind: "malformed",
+    status,
+    message,
+  });
   if (!TOKEN.test(raw.method)) return malformed("The method is no token.");
   const host = canonicalHost(raw.authority, raw.scheme);
   if (host === undefined) {
-    return malformed("The host must be a host name in lower case, without a dot at its end, and without a port other than the scheme's own.");
+    return malformed(
+      "The host must be a host name in lower case, without a dot at its end, and without a port other than the scheme's own.",
+    );
   }
   if (raw.serverName !== undefined && raw.serverName.toLowerCase() !== host) {
-    return malformed(`The connection was made for ${JSON.stringify(raw.serverName)}, and the request is for ${host}.`, 421);
+    return malformed(
+      `The connection was made for ${JSON.stringify(raw.serverName)}, and the request is for ${host}.`,
+      421,
+    );
   }
-  if (!TARGET.test(raw.target)) return malformed("The path must begin with / and hold neither space nor control nor non-ASCII byte.");
+  if (!TARGET.test(raw.target))
+    return malformed(
+      "The path must begin with / and hold neither space nor control nor non-ASCII byte.",
+    );
   if (/[\\#]/.test(raw.target)) return malformed("The path holds a backslash or a #.");
   const headers = new Map<string, string>();
   for (const [name, value] of raw.headers) {

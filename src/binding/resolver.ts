@@ -51,7 +51,8 @@ export class EndpointResolver {
     const now = this.#options.clock.now();
     const known = this.#known.get(host);
     const fresh = known !== undefined && now < known.until ? known : await this.#ask(host);
-    const usable = fresh ?? (known !== undefined && now < known.until + STALE_MS ? known : undefined);
+    const usable =
+      fresh ?? (known !== undefined && now < known.until + STALE_MS ? known : undefined);
     return usable?.addresses ?? [];
   }
 
@@ -77,8 +78,13 @@ export class EndpointResolver {
   }
 
   /** IPv4 first: more networks have it. */
-  async #records(host: string): Promise<readonly { readonly address: string; readonly ttl: number }[] | undefined> {
-    for (const ask of [() => this.#resolver.resolve4(host, { ttl: true }), () => this.#resolver.resolve6(host, { ttl: true })]) {
+  async #records(
+    host: string,
+  ): Promise<readonly { readonly address: string; readonly ttl: number }[] | undefined> {
+    for (const ask of [
+      () => this.#resolver.resolve4(host, { ttl: true }),
+      () => this.#resolver.resolve6(host, { ttl: true }),
+    ]) {
       const found = await ask().catch(() => []);
       if (found.length > 0) return found;
     }

@@ -4,7 +4,9 @@ import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 import { compileWildcards } from "./wildcard.ts";
 
-export type ScopeVerdict = { readonly kind: "inside" } | { readonly kind: "outside"; readonly rule: string; readonly resource: string };
+export type ScopeVerdict =
+  | { readonly kind: "inside" }
+  | { readonly kind: "outside"; readonly rule: string; readonly resource: string };
 
 export type Scope = (resources: readonly Resource[]) => ScopeVerdict;
 
@@ -20,25 +22,40 @@ const SEGMENTED: ReadonlySet<ScopeKey> = new Set(["repositories", "resourceGroup
 export function compileScope(scope: BindingSpec["scope"], plugin: ProviderPlugin): Scope {
   const set = plugin.scopeKeys.flatMap((key) => {
     const globs = scope[key];
-    return globs === undefined ? [] : [{ key, matches: compileGlobs(key, globs, plugin.scopeIgnoresCase) }];
+    return globs === undefined
+      ? []
+      : [{ key, matches: compileGlobs(key, globs, plugin.scopeIgnoresCase) }];
   });
   if (set.length === 0) return () => INSIDE;
   return (resources) => {
     const touched = resources.filter((resource) => resource.kind !== "none");
     if (touched.length === 0) return INSIDE;
     const odd = touched.find((resource) => resource.kind === "unscopable");
-    if (odd?.kind === "unscopable") return { kind: "outside", rule: `spec.scope: ${odd.reason}`, resource: "" };
+    if (odd?.kind === "unscopable")
+      return { kind: "outside", rule: `spec.scope: ${odd.reason}`, resource: "" };
     for (const { key, matches } of set) {
-      const values = touched.flatMap((resource) => (resource.kind === "scoped" && resource.key === key ? [resource.value] : []));
-      if (values.length === 0) return { kind: "outside", rule: `spec.scope.${key}: the request acts on something wider`, resource: "" };
+      const values = touched.flatMap((resource) =>
+        resource.kind === "scoped" && resource.key === key ? [resource.value] : [],
+      );
+      if (values.length === 0)
+        return {
+          kind: "outside",
+          rule: `spec.scope.${key}: the request acts on something wider`,
+          resource: "",
+        };
       const outside = values.find((value) => !matches(value));
-      if (outside !== undefined) return { kind: "outside", rule: `spec.scope.${key}: not in it`, resource: outside };
+      if (outside !== undefined)
+        return { kind: "outside", rule: `spec.scope.${key}: not in it`, resource: outside };
     }
     return INSIDE;
   };
 }
 
-function compileGlobs(key: ScopeKey, globs: readonly string[], ignoreCase: boolean): (value: string) => boolean {
+function compileGlobs(
+  key: ScopeKey,
+  globs: readonly string[],
+  ignoreCase: boolean,
+): (value: string) => boolean {
   const compile = SEGMENTED.has(key) ? compilePathGlobs : compileWildcards;
   const covering = compile(globs, ignoreCase);
   return (value) => covering(value) !== undefined;

@@ -60,7 +60,10 @@ function resourceOf(secret: NamedSecret): Buffer {
 
 /** Secret: name = 1, tls_certificate = 2; TlsCertificate: certificate_chain = 1, private_key = 2; DataSource: inline_string = 3. */
 function secretOf({ name, certificateChainPem, privateKeyPem }: NamedSecret): Buffer {
-  const certificate = Buffer.concat([bytes(1, text(3, certificateChainPem)), bytes(2, text(3, privateKeyPem))]);
+  const certificate = Buffer.concat([
+    bytes(1, text(3, certificateChainPem)),
+    bytes(2, text(3, privateKeyPem)),
+  ]);
   return Buffer.concat([text(1, name), bytes(2, certificate)]);
 }
 

@@ -102,7 +102,12 @@ class SecretStream {
         continue;
       }
       this.#renewAt.set(name, minted.renewAt);
-      secrets.push({ name, version: String(minted.notAfter), certificateChainPem: minted.certificateChainPem, privateKeyPem: minted.privateKeyPem });
+      secrets.push({
+        name,
+        version: String(minted.notAfter),
+        certificateChainPem: minted.certificateChainPem,
+        privateKeyPem: minted.privateKeyPem,
+      });
     }
     const response = encodeSecretResponse({ nonce: String(++this.#nonce), secrets, removed });
     this.#stream.send(Buffer.concat([Buffer.alloc(MESSAGE_OFFSET), response]));

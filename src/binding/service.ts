@@ -21,7 +21,12 @@ import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
-import { type Binding, type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
+import {
+  type Binding,
+  type BindingSnapshot,
+  compileBindingPolicy,
+  compileSnapshot,
+} from "./binding.ts";
 import { compileBodyRules } from "./body-rules.ts";
 import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
@@ -44,12 +49,23 @@ const LARGEST_QUESTION_BYTES = 64 * 1024 * 1024;
 /** File of Envoy's configuration in the run folder. */
 export const ENVOY_CONFIG = "envoy.json";
 
-export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.ProcessEnv, log: Logger): Promise<SidecarService> {
+export async function startSidecar(
+  options: SidecarServiceOptions,
+  env: NodeJS.ProcessEnv,
+  log: Logger,
+): Promise<SidecarService> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const metrics = new BindingMetrics(registry);
-  const resolver = new EndpointResolver({ clock: systemClock, servers: options.dnsServers, port: options.upstreamPort });
-  const fetch = endpointFetch(resolver, { caFile: options.upstreamCaFile, port: options.upstreamPort });
+  const resolver = new EndpointResolver({
+    clock: systemClock,
+    servers: options.dnsServers,
+    port: options.upstreamPort,
+  });
+  const fetch = endpointFetch(resolver, {
+    caFile: options.upstreamCaFile,
+    port: options.upstreamPort,
+  });
   const loaded = await loadSpecs(options.specFile);
   const instances = await startInstances(loaded, { env, fetch, log });
   let snapshot = snapshotOf(loaded, instances);
@@ -58,21 +74,37 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const authority = new CertificateAuthority({
     clock: systemClock,
     random: (bytes) => randomBytes(bytes),
-    names: { hosts: hosts.filter((host) => !host.startsWith("*.")), patterns: hosts.filter((host) => host.startsWith("*.")) },
+    names: {
+      hosts: hosts.filter((host) => !host.startsWith("*.")),
+      patterns: hosts.filter((host) => host.startsWith("*.")),
+    },
     ...(options.certificates === undefined ? {} : { validity: options.certificates }),
   });
   const systemRoots = readFileSync(options.systemCaFile ?? options.upstreamCaFile, "utf8");
-  const publish = (): void => writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
+  const publish = (): void =>
+    writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
   publish();
   const leafMs = (options.certificates ?? DEFAULT_VALIDITY).leafMs;
-  const onDefect = (error: unknown): void => log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: what it was for fails closed");
-  const secrets = new SecretService({ authority, clock: systemClock, checkMs: Math.min(MOST_CHECK_MS, leafMs / 10), onDefect });
+  const onDefect = (error: unknown): void =>
+    log.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      "defect: what it was for fails closed",
+    );
+  const secrets = new SecretService({
+    authority,
+    clock: systemClock,
+    checkMs: Math.min(MOST_CHECK_MS, leafMs / 10),
+    onDefect,
+  });
   authority.onChange(() => {
     publish();
     secrets.refresh(true);
   });
 
-  const audit = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
+  const audit =
+    options.audit === undefined
+      ? undefined
+      : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
   const authorizer = new Authorizer({
     snapshot: () => snapshot,
     clock: systemClock,
@@ -85,11 +117,22 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
   const socket = (name: string): string => path.join(options.runDir, name);
   const servers = [
-    await serveAuthorization({ path: socket("authz.sock"), maxMessageBytes: LARGEST_QUESTION_BYTES, check: (request) => authorizer.check(request), onDefect }),
-    await serveEndedCalls({ path: socket("access-log.sock"), onEnded: (call) => authorizer.ended(call), onDefect }),
+    await serveAuthorization({
+      path: socket("authz.sock"),
+      maxMessageBytes: LARGEST_QUESTION_BYTES,
+      check: (request) => authorizer.check(request),
+      onDefect,
+    }),
+    await serveEndedCalls({
+      path: socket("access-log.sock"),
+      onEnded: (call) => authorizer.ended(call),
+      onDefect,
+    }),
     await secrets.serve(socket("secrets.sock")),
   ];
-  writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), { mode: 0o600 });
+  writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), {
+    mode: 0o600,
+  });
 
   const watch = watchSpecs({
     file: options.specFile,
@@ -113,7 +156,9 @@ export async function startSidecar(options: SidecarServiceOptions, env: NodeJS.P
   const admin = await listen(socket("sidecar.sock"), async (url) => {
     if (url === "/readyz") return { type: "text/plain", body: "ok\n" };
     if (url === "/calls") return { type: "text/plain", body: `${authorizer.underWay}\n` };
-    return url === "/metrics" ? { type: "text/plain; version=0.0.4", body: await registry.metrics() } : undefined;
+    return url === "/metrics"
+      ? { type: "text/plain; version=0.0.4", body: await registry.metrics() }
+      : undefined;
   });
   log.info({ version: loaded.version, hosts }, "sidecar ready");
 
@@ -140,19 +185,28 @@ interface Surroundings {
 }
 
 /** @throws ConfigError for settings that cannot work */
-async function startInstances({ specs }: LoadedSpecs, surroundings: Surroundings): Promise<readonly Started[]> {
-  const started = await Promise.all(specs.bindings.map(async (spec) => createInstance(spec, surroundings)));
+async function startInstances(
+  { specs }: LoadedSpecs,
+  surroundings: Surroundings,
+): Promise<readonly Started[]> {
+  const started = await Promise.all(
+    specs.bindings.map(async (spec) => createInstance(spec, surroundings)),
+  );
   await Promise.all(started.map(async ({ instance }) => instance.start()));
   return started;
 }
 
-async function createInstance(spec: BindingSpec, { env, fetch, log }: Surroundings): Promise<Started> {
+async function createInstance(
+  spec: BindingSpec,
+  { env, fetch, log }: Surroundings,
+): Promise<Started> {
   const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
   const secrets = new Map<string, Secret>();
   for (const [key, variable] of Object.entries(spec.auth.env)) {
     const value = env[variable];
-    if (value === undefined || value === "") throw new Error(`Provider ${spec.name}: the environment variable ${variable} is not set`);
+    if (value === undefined || value === "")
+      throw new Error(`Provider ${spec.name}: the environment variable ${variable} is not set`);
     secrets.set(key, new Secret(value));
   }
   const instance = plugin.create({
@@ -171,10 +225,16 @@ async function createInstance(spec: BindingSpec, { env, fetch, log }: Surroundin
 /** The bindings that run, with the policy of these specs. @throws Error where the list of bindings is another one */
 function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]): BindingSnapshot {
   const byName = new Map(specs.bindings.map((spec) => [spec.name, spec]));
-  if (byName.size !== started.length || started.some(({ name, plugin }) => byName.get(name)?.type !== plugin.providerName)) {
+  if (
+    byName.size !== started.length ||
+    started.some(({ name, plugin }) => byName.get(name)?.type !== plugin.providerName)
+  ) {
     throw new Error("the list of Providers has changed: that needs a restart");
   }
-  const bindings = started.map((one): Binding => ({ ...one, policy: compileBindingPolicy(byName.get(one.name) as BindingSpec, one.plugin) }));
+  const bindings = started.map((one): Binding => ({
+    ...one,
+    policy: compileBindingPolicy(byName.get(one.name) as BindingSpec, one.plugin),
+  }));
   return compileSnapshot(version, specs.workload, bindings);
 }
 
@@ -195,11 +255,17 @@ interface Page {
   readonly body: string;
 }
 
-async function listen(socket: string, answer: (url: string) => Promise<Page | undefined>): Promise<http.Server> {
+async function listen(
+  socket: string,
+  answer: (url: string) => Promise<Page | undefined>,
+): Promise<http.Server> {
   await rm(socket, { force: true });
   const server = http.createServer((request, response) => {
     answer(request.url ?? "/").then(
-      (page) => response.writeHead(page === undefined ? 404 : 200, { "content-type": page?.type ?? "text/plain" }).end(page?.body ?? "not found\n"),
+      (page) =>
+        response
+          .writeHead(page === undefined ? 404 : 200, { "content-type": page?.type ?? "text/plain" })
+          .end(page?.body ?? "not found\n"),
       () => response.destroy(),
     );
   });

@@ -26,9 +26,14 @@ export async function loadSpecs(file: string): Promise<LoadedSpecs> {
   const parsed = bindingSpecsSchema.safeParse(value);
   if (!parsed.success) {
     const [first] = explainIssues(parsed.error.issues, value, bindingSpecsSchema);
-    throw new Error(`${file}: ${first === undefined ? "does not fit" : `${formatPath(first.path)}: ${first.message}`}`);
+    throw new Error(
+      `${file}: ${first === undefined ? "does not fit" : `${formatPath(first.path)}: ${first.message}`}`,
+    );
   }
-  return { version: createHash("sha256").update(text).digest("hex").slice(0, 16), specs: parsed.data };
+  return {
+    version: createHash("sha256").update(text).digest("hex").slice(0, 16),
+    specs: parsed.data,
+  };
 }
 
 export interface SpecsWatchOptions {
@@ -41,7 +46,9 @@ export interface SpecsWatchOptions {
   readonly onBroken: (error: Error) => void;
 }
 
-export function watchSpecs({ file, clock, pollMs, onChange, onBroken }: SpecsWatchOptions): { close(): void } {
+export function watchSpecs({ file, clock, pollMs, onChange, onBroken }: SpecsWatchOptions): {
+  close(): void;
+} {
   let last = "";
   let version = "";
   let closed = false;

@@ -13,7 +13,15 @@ import { accessKeyList } from "./access-key-list.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { manifestOf } from "./manifest-of.ts";
-import { type NamespaceFlags, parseCount, parseDurationFlag, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
+import {
+  type NamespaceFlags,
+  parseCount,
+  parseDurationFlag,
+  repeatable,
+  type TargetFlags,
+  withNamespace,
+  withTarget,
+} from "./options.ts";
 
 type CommonFlags = TargetFlags & NamespaceFlags;
 
@@ -35,10 +43,15 @@ interface RotateFlags extends CommonFlags {
   readonly wrapped?: true;
 }
 
-const WRAPPED = ["--wrapped", "print the key in the form of an Anthropic key, for clients that check it"] as const;
+const WRAPPED = [
+  "--wrapped",
+  "print the key in the form of an Anthropic key, for clients that check it",
+] as const;
 
 export function accessKeyCommand(context: Context): Command {
-  const command = new Command("access-key").description("Make and manage AccessKeys: what lets people and programs outside use a provider through the gateway.");
+  const command = new Command("access-key").description(
+    "Make and manage AccessKeys: what lets people and programs outside use a provider through the gateway.",
+  );
   command.addCommand(createCommand(context));
   command.addCommand(rotateCommand(context));
   command.addCommand(accessKeyList(context));
@@ -48,14 +61,29 @@ export function accessKeyCommand(context: Context): Command {
 }
 
 function createCommand(context: Context): Command {
-  const command = new Command("create").description("Make an AccessKey and print its key, once.").requiredOption("--name <name>", "name of the AccessKey");
+  const command = new Command("create")
+    .description("Make an AccessKey and print its key, once.")
+    .requiredOption("--name <name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey and its provider"))
     .option("--model-provider <name>", "ModelProvider that the key opens")
     .option("--provider <name>", "Provider (MCP server) that the key opens")
-    .addOption(repeatable("--allowed-model <model>", "model the key may ask for; * as last character is a wildcard (default: what the provider allows)"))
+    .addOption(
+      repeatable(
+        "--allowed-model <model>",
+        "model the key may ask for; * as last character is a wildcard (default: what the provider allows)",
+      ),
+    )
     .addOption(repeatable("--allowed-cidr <cidr>", "addresses that may use the key (default: any)"))
-    .addOption(repeatable("--allowed-mcp-tool <tool>", "tool the key may call (default: what the provider allows)"))
-    .option("--expires <when>", "until when the key is taken: a duration such as 30d, or a time (RFC 3339) (default: never)")
+    .addOption(
+      repeatable(
+        "--allowed-mcp-tool <tool>",
+        "tool the key may call (default: what the provider allows)",
+      ),
+    )
+    .option(
+      "--expires <when>",
+      "until when the key is taken: a duration such as 30d, or a time (RFC 3339) (default: never)",
+    )
     .option("--max-tokens-per-day <number>", "tokens in a day (UTC), input and output", parseCount)
     .option("--max-requests-per-day <number>", "requests in a day (UTC)", parseCount)
     .option(...WRAPPED)
@@ -69,8 +97,12 @@ Examples:
   svc access-key create --name ci -n team-a --model-provider openai --allowed-model 'gpt-5*' --allowed-cidr 10.0.0.0/8 | gh secret set SVC_ACCESS_KEY`,
     )
     .action(async (flags: CreateFlags) => {
-      if ((flags.modelProvider === undefined) === (flags.provider === undefined)) throw CliError.usage("name what the key opens: --model-provider <name> or --provider <name>, one of them");
-      const expiresAt = flags.expires === undefined ? undefined : expiryTime(flags.expires, context.now());
+      if ((flags.modelProvider === undefined) === (flags.provider === undefined))
+        throw CliError.usage(
+          "name what the key opens: --model-provider <name> or --provider <name>, one of them",
+        );
+      const expiresAt =
+        flags.expires === undefined ? undefined : expiryTime(flags.expires, context.now());
       const raw = newAccessKey(context.random(32));
       const manifest = {
         apiVersion: API_VERSION,
@@ -81,59 +113,100 @@ Examples:
           provider: flags.provider,
           keySHA256: hashKey(raw),
           expiresAt,
-          restrictions: { allowedModels: flags.allowedModel, allowedCIDRs: flags.allowedCidr, allowedMcpTools: flags.allowedMcpTool },
-          limits: { maxTokensPerDay: flags.maxTokensPerDay, maxRequestsPerDay: flags.maxRequestsPerDay },
+          restrictions: {
+            allowedModels: flags.allowedModel,
+            allowedCIDRs: flags.allowedCidr,
+            allowedMcpTools: flags.allowedMcpTool,
+          },
+          limits: {
+            maxTokensPerDay: flags.maxTokensPerDay,
+            maxRequestsPerDay: flags.maxRequestsPerDay,
+          },
         },
       };
       // A name that is taken is refused: another key is never lost by mistake.
-      const [result] = await context.backend(flags).apply([manifestOf([manifest])], { create: true });
+      const [result] = await context
+        .backend(flags)
+        .apply([manifestOf([manifest])], { create: true });
       show(context, raw, flags.wrapped);
-      context.stderr(`AccessKey ${flags.name} created${expiresAt === undefined ? "" : `; it expires at ${expiresAt}`}. Its key is not shown again.\n`);
+      context.stderr(
+        `AccessKey ${flags.name} created${expiresAt === undefined ? "" : `; it expires at ${expiresAt}`}. Its key is not shown again.\n`,
+      );
       warn(context, result);
     });
 }
 
 function rotateCommand(context: Context): Command {
-  const command = new Command("rotate").description("Give an AccessKey a new key and print it, once.").argument("<name>", "name of the AccessKey");
+  const command = new Command("rotate")
+    .description("Give an AccessKey a new key and print it, once.")
+    .argument("<name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
-    .option("--grace <duration>", "how long the old key is still taken (default: not at all)", parseDurationFlag)
+    .option(
+      "--grace <duration>",
+      "how long the old key is still taken (default: not at all)",
+      parseDurationFlag,
+    )
     .option(...WRAPPED)
-    .addHelpText("after", "\nExamples:\n  svc access-key rotate laptop\n  svc access-key rotate ci -n team-a --grace 24h")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  svc access-key rotate laptop\n  svc access-key rotate ci -n team-a --grace 24h",
+    )
     .action(async (name: string, flags: RotateFlags) => {
       const backend = context.backend(flags);
       const before = await existing(backend, name, flags.namespace);
-      if (before.spec?.["revoked"] === true) throw new CliError(`AccessKey ${name} is revoked: create another one`);
+      if (before.spec?.["revoked"] === true)
+        throw new CliError(`AccessKey ${name} is revoked: create another one`);
       const raw = newAccessKey(context.random(32));
-      const graceEnd = flags.grace === undefined || flags.grace === 0 ? undefined : new Date(context.now() + flags.grace).toISOString();
+      const graceEnd =
+        flags.grace === undefined || flags.grace === 0
+          ? undefined
+          : new Date(context.now() + flags.grace).toISOString();
       const result = await backend.patch("AccessKey", flags.namespace, name, {
         // Two at once: one of them is told, and neither prints a key that is not in force.
         metadata: { resourceVersion: before.metadata.resourceVersion },
-        spec: { keySHA256: hashKey(raw), previous: graceEnd === undefined ? null : { keySHA256: before.spec?.["keySHA256"], expiresAt: graceEnd } },
+        spec: {
+          keySHA256: hashKey(raw),
+          previous:
+            graceEnd === undefined
+              ? null
+              : { keySHA256: before.spec?.["keySHA256"], expiresAt: graceEnd },
+        },
       });
       show(context, raw, flags.wrapped);
-      context.stderr(`AccessKey ${name} has a new key, which is not shown again. The old one is ${graceEnd === undefined ? "refused from now on" : `taken until ${graceEnd}`}.\n`);
+      context.stderr(
+        `AccessKey ${name} has a new key, which is not shown again. The old one is ${graceEnd === undefined ? "refused from now on" : `taken until ${graceEnd}`}.\n`,
+      );
       warn(context, result);
     });
 }
 
 function revokeCommand(context: Context): Command {
-  const command = new Command("revoke").description("Refuse an AccessKey's key from now on, and keep its record.").argument("<name>", "name of the AccessKey");
+  const command = new Command("revoke")
+    .description("Refuse an AccessKey's key from now on, and keep its record.")
+    .argument("<name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .addHelpText("after", "\nExample:\n  svc access-key revoke laptop")
     .action(async (name: string, flags: CommonFlags) => {
       const backend = context.backend(flags);
       await existing(backend, name, flags.namespace);
-      const { change } = await backend.patch("AccessKey", flags.namespace, name, { spec: { revoked: true, previous: null } });
-      context.stdout(`access-key/${name} ${change === "unchanged" ? "was revoked before" : "revoked"}\n`);
+      const { change } = await backend.patch("AccessKey", flags.namespace, name, {
+        spec: { revoked: true, previous: null },
+      });
+      context.stdout(
+        `access-key/${name} ${change === "unchanged" ? "was revoked before" : "revoked"}\n`,
+      );
     });
 }
 
 function deleteCommand(context: Context): Command {
-  const command = new Command("delete").description("Delete an AccessKey: its key is refused, and nothing is kept.").argument("<name>", "name of the AccessKey");
+  const command = new Command("delete")
+    .description("Delete an AccessKey: its key is refused, and nothing is kept.")
+    .argument("<name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .addHelpText("after", "\nExample:\n  svc access-key delete laptop")
     .action(async (name: string, flags: CommonFlags) => {
-      if (!(await context.backend(flags).delete("AccessKey", flags.namespace, name))) throw missing(name, flags.namespace);
+      if (!(await context.backend(flags).delete("AccessKey", flags.namespace, name)))
+        throw missing(name, flags.namespace);
       context.stdout(`access-key/${name} deleted\n`);
     });
 }
@@ -154,15 +227,21 @@ function show(context: Context, raw: string, wrapped: true | undefined): void {
 
 function warn(context: Context, result: ApplyResult | undefined): void {
   const status = result?.object?.status;
-  if (status !== undefined && status.reason !== "Ready") context.stderr(`It is ${trouble(status)}\n`);
+  if (status !== undefined && status.reason !== "Ready")
+    context.stderr(`It is ${trouble(status)}\n`);
 }
 
 /** @returns RFC 3339 @throws CliError, a usage error */
 function expiryTime(text: string, now: number): string {
   const duration = parseDuration(text);
   if (duration !== undefined && duration > 0) return new Date(now + duration).toISOString();
-  const time = /^\d{4}-\d{2}-\d{2}T.+(?:Z|[+-]\d{2}:\d{2})$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw CliError.usage(`--expires '${text}' is neither a duration such as 30d nor a time such as 2027-01-31T12:00:00Z`);
+  const time = /^\d{4}-\d{2}-\d{2}T.+(?:Z|[+-]\d{2}:\d{2})$/.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (Number.isNaN(time))
+    throw CliError.usage(
+      `--expires '${text}' is neither a duration such as 30d nor a time such as 2027-01-31T12:00:00Z`,
+    );
   if (time <= now) throw CliError.usage(`--expires '${text}' is in the past`);
   return text;
 }

@@ -10,17 +10,32 @@ interface Flags extends TargetFlags, NamespaceFlags {
 }
 
 export function accessKeyList(context: Context): Command {
-  const command = new Command("list").description("List AccessKeys, with what was used today (UTC).");
+  const command = new Command("list").description(
+    "List AccessKeys, with what was used today (UTC).",
+  );
   return withTarget(withNamespace(command, "namespace of the AccessKeys"))
     .option("-A, --all-namespaces", "AccessKeys of all namespaces")
-    .addOption(new Option("-o, --output <format>", "how to print it").choices(OUTPUTS).default("table"))
+    .addOption(
+      new Option("-o, --output <format>", "how to print it").choices(OUTPUTS).default("table"),
+    )
     .addHelpText("after", "\nExample:\n  svc access-key list -o wide")
     .action(async (flags: Flags) => {
       const all = flags.allNamespaces === true;
-      const keys = await context.backend(flags).list("AccessKey", all ? undefined : flags.namespace);
+      const keys = await context
+        .backend(flags)
+        .list("AccessKey", all ? undefined : flags.namespace);
       if (keys.length === 0 && (flags.output === "table" || flags.output === "wide")) {
-        return context.stderr(`No access-keys ${all ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`);
+        return context.stderr(
+          `No access-keys ${all ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`,
+        );
       }
-      context.stdout(renderObjects("AccessKey", keys, { output: flags.output, single: false, namespaces: all, now: context.now() }));
+      context.stdout(
+        renderObjects("AccessKey", keys, {
+          output: flags.output,
+          single: false,
+          namespaces: all,
+          now: context.now(),
+        }),
+      );
     });
 }

@@ -5,7 +5,8 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { World } from "./testing.ts";
 
-const agent = (name: string, namespace = "default"): string => `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {models: []}\n`;
+const agent = (name: string, namespace = "default"): string =>
+  `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {models: []}\n`;
 
 let dir: string;
 let world: World;
@@ -28,9 +29,28 @@ const ids = (): string[] => [...world.backend.objects.keys()];
 
 describe("apply", () => {
   test("files, in their order, several documents each", async () => {
-    const { code, stdout } = await world.run("apply", "-f", file("b.yaml", `${agent("b")}---\n${agent("c", "team")}`), "-f", file("a.json", JSON.stringify({ apiVersion: "svc.io/v1", kind: "Agent", metadata: { name: "a" }, spec: {} })));
-    expect([code, stdout]).toEqual([0, "agent/b created\nagent/c created in namespace team\nagent/a created\n"]);
-    expect((await world.run("apply", "-f", path.join(dir, "b.yaml"))).stdout).toContain("agent/b configured\n");
+    const { code, stdout } = await world.run(
+      "apply",
+      "-f",
+      file("b.yaml", `${agent("b")}---\n${agent("c", "team")}`),
+      "-f",
+      file(
+        "a.json",
+        JSON.stringify({
+          apiVersion: "svc.io/v1",
+          kind: "Agent",
+          metadata: { name: "a" },
+          spec: {},
+        }),
+      ),
+    );
+    expect([code, stdout]).toEqual([
+      0,
+      "agent/b created\nagent/c created in namespace team\nagent/a created\n",
+    ]);
+    expect((await world.run("apply", "-f", path.join(dir, "b.yaml"))).stdout).toContain(
+      "agent/b configured\n",
+    );
   });
 
   test("a folder: its YAML and JSON, below it too, nothing hidden", async () => {
@@ -47,30 +67,56 @@ describe("apply", () => {
   test("standard input, once", async () => {
     world.stdin = agent("s");
     expect((await world.run("apply", "-f", "-")).stdout).toBe("agent/s created\n");
-    expect(await world.run("apply", "-f", "-", "-f", "-")).toMatchObject({ code: 2, stderr: "svc: standard input can be read once: name -f - once\n" });
+    expect(await world.run("apply", "-f", "-", "-f", "-")).toMatchObject({
+      code: 2,
+      stderr: "svc: standard input can be read once: name -f - once\n",
+    });
   });
 
   test("says why an object is not in use", async () => {
-    world.backend.statusOf = () => ({ ready: false, reason: "UnknownProvider", message: "there is no ModelProvider x" });
+    world.backend.statusOf = () => ({
+      ready: false,
+      reason: "UnknownProvider",
+      message: "there is no ModelProvider x",
+    });
     world.stdin = agent("s");
-    expect(await world.run("apply", "-f", "-")).toEqual({ code: 0, stdout: "agent/s created: not in use: UnknownProvider: there is no ModelProvider x\n", stderr: "" });
+    expect(await world.run("apply", "-f", "-")).toEqual({
+      code: 0,
+      stdout: "agent/s created: not in use: UnknownProvider: there is no ModelProvider x\n",
+      stderr: "",
+    });
     world.backend.statusOf = () => ({ ready: true, reason: "DegradedModels", message: "" });
-    expect((await world.run("apply", "-f", "-")).stdout).toBe("agent/s configured: in use, with a warning: DegradedModels\n");
+    expect((await world.run("apply", "-f", "-")).stdout).toBe(
+      "agent/s configured: in use, with a warning: DegradedModels\n",
+    );
   });
 
   test("what is wrong is told with its place, one line each, and nothing is applied", async () => {
-    const bad = file("bad.yaml", `${agent("ok")}---\n${agent("x").replace("models", "modles")}---\na: [`);
+    const bad = file(
+      "bad.yaml",
+      `${agent("ok")}---\n${agent("x").replace("models", "modles")}---\na: [`,
+    );
     const { code, stdout, stderr } = await world.run("apply", "-f", bad);
     expect([code, stdout, ids()]).toEqual([1, "", []]);
     expect(stderr.trimEnd().split("\n")).toEqual([
-      expect.stringMatching(/^svc: \S+bad\.yaml:9: Agent x: spec\.modles: unknown field; did you mean models\?/),
+      expect.stringMatching(
+        /^svc: \S+bad\.yaml:9: Agent x: spec\.modles: unknown field; did you mean models\?/,
+      ),
       expect.stringMatching(/^svc: \S+bad\.yaml:11: .*the whole document was refused/),
     ]);
   });
 
   test.each<[string, () => string, string]>([
-    ["no such file", () => path.join(dir, "none.yaml"), "none.yaml: there is no such file or folder"],
-    ["a folder without resources", () => path.dirname(file("empty/notes.txt", "")), "the folder holds no .yaml, .yml or .json file"],
+    [
+      "no such file",
+      () => path.join(dir, "none.yaml"),
+      "none.yaml: there is no such file or folder",
+    ],
+    [
+      "a folder without resources",
+      () => path.dirname(file("empty/notes.txt", "")),
+      "the folder holds no .yaml, .yml or .json file",
+    ],
   ])("%s", async (_name, name, words) => {
     const ran = await world.run("apply", "-f", name());
     expect([ran.code, ran.stdout]).toEqual([1, ""]);
@@ -86,19 +132,34 @@ describe("delete", () => {
   });
 
   test("by kind and name, several", async () => {
-    expect(await world.run("delete", "agents", "a", "b")).toEqual({ code: 0, stdout: "agent/a deleted\nagent/b deleted\n", stderr: "" });
+    expect(await world.run("delete", "agents", "a", "b")).toEqual({
+      code: 0,
+      stdout: "agent/a deleted\nagent/b deleted\n",
+      stderr: "",
+    });
     expect((await world.run("delete", "agent/t", "-n", "team")).stdout).toBe("agent/t deleted\n");
     expect(ids()).toEqual([]);
   });
 
   test("one that is not there fails, and the others go", async () => {
-    expect(await world.run("delete", "agent", "none", "a")).toEqual({ code: 1, stdout: "agent/a deleted\n", stderr: "svc: there is no agent/none in namespace default\n" });
+    expect(await world.run("delete", "agent", "none", "a")).toEqual({
+      code: 1,
+      stdout: "agent/a deleted\n",
+      stderr: "svc: there is no agent/none in namespace default\n",
+    });
     expect((await world.run("delete", "agent", "none", "--ignore-not-found")).code).toBe(0);
   });
 
   test("what files name, last first; also what could not be applied", async () => {
-    const name = file("x.yaml", `${agent("a")}---\n${agent("b").replace("models", "modles")}---\n${agent("t", "team")}`);
-    expect(await world.run("delete", "-f", name)).toEqual({ code: 0, stdout: "agent/t deleted\nagent/b deleted\nagent/a deleted\n", stderr: "" });
+    const name = file(
+      "x.yaml",
+      `${agent("a")}---\n${agent("b").replace("models", "modles")}---\n${agent("t", "team")}`,
+    );
+    expect(await world.run("delete", "-f", name)).toEqual({
+      code: 0,
+      stdout: "agent/t deleted\nagent/b deleted\nagent/a deleted\n",
+      stderr: "",
+    });
   });
 
   test.each<[readonly string[], string, number, string]>([

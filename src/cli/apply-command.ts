@@ -13,8 +13,15 @@ interface Flags extends TargetFlags {
 export function applyCommand(context: Context): Command {
   return withTarget(
     new Command("apply")
-      .description("Create or change objects from YAML or JSON: all of them, or none where one is wrong.")
-      .addOption(repeatable("-f, --filename <file>", "file, folder, or - for standard input").makeOptionMandatory()),
+      .description(
+        "Create or change objects from YAML or JSON: all of them, or none where one is wrong.",
+      )
+      .addOption(
+        repeatable(
+          "-f, --filename <file>",
+          "file, folder, or - for standard input",
+        ).makeOptionMandatory(),
+      ),
   )
     .addHelpText(
       "after",
@@ -38,10 +45,20 @@ Examples:
 export function describe({ kind, namespace, name, change, object }: ApplyResult): string {
   const where = namespace === "default" ? "" : ` in namespace ${namespace}`;
   const text = `${kindName(kind).singular}/${name} ${change}${where}`;
-  return object === undefined || object.status.reason === "Ready" ? text : `${text}: ${trouble(object.status)}`;
+  return object === undefined || object.status.reason === "Ready"
+    ? text
+    : `${text}: ${trouble(object.status)}`;
 }
 
 /** `not in use: UnknownProvider: ...`, or `in use, with a warning: ...`. */
-export function trouble({ ready, reason, message }: { readonly ready: boolean; readonly reason: string; readonly message: string }): string {
+export function trouble({
+  ready,
+  reason,
+  message,
+}: {
+  readonly ready: boolean;
+  readonly reason: string;
+  readonly message: string;
+}): string {
   return `${ready ? "in use, with a warning" : "not in use"}: ${reason}${message === "" ? "" : `: ${message}`}`;
 }

@@ -30,11 +30,16 @@ async function run(args: readonly string[], session?: AuditSession): Promise<Ran
     setExitCode: (wanted: number): void => void (code = wanted),
     now: () => world.clock.now(),
   };
-  const once: AuditSession = { wait: () => Promise.resolve(false), turn: () => Promise.resolve(true), end: () => undefined };
+  const once: AuditSession = {
+    wait: () => Promise.resolve(false),
+    turn: () => Promise.resolve(true),
+    end: () => undefined,
+  };
   const program = new Command("svc");
   program.addCommand(auditCommand(context, () => session ?? once));
   const audit = program.commands[0] as Command;
-  for (const command of [program, audit, ...audit.commands]) command.exitOverride().configureOutput({ writeOut: out, writeErr: context.stderr });
+  for (const command of [program, audit, ...audit.commands])
+    command.exitOverride().configureOutput({ writeOut: out, writeErr: context.stderr });
   try {
     await program.parseAsync(["audit", ...args], { from: "user" });
   } catch (error) {
@@ -61,9 +66,20 @@ async function write(writer: string, ...said: readonly Said[]): Promise<void> {
   await opened.close();
 }
 
-const lines = (text: string): string[] => text.trimEnd().split("\n").filter((line) => line !== "");
-const field = (text: string, name: string): unknown[] => lines(text).map((line) => (JSON.parse(line) as { fields: Record<string, unknown> }).fields[name]);
-const SOME = [{ n: 1 }, { n: 2, workload: "team/hello" }, { n: 3, workload: "ext:ci" }, { n: 4, type: "GUARD.VIOLATION_AUDIT" }, { n: 5, workload: "default/hello-2" }];
+const lines = (text: string): string[] =>
+  text
+    .trimEnd()
+    .split("\n")
+    .filter((line) => line !== "");
+const field = (text: string, name: string): unknown[] =>
+  lines(text).map((line) => (JSON.parse(line) as { fields: Record<string, unknown> }).fields[name]);
+const SOME = [
+  { n: 1 },
+  { n: 2, workload: "team/hello" },
+  { n: 3, workload: "ext:ci" },
+  { n: 4, type: "GUARD.VIOLATION_AUDIT" },
+  { n: 5, workload: "default/hello-2" },
+];
 
 describe("svc audit", () => {
   test.each([
@@ -92,7 +108,10 @@ describe("svc audit", () => {
   test("several writers are one log, by time; within one its own order stands", async () => {
     const [a, b] = [await world.open({ writer: "a" }), await world.open({ writer: "b" })];
     for (let n = 0; n < 6; n++) {
-      await append(n % 2 === 0 ? a : b, { type: "LLM_CALL", fields: { workload: "default/hello", n } });
+      await append(n % 2 === 0 ? a : b, {
+        type: "LLM_CALL",
+        fields: { workload: "default/hello", n },
+      });
       world.clock.advance(1000);
     }
     world.clock.step(-3_600_000);
@@ -108,11 +127,17 @@ describe("svc audit", () => {
       "TIME                      TYPE                     WORKLOAD                      DETAILS",
       '2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 model=echo n=1 text="two words"',
     ]);
-    expect(lines((await run(["hello", "-o", "wide"])).stdout)[1]).toBe('2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 gw  3  model=echo n=1 text="two words"');
+    expect(lines((await run(["hello", "-o", "wide"])).stdout)[1]).toBe(
+      '2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 gw  3  model=echo n=1 text="two words"',
+    );
   });
 
   test("nothing in a record steers the terminal", async () => {
-    await write("gw", { model: "\u001B[2J\u009B\u202Ex\r\n\u007F", workload: "ext:\u001B]0;x\u0007", type: "A\nB" });
+    await write("gw", {
+      model: "\u001B[2J\u009B\u202Ex\r\n\u007F",
+      workload: "ext:\u001B]0;x\u0007",
+      type: "A\nB",
+    });
     const { stdout } = await run(["-o", "wide"]);
     expect(stdout.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
     expect(lines(stdout)).toHaveLength(5);
@@ -137,14 +162,17 @@ describe("svc audit", () => {
     const some = await run(["hello", "-o", "json", "--since", "65m"]);
     expect(field(some.stdout, "n")).toEqual([34, 35, 36, 37, 38, 39]);
     expect(some.stderr).toBe("");
-    expect((await run(["hello", "-o", "json"])).stderr).toContain("1 lines are not records. Look with: svc audit verify");
+    expect((await run(["hello", "-o", "json"])).stderr).toContain(
+      "1 lines are not records. Look with: svc audit verify",
+    );
   });
 
   test("--follow goes on over new segments and new writers, until it is over", async () => {
     const writer = await world.open({ segmentBytes: 3000 });
     const rounds = [
       async () => {
-        for (let n = 0; n < 20; n++) await append(writer, { type: "LLM_CALL", fields: { workload: "default/hello", n } });
+        for (let n = 0; n < 20; n++)
+          await append(writer, { type: "LLM_CALL", fields: { workload: "default/hello", n } });
       },
       () => write("other", { n: 20 }),
       async () => {
@@ -170,7 +198,11 @@ describe("svc audit", () => {
 
   test("stops when its reader has left", async () => {
     await write("gw", ...Array.from({ length: 40 }, (_, n) => ({ n, pad: "x".repeat(10_000) })));
-    const gone: AuditSession = { wait: () => Promise.resolve(false), turn: () => Promise.resolve(false), end: () => undefined };
+    const gone: AuditSession = {
+      wait: () => Promise.resolve(false),
+      turn: () => Promise.resolve(false),
+      end: () => undefined,
+    };
     const { code, stdout } = await run(["hello", "-o", "json"], gone);
     expect(code).toBe(0);
     expect(lines(stdout).length).toBeLessThan(10);
@@ -178,7 +210,12 @@ describe("svc audit", () => {
 
   test.each([
     ["no folder", [], 1, "cannot be read (ENOENT). Name another with --audit-dir"],
-    ["--since that is nothing", ["--since", "yesterday"], 2, '--since "yesterday" is neither a duration'],
+    [
+      "--since that is nothing",
+      ["--since", "yesterday"],
+      2,
+      '--since "yesterday" is neither a duration',
+    ],
     ["--since a date alone", ["--since", "2026-01-31"], 2, "is neither"],
     ["a format that is none", ["-o", "yaml"], 2, "Allowed choices are table, wide, json"],
     ["too many names", ["a", "b"], 2, "too many arguments"],
@@ -188,8 +225,14 @@ describe("svc audit", () => {
 
   test("a folder without a chain", async () => {
     mkdirSync(world.dir);
-    expect(await run([])).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no audit chain in") });
-    expect(await run(["verify"])).toMatchObject({ code: 1, stderr: expect.stringContaining("There is no audit chain in") });
+    expect(await run([])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no audit chain in"),
+    });
+    expect(await run(["verify"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("There is no audit chain in"),
+    });
   });
 });
 
@@ -198,14 +241,24 @@ describe("svc audit verify", () => {
     await write("gw", { n: 1 });
     await write("other", { n: 1 });
     const nowhere = path.join(world.root, "nowhere");
-    for (const args of [[], [world.dir], ["--audit-dir", world.dir, "--state-dir", nowhere], ["--state-dir", world.root]]) {
+    for (const args of [
+      [],
+      [world.dir],
+      ["--audit-dir", world.dir, "--state-dir", nowhere],
+      ["--state-dir", world.root],
+    ]) {
       const { code, stdout } = await run(["verify", ...args]);
       expect(code).toBe(0);
-      expect(stdout).toContain("gw: good (closed and signed)\n  records         1 to 4, in 1 segment\n");
+      expect(stdout).toContain(
+        "gw: good (closed and signed)\n  records         1 to 4, in 1 segment\n",
+      );
       expect(stdout).toContain("other: good");
       expect(stdout).toContain("from the chain's own folder");
     }
-    expect(await run(["verify", "--audit-dir", nowhere])).toMatchObject({ code: 1, stderr: expect.stringContaining(nowhere) });
+    expect(await run(["verify", "--audit-dir", nowhere])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(nowhere),
+    });
     const one = await run(["verify", world.path("."), "--public-key", world.path("audit.pub")]);
     expect(one).toMatchObject({ code: 0 });
     expect(one.stdout).not.toContain("own folder");
@@ -214,16 +267,29 @@ describe("svc audit verify", () => {
   test("bad: exit code 1, and where", async () => {
     await write("gw", { n: 1 });
     await write("other", { n: 1 });
-    writeFileSync(world.path("000001.jsonl"), readFileSync(world.path("000001.jsonl"), "utf8").replace('"n":1', '"n":2'));
+    writeFileSync(
+      world.path("000001.jsonl"),
+      readFileSync(world.path("000001.jsonl"), "utf8").replace('"n":1', '"n":2'),
+    );
     const { code, stdout } = await run(["verify"]);
     expect(code).toBe(1);
-    expect(stdout).toContain("gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it was edited.\n  The 2 records before it follow one another; the last that is signed is 2.\n");
+    expect(stdout).toContain(
+      "gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it was edited.\n  The 2 records before it follow one another; the last that is signed is 2.\n",
+    );
     expect(stdout).toContain("other: good");
-    const json = JSON.parse((await run(["verify", "-o", "json"])).stdout) as { good: boolean; chains: { fault?: unknown }[] };
+    const json = JSON.parse((await run(["verify", "-o", "json"])).stdout) as {
+      good: boolean;
+      chains: { fault?: unknown }[];
+    };
     expect(json.good).toBe(false);
-    expect(json.chains[0]?.fault).toMatchObject({ place: { file: "000001.jsonl", line: 3, seq: 3 } });
+    expect(json.chains[0]?.fault).toMatchObject({
+      place: { file: "000001.jsonl", line: 3, seq: 3 },
+    });
     rmSync(world.path("audit.pub"));
-    expect(await run(["verify"])).toMatchObject({ code: 1, stderr: expect.stringContaining("The public key") });
+    expect(await run(["verify"])).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("The public key"),
+    });
   });
 
   test("witnesses: one, a file of them, the service's log; a chain that is gone", async () => {
@@ -232,31 +298,51 @@ describe("svc audit verify", () => {
     const file = path.join(world.root, "witness");
     const log = path.join(world.root, "log");
     writeFileSync(file, `gw:${last?.seq}:${last?.hash}\n`);
-    writeFileSync(log, `${world.logged.map((line) => JSON.stringify(line)).join("\n")}\nnot JSON, audit checkpoint\n`);
+    writeFileSync(
+      log,
+      `${world.logged.map((line) => JSON.stringify(line)).join("\n")}\nnot JSON, audit checkpoint\n`,
+    );
     for (const witness of [`${last?.seq}:${last?.hash}`, file, log]) {
       expect(await run(["verify", "--witness", witness])).toMatchObject({ code: 0 });
     }
-    expect((await run(["verify", "--witness", `99:${last?.hash}`])).stdout).toContain("cut back to record 4");
+    expect((await run(["verify", "--witness", `99:${last?.hash}`])).stdout).toContain(
+      "cut back to record 4",
+    );
     rmSync(world.dir, { recursive: true });
     await write("other", { n: 1 });
     const gone = await run(["verify", "--witness", log]);
-    expect(gone).toMatchObject({ code: 1, stdout: expect.stringContaining("gw: BAD\n  A witness remembers the chain") });
+    expect(gone).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("gw: BAD\n  A witness remembers the chain"),
+    });
   });
 
   test.each([
-    ["a witness that is nothing", ["--witness", "x"], 1, "neither [<writer>:]<seq>:<hash> nor a file"],
+    [
+      "a witness that is nothing",
+      ["--witness", "x"],
+      1,
+      "neither [<writer>:]<seq>:<hash> nor a file",
+    ],
     ["a witness file without one", ["--witness", "EMPTY"], 1, "holds no line"],
     ["a key that is none", ["--public-key", "EMPTY"], 1, "is not a public key in PEM form"],
     ["a flag of reading", ["--since", "2h"], 2, "svc audit verify does not know --since"],
     ["a format of reading", ["-o", "wide"], 2, "prints table or json"],
     ["a checkpoint that is none", ["--from-checkpoint", "x"], 2, "a record's number is wanted"],
     ["a count that is none", ["--max-unsigned", "-1"], 2, "a whole number is wanted"],
-    ["a witness that could be of either chain", ["--witness", `1:${"0".repeat(64)}`], 2, "There are 2 chains"],
+    [
+      "a witness that could be of either chain",
+      ["--witness", `1:${"0".repeat(64)}`],
+      2,
+      "There are 2 chains",
+    ],
   ])("%s", async (_name, args, code, message) => {
     await write("a", {});
     await write("b", {});
     const empty = path.join(world.root, "empty");
     writeFileSync(empty, "\n");
-    expect(await run(["verify", ...args.map((arg) => (arg === "EMPTY" ? empty : arg))])).toMatchObject({ code, stderr: expect.stringContaining(message) });
+    expect(
+      await run(["verify", ...args.map((arg) => (arg === "EMPTY" ? empty : arg))]),
+    ).toMatchObject({ code, stderr: expect.stringContaining(message) });
   });
 });

@@ -39,21 +39,39 @@ interface VerifyFlags extends DirFlags {
 }
 
 /** @param session how it ends before its time: SIGINT, or a reader of the output that has left */
-export function auditCommand(context: Needs, session: () => AuditSession = processSession): Command {
+export function auditCommand(
+  context: Needs,
+  session: () => AuditSession = processSession,
+): Command {
   const command = withNamespace(
     withDirs(
       new Command("audit")
         .description("Show what agents did, from the audit chains.")
-        .argument("[agent]", "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all"),
+        .argument(
+          "[agent]",
+          "an agent's name, <namespace>/<name>, or ext:<access key>; without it, all",
+        ),
     ),
     "namespace of a bare name",
   )
     .option("--type <part,part>", "only types that contain one of these, in any case")
-    .option("--since <when>", "only what is newer: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z")
-    .addOption(new Option("-o, --output <format>", "how to print it; json is one record a line").choices(["table", "wide", "json"]).default("table"))
+    .option(
+      "--since <when>",
+      "only what is newer: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z",
+    )
+    .addOption(
+      new Option("-o, --output <format>", "how to print it; json is one record a line")
+        .choices(["table", "wide", "json"])
+        .default("table"),
+    )
     .option("-f, --follow", "go on with what comes")
-    .addHelpText("after", "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard -o json\n  svc audit --follow\n  svc audit verify")
-    .action((agent: string | undefined, flags: ReadFlags) => worded(() => show(agent, flags, context, session())));
+    .addHelpText(
+      "after",
+      "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard -o json\n  svc audit --follow\n  svc audit verify",
+    )
+    .action((agent: string | undefined, flags: ReadFlags) =>
+      worded(() => show(agent, flags, context, session())),
+    );
   command.addCommand(verifyCommand(context));
   return command;
 }
@@ -61,32 +79,72 @@ export function auditCommand(context: Needs, session: () => AuditSession = proce
 function verifyCommand(context: Needs): Command {
   return withDirs(
     new Command("verify")
-      .description("Verify audit chains, offline: nothing edited, deleted, inserted, moved or cut off.")
+      .description(
+        "Verify audit chains, offline: nothing edited, deleted, inserted, moved or cut off.",
+      )
       .argument("[dir]", "folder of chains, or of one chain"),
   )
-    .addOption(repeatable("--public-key <file>", "public key to trust, instead of the one in the chain's folder"))
-    .addOption(repeatable("--witness <what>", "[<writer>:]<seq>:<hash> that is known from elsewhere, or a file of such lines or of the service's log"))
-    .option("--from-checkpoint <seq[:hash]>", "records up to this one, which a checkpoint signs, were archived", parseCheckpoint)
-    .option("--max-unsigned <count>", "how many records may follow the last checkpoint", parseCount, 10_000)
-    .addOption(new Option("-o, --output <format>", "how to print it").choices(["table", "json"]).default("table"))
-    .addHelpText("after", "\nExit code: 0 all good, 1 something is wrong, 2 wrongly called.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log")
-    .action((dir: string | undefined, _flags: VerifyFlags, command: Command) => worded(() => verify(dir, ownFlags(command), context)));
+    .addOption(
+      repeatable(
+        "--public-key <file>",
+        "public key to trust, instead of the one in the chain's folder",
+      ),
+    )
+    .addOption(
+      repeatable(
+        "--witness <what>",
+        "[<writer>:]<seq>:<hash> that is known from elsewhere, or a file of such lines or of the service's log",
+      ),
+    )
+    .option(
+      "--from-checkpoint <seq[:hash]>",
+      "records up to this one, which a checkpoint signs, were archived",
+      parseCheckpoint,
+    )
+    .option(
+      "--max-unsigned <count>",
+      "how many records may follow the last checkpoint",
+      parseCount,
+      10_000,
+    )
+    .addOption(
+      new Option("-o, --output <format>", "how to print it")
+        .choices(["table", "json"])
+        .default("table"),
+    )
+    .addHelpText(
+      "after",
+      "\nExit code: 0 all good, 1 something is wrong, 2 wrongly called.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log",
+    )
+    .action((dir: string | undefined, _flags: VerifyFlags, command: Command) =>
+      worded(() => verify(dir, ownFlags(command), context)),
+    );
 }
 
 /** Commander gives the command above what both know, wherever it stands. */
 function ownFlags(command: Command): VerifyFlags {
   const flags: Record<string, unknown> = command.opts();
   const above = command.parent;
-  for (const { long, attributeName } of above?.options.map((option) => ({ long: option.long, attributeName: option.attributeName() })) ?? []) {
+  for (const { long, attributeName } of above?.options.map((option) => ({
+    long: option.long,
+    attributeName: option.attributeName(),
+  })) ?? []) {
     if (above?.getOptionValueSource(attributeName) !== "cli") continue;
-    if (!(attributeName in SHARED)) throw CliError.usage(`svc audit verify does not know ${long}: it verifies whole chains.`);
-    if (command.getOptionValueSource(attributeName) !== "cli") flags[attributeName] = above.getOptionValue(attributeName);
+    if (!(attributeName in SHARED))
+      throw CliError.usage(`svc audit verify does not know ${long}: it verifies whole chains.`);
+    if (command.getOptionValueSource(attributeName) !== "cli")
+      flags[attributeName] = above.getOptionValue(attributeName);
   }
-  if (flags["output"] !== "table" && flags["output"] !== "json") throw CliError.usage("svc audit verify prints table or json (-o).");
+  if (flags["output"] !== "table" && flags["output"] !== "json")
+    throw CliError.usage("svc audit verify prints table or json (-o).");
   return flags as unknown as VerifyFlags;
 }
 
-const SHARED: { readonly [name in keyof DirFlags | "output"]: true } = { auditDir: true, stateDir: true, output: true };
+const SHARED: { readonly [name in keyof DirFlags | "output"]: true } = {
+  auditDir: true,
+  stateDir: true,
+  output: true,
+};
 
 function withDirs(command: Command): Command {
   return command
@@ -94,20 +152,36 @@ function withDirs(command: Command): Command {
     .option("--state-dir <dir>", "folder that svc up was started with");
 }
 
-const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string => auditDir ?? statePaths(stateDir, env).auditDir;
+const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string =>
+  auditDir ?? statePaths(stateDir, env).auditDir;
 
-async function show(agent: string | undefined, flags: ReadFlags, context: Needs, session: AuditSession): Promise<void> {
+async function show(
+  agent: string | undefined,
+  flags: ReadFlags,
+  context: Needs,
+  session: AuditSession,
+): Promise<void> {
   const since = flags.since === undefined ? undefined : parseSince(flags.since, context.now());
   const workload = agent === undefined ? undefined : workloadOf(agent, flags.namespace);
   const dir = auditDir(flags, context.env);
   try {
-    const log = new AuditLog(dir, createFilter({ workload, types: flags.type?.split(",") ?? [], since }), since);
-    if (log.chains === 0 && flags.follow !== true) throw new AuditError(`There is no audit chain in ${dir}. Name another folder with --audit-dir or --state-dir.`);
+    const log = new AuditLog(
+      dir,
+      createFilter({ workload, types: flags.type?.split(",") ?? [], since }),
+      since,
+    );
+    if (log.chains === 0 && flags.follow !== true)
+      throw new AuditError(
+        `There is no audit chain in ${dir}. Name another folder with --audit-dir or --state-dir.`,
+      );
     if (flags.output !== "json") context.stdout(`${tableHead(flags.output === "wide")}\n`);
     do {
       await print(log.read(), flags.output, context, session);
     } while (flags.follow === true && (await session.wait()));
-    if (log.unreadable > 0) context.stderr(`svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dir}\n`);
+    if (log.unreadable > 0)
+      context.stderr(
+        `svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dir}\n`,
+      );
   } finally {
     session.end();
   }
@@ -116,7 +190,12 @@ async function show(agent: string | undefined, flags: ReadFlags, context: Needs,
 /** Characters that are printed at once. */
 const PAGE = 64 * 1024;
 
-async function print(found: Iterable<Found>, output: ReadFlags["output"], { stdout }: Needs, session: AuditSession): Promise<void> {
+async function print(
+  found: Iterable<Found>,
+  output: ReadFlags["output"],
+  { stdout }: Needs,
+  session: AuditSession,
+): Promise<void> {
   let page = "";
   for (const { record, line } of found) {
     page += `${output === "json" ? line : tableRow(record, output === "wide")}\n`;
@@ -128,46 +207,80 @@ async function print(found: Iterable<Found>, output: ReadFlags["output"], { stdo
   if (page !== "") stdout(page);
 }
 
-async function verify(named: string | undefined, flags: VerifyFlags, context: Needs): Promise<void> {
+async function verify(
+  named: string | undefined,
+  flags: VerifyFlags,
+  context: Needs,
+): Promise<void> {
   const dir = named ?? auditDir(flags, context.env);
   const keys = (flags.publicKey ?? []).map(loadPublicKey);
   const witnesses = (flags.witness ?? []).flatMap(readWitness);
   const chains = findChains(dir);
-  if (chains.length === 0) throw new AuditError(`There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or --state-dir.`);
-  if (chains.length > 1 && (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))) {
-    throw CliError.usage(`There are ${chains.length} chains in ${dir}: name the folder of one, or the writer in --witness <writer>:<seq>:<hash>.`);
+  if (chains.length === 0)
+    throw new AuditError(
+      `There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or --state-dir.`,
+    );
+  if (
+    chains.length > 1 &&
+    (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))
+  ) {
+    throw CliError.usage(
+      `There are ${chains.length} chains in ${dir}: name the folder of one, or the writer in --witness <writer>:<seq>:<hash>.`,
+    );
   }
   const names = new Set(chains.map(({ name }) => name));
   const reports: ChainReport[] = chains.map((chain) =>
     verifyChain(chain, {
       keys,
-      witnesses: witnesses.filter((witness) => witness.chain === undefined || witness.chain === chain.name),
+      witnesses: witnesses.filter(
+        (witness) => witness.chain === undefined || witness.chain === chain.name,
+      ),
       from: flags.fromCheckpoint,
       maxUnsigned: flags.maxUnsigned,
     }),
   );
-  const gone = [...new Set(witnesses.map(({ chain }) => chain))].filter((chain) => chain !== undefined && !names.has(chain));
-  if (flags.output === "json") context.stdout(`${JSON.stringify({ good: gone.length === 0 && reports.every(({ fault }) => fault === undefined), missing: gone, chains: reports }, null, 2)}\n`);
+  const gone = [...new Set(witnesses.map(({ chain }) => chain))].filter(
+    (chain) => chain !== undefined && !names.has(chain),
+  );
+  if (flags.output === "json")
+    context.stdout(
+      `${JSON.stringify({ good: gone.length === 0 && reports.every(({ fault }) => fault === undefined), missing: gone, chains: reports }, null, 2)}\n`,
+    );
   else {
     for (const report of reports) context.stdout(`${renderReport(report)}\n`);
-    for (const chain of gone) context.stdout(`${printable(String(chain))}: BAD\n  A witness remembers the chain, and it is not in ${dir}.\n`);
+    for (const chain of gone)
+      context.stdout(
+        `${printable(String(chain))}: BAD\n  A witness remembers the chain, and it is not in ${dir}.\n`,
+      );
   }
-  context.setExitCode(gone.length === 0 && reports.every(({ fault }) => fault === undefined) ? 0 : 1);
+  context.setExitCode(
+    gone.length === 0 && reports.every(({ fault }) => fault === undefined) ? 0 : 1,
+  );
 }
 
 function parseSince(text: string, now: number): number {
   const duration = parseDuration(text);
   if (duration !== undefined) return now - duration;
   // RFC 3339: a date, a time and where it is that time.
-  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(time)) throw CliError.usage(`--since ${JSON.stringify(text)} is neither a duration (30s, 5m, 2h, 7d) nor a time (2026-01-31T12:00:00Z).`);
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text)
+    ? Date.parse(text)
+    : Number.NaN;
+  if (Number.isNaN(time))
+    throw CliError.usage(
+      `--since ${JSON.stringify(text)} is neither a duration (30s, 5m, 2h, 7d) nor a time (2026-01-31T12:00:00Z).`,
+    );
   return time;
 }
 
 function parseCheckpoint(text: string): { readonly seq: number; readonly hash?: string } {
   const match = /^(\d{1,15})(?::([0-9a-f]{64}))?$/.exec(text);
-  if (match === null) throw new InvalidArgumentError("a record's number is wanted, and its hash if you have it: 1000 or 1000:<hash>");
-  return match[2] === undefined ? { seq: Number(match[1]) } : { seq: Number(match[1]), hash: match[2] };
+  if (match === null)
+    throw new InvalidArgumentError(
+      "a record's number is wanted, and its hash if you have it: 1000 or 1000:<hash>",
+    );
+  return match[2] === undefined
+    ? { seq: Number(match[1]) }
+    : { seq: Number(match[1]), hash: match[2] };
 }
 
 /** What went wrong, as the command line tells it. */

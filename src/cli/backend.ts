@@ -21,13 +21,21 @@ export interface Backend {
    * Puts all objects in force, or none; resolves once they are.
    * @param options.create refuse objects that exist
    */
-  apply(manifests: readonly ManifestText[], options?: { readonly create?: boolean }): Promise<readonly ApplyResult[]>;
+  apply(
+    manifests: readonly ManifestText[],
+    options?: { readonly create?: boolean },
+  ): Promise<readonly ApplyResult[]>;
   /** In the order of namespaces and names. @param namespace undefined for all */
   list(kind: ResourceKind, namespace: string | undefined): Promise<readonly ObjectView[]>;
   /** undefined where there is none. */
   get(kind: ResourceKind, namespace: string, name: string): Promise<ObjectView | undefined>;
   /** @param patch JSON merge patch (RFC 7396); a `metadata.resourceVersion` in it is demanded */
-  patch(kind: ResourceKind, namespace: string, name: string, patch: Readonly<Record<string, unknown>>): Promise<ApplyResult>;
+  patch(
+    kind: ResourceKind,
+    namespace: string,
+    name: string,
+    patch: Readonly<Record<string, unknown>>,
+  ): Promise<ApplyResult>;
   /** @returns false where there is none */
   delete(kind: ResourceKind, namespace: string, name: string): Promise<boolean>;
   /** Prometheus' text. */

@@ -14,7 +14,10 @@ interface Call {
 
 function recorder(calls: Call[]): typeof fetch {
   return async (input, init) => {
-    calls.push({ url: input instanceof Request ? input.url : input.toString(), headers: new Headers(init?.headers) });
+    calls.push({
+      url: input instanceof Request ? input.url : input.toString(),
+      headers: new Headers(init?.headers),
+    });
     return Response.json({});
   };
 }
@@ -29,17 +32,30 @@ function operation({ url }: Call): string | undefined {
 
 test("Anthropic's reaches its paths", async () => {
   const calls: Call[] = [];
-  const client = new Anthropic({ baseURL: clientBaseURL(BASE), apiKey: "wrapped", authToken: null, fetch: recorder(calls) });
+  const client = new Anthropic({
+    baseURL: clientBaseURL(BASE),
+    apiKey: "wrapped",
+    authToken: null,
+    fetch: recorder(calls),
+  });
   await client.messages.create({ model: "m", max_tokens: 1, messages: [] });
   await client.messages.countTokens({ model: "m", messages: [] });
   expect(calls.map(operation)).toEqual(["chat", "count_tokens"]);
   // One key, in one of the headers that the gateway reads.
-  expect([calls[0]?.headers.get("x-api-key"), calls[0]?.headers.get("authorization")].filter((value) => value !== null)).toEqual([expect.stringMatching(/^(?:Bearer )?wrapped$/)]);
+  expect(
+    [calls[0]?.headers.get("x-api-key"), calls[0]?.headers.get("authorization")].filter(
+      (value) => value !== null,
+    ),
+  ).toEqual([expect.stringMatching(/^(?:Bearer )?wrapped$/)]);
 });
 
 test("OpenAI's reaches its paths", async () => {
   const calls: Call[] = [];
-  const client = new OpenAI({ baseURL: clientBaseURL(BASE), apiKey: "raw", fetch: recorder(calls) });
+  const client = new OpenAI({
+    baseURL: clientBaseURL(BASE),
+    apiKey: "raw",
+    fetch: recorder(calls),
+  });
   await client.chat.completions.create({ model: "m", messages: [] });
   await client.embeddings.create({ model: "m", input: "x" }).catch(() => undefined);
   expect(calls.map(operation)).toEqual(["chat", "embeddings"]);

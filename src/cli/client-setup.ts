@@ -70,5 +70,7 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
 
 /** One client's lines, indented, under its title. */
 export function renderSetup({ title, lines }: ClientSetup, baseURL: string): string {
-  return `${title}:\n\n${lines(baseURL).map((line) => (line === "" ? "" : `  ${line}`)).join("\n")}\n`;
+  return `${title}:\n\n${lines(baseURL)
+    .map((line) => (line === "" ? "" : `  ${line}`))
+    .join("\n")}\n`;
 }

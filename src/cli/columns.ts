@@ -38,8 +38,14 @@ export const COLUMNS: Readonly<Record<ResourceKind, readonly Column[]>> = {
     { title: "PROVIDER", cell: ({ spec }) => text(spec?.["provider"]) },
     ready,
     reason,
-    { title: "MODELS", cell: ({ spec }) => (spec === undefined ? NONE : some(strings(spec["allowedModels"]), "*")) },
-    { title: "EXTERNAL", cell: ({ spec }) => (field(spec, "externalAccess", "enabled") === true ? "yes" : "no") },
+    {
+      title: "MODELS",
+      cell: ({ spec }) => (spec === undefined ? NONE : some(strings(spec["allowedModels"]), "*")),
+    },
+    {
+      title: "EXTERNAL",
+      cell: ({ spec }) => (field(spec, "externalAccess", "enabled") === true ? "yes" : "no"),
+    },
     tokens,
     { ...requests, wide: true },
     { title: "BASE-URL", wide: true, cell: ({ spec }) => text(spec?.["baseURL"]) },
@@ -47,15 +53,30 @@ export const COLUMNS: Readonly<Record<ResourceKind, readonly Column[]>> = {
   ],
   AccessKey: [
     name,
-    { title: "MODEL-PROVIDER", cell: ({ spec }) => text(spec?.["modelProvider"] ?? spec?.["provider"]) },
+    {
+      title: "MODEL-PROVIDER",
+      cell: ({ spec }) => text(spec?.["modelProvider"] ?? spec?.["provider"]),
+    },
     ready,
     reason,
     tokens,
     requests,
     { title: "EXPIRES", cell: ({ spec }, now) => expiry(spec?.["expiresAt"], now) },
-    { title: "MODELS", wide: true, cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedModels")), "*") },
-    { title: "CIDRS", wide: true, cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedCIDRs")), "any") },
-    { title: "ROTATED-KEY-UNTIL", wide: true, cell: ({ spec }, now) => expiry(field(spec, "previous", "expiresAt"), now, NONE) },
+    {
+      title: "MODELS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedModels")), "*"),
+    },
+    {
+      title: "CIDRS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedCIDRs")), "any"),
+    },
+    {
+      title: "ROTATED-KEY-UNTIL",
+      wide: true,
+      cell: ({ spec }, now) => expiry(field(spec, "previous", "expiresAt"), now, NONE),
+    },
     message,
   ],
   Provider: [
@@ -64,11 +85,25 @@ export const COLUMNS: Readonly<Record<ResourceKind, readonly Column[]>> = {
     { title: "ENFORCEMENT", cell: ({ spec }) => text(field(spec, "audit", "enforcement")) },
     ready,
     reason,
-    { title: "ALLOW", wide: true, cell: ({ spec }) => some(strings(field(spec, "policy", "allow")), "*") },
-    { title: "DENY", wide: true, cell: ({ spec }) => some(strings(field(spec, "policy", "deny")), NONE) },
+    {
+      title: "ALLOW",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "policy", "allow")), "*"),
+    },
+    {
+      title: "DENY",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "policy", "deny")), NONE),
+    },
     message,
   ],
-  Secret: [name, { title: "KEYS", cell: ({ keys }) => some(keys ?? [], NONE) }, ready, reason, message],
+  Secret: [
+    name,
+    { title: "KEYS", cell: ({ keys }) => some(keys ?? [], NONE) },
+    ready,
+    reason,
+    message,
+  ],
 };
 
 /** `in 29d`, `2h ago`; `never` without a time. */
@@ -97,7 +132,9 @@ function text(value: unknown): string {
 /** The first three, and how many more there are. */
 function some(values: readonly string[], without: string): string {
   if (values.length === 0) return without;
-  return values.length <= 3 ? values.join(",") : `${values.slice(0, 3).join(",")}+${values.length - 3}`;
+  return values.length <= 3
+    ? values.join(",")
+    : `${values.slice(0, 3).join(",")}+${values.length - 3}`;
 }
 
 function strings(value: unknown): readonly string[] {

@@ -21,7 +21,11 @@ const FILE_VALUE = /<(?:file|dir)>$/;
 const NAMES_TIMEOUT_MS = 1_500;
 
 /** @param words after `svc`; the last is what is being typed, empty for a new word */
-export async function complete(program: Command, words: readonly string[], context: Context): Promise<Completions> {
+export async function complete(
+  program: Command,
+  words: readonly string[],
+  context: Context,
+): Promise<Completions> {
   const last = words.at(-1) ?? "";
   const current = last === "=" ? "" : last;
   const { command, positionals, flags, pending } = walk(program, words.slice(0, -1));
@@ -65,7 +69,9 @@ function walk(program: Command, words: readonly string[]): Walked {
       else if (option?.required === true) pending = option;
       else if (option !== undefined) flags.set(option.long ?? "", "");
     } else {
-      const next = command.commands.find((child) => child.name() === word || child.aliases().includes(word));
+      const next = command.commands.find(
+        (child) => child.name() === word || child.aliases().includes(word),
+      );
       if (next !== undefined && positionals.length === 0) command = next;
       else positionals.push(word);
     }
@@ -79,22 +85,42 @@ function valuesOf(option: Option, current: string): Completions {
 }
 
 function flagNames(command: Command): string[] {
-  return [...command.options.filter((option) => !option.hidden).map(({ long, short }) => long ?? short ?? ""), "--help"];
+  return [
+    ...command.options
+      .filter((option) => !option.hidden)
+      .map(({ long, short }) => long ?? short ?? ""),
+    "--help",
+  ];
 }
 
 function shown(command: Command): string[] {
   if (command.commands.length === 0) return [];
-  return [...command.commands.map((child) => child.name()).filter((name) => !name.startsWith("__")), "help"];
+  return [
+    ...command.commands.map((child) => child.name()).filter((name) => !name.startsWith("__")),
+    "help",
+  ];
 }
 
-async function positional(command: Command, positionals: readonly string[], flags: ReadonlyMap<string, string>, context: Context): Promise<readonly string[]> {
-  const argument = command.registeredArguments[Math.min(positionals.length, command.registeredArguments.length - 1)];
+async function positional(
+  command: Command,
+  positionals: readonly string[],
+  flags: ReadonlyMap<string, string>,
+  context: Context,
+): Promise<readonly string[]> {
+  const argument =
+    command.registeredArguments[
+      Math.min(positionals.length, command.registeredArguments.length - 1)
+    ];
   if (argument === undefined) return [];
   if (argument.argChoices !== undefined) return argument.argChoices;
   const parent = command.parent?.name() ?? "";
   if (command.name() === "get" || (command.name() === "delete" && parent !== "access-key")) {
     const [kind] = positionals;
-    if (kind === undefined) return [...KIND_NAMES.map(({ plural }) => plural), ...(command.name() === "get" ? ["agent-def", "metrics"] : [])];
+    if (kind === undefined)
+      return [
+        ...KIND_NAMES.map(({ plural }) => plural),
+        ...(command.name() === "get" ? ["agent-def", "metrics"] : []),
+      ];
     return names(/^agent-?def/i.test(kind) ? "agent" : kind, positionals.slice(1), flags, context);
   }
   if (parent === "access-key") return names("access-key", positionals, flags, context);
@@ -102,14 +128,24 @@ async function positional(command: Command, positionals: readonly string[], flag
 }
 
 /** Names of objects that are not on the line yet; none where the gateway cannot be asked. */
-async function names(kind: string, taken: readonly string[], flags: ReadonlyMap<string, string>, context: Context): Promise<readonly string[]> {
+async function names(
+  kind: string,
+  taken: readonly string[],
+  flags: ReadonlyMap<string, string>,
+  context: Context,
+): Promise<readonly string[]> {
   const found = findKind(kind);
   if (found === undefined) return [];
   let timer: NodeJS.Timeout | undefined;
   try {
     const backend = context.backend({ stateDir: flags.get("--state-dir") });
-    const late = new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error("late")), NAMES_TIMEOUT_MS)));
-    const objects = await Promise.race([backend.list(found.kind, flags.get("--namespace") ?? "default"), late]);
+    const late = new Promise<never>(
+      (_resolve, reject) => (timer = setTimeout(() => reject(new Error("late")), NAMES_TIMEOUT_MS)),
+    );
+    const objects = await Promise.race([
+      backend.list(found.kind, flags.get("--namespace") ?? "default"),
+      late,
+    ]);
     return objects.map(({ metadata }) => metadata.name).filter((name) => !taken.includes(name));
   } catch {
     return [];

@@ -75,9 +75,15 @@ describe("the script for bash", () => {
 
   beforeEach(async () => {
     dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
-    writeFileSync(path.join(dir, "completion.bash"), (await world.run("completion", "bash")).stdout);
+    writeFileSync(
+      path.join(dir, "completion.bash"),
+      (await world.run("completion", "bash")).stdout,
+    );
     // Answers with what it was asked, a word that a shell would expand, and one with a space.
-    writeFileSync(path.join(dir, "svc"), `#!/bin/sh\n[ "$4" = file ] && echo :files\nfor word; do echo "<$word>"; done\necho '$(touch ${dir}/ran)'\necho 'a b'\n`);
+    writeFileSync(
+      path.join(dir, "svc"),
+      `#!/bin/sh\n[ "$4" = file ] && echo :files\nfor word; do echo "<$word>"; done\necho '$(touch ${dir}/ran)'\necho 'a b'\n`,
+    );
     chmodSync(path.join(dir, "svc"), 0o755);
   });
 
@@ -86,13 +92,27 @@ describe("the script for bash", () => {
   function complete(...words: string[]): string[] {
     const list = words.map((word) => `'${word}'`).join(" ");
     const script = `set -eu\nPATH="${dir}:$PATH"\nsource ${dir}/completion.bash\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}\n_svc_complete\nfor reply in "\${COMPREPLY[@]}"; do echo "$reply"; done`;
-    return execFileSync("bash", ["-c", script], { cwd: dir, encoding: "utf8" }).trimEnd().split("\n");
+    return execFileSync("bash", ["-c", script], { cwd: dir, encoding: "utf8" })
+      .trimEnd()
+      .split("\n");
   }
 
   test("is bash, registers itself, and asks with the words up to the cursor", () => {
     execFileSync("bash", ["-n", path.join(dir, "completion.bash")]);
-    expect(execFileSync("bash", ["-c", `source ${dir}/completion.bash; complete -p svc`], { encoding: "utf8" })).toBe("complete -F _svc_complete svc\n");
-    expect(complete("svc", "get", "a b", "")).toEqual(["<__complete>", "<-->", "<get>", "<a b>", "<>", `$(touch ${dir}/ran)`, "a b"]);
+    expect(
+      execFileSync("bash", ["-c", `source ${dir}/completion.bash; complete -p svc`], {
+        encoding: "utf8",
+      }),
+    ).toBe("complete -F _svc_complete svc\n");
+    expect(complete("svc", "get", "a b", "")).toEqual([
+      "<__complete>",
+      "<-->",
+      "<get>",
+      "<a b>",
+      "<>",
+      `$(touch ${dir}/ran)`,
+      "a b",
+    ]);
   });
 
   test("offers files where they may stand", () => {

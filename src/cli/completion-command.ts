@@ -1,7 +1,11 @@
 /** `svc completion`, and the hidden command that its scripts ask. */
 import { Argument, Command } from "commander";
 import { complete } from "./complete.ts";
-import { COMPLETION_SCRIPTS, COMPLETION_SHELLS, type CompletionShell } from "./completion-scripts.ts";
+import {
+  COMPLETION_SCRIPTS,
+  COMPLETION_SHELLS,
+  type CompletionShell,
+} from "./completion-scripts.ts";
 import type { Context } from "./context.ts";
 
 export function completionCommand(context: Context): Command {

@@ -54,4 +54,8 @@ end
 complete -c svc -f -a '(__svc_complete)'
 `;
 
-export const COMPLETION_SCRIPTS: Readonly<Record<CompletionShell, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
+export const COMPLETION_SCRIPTS: Readonly<Record<CompletionShell, string>> = {
+  bash: BASH,
+  zsh: ZSH,
+  fish: FISH,
+};

@@ -6,7 +6,13 @@ import { describe } from "./apply-command.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { manifestOf } from "./manifest-of.ts";
-import { type NamespaceFlags, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
+import {
+  type NamespaceFlags,
+  repeatable,
+  type TargetFlags,
+  withNamespace,
+  withTarget,
+} from "./options.ts";
 import { readSecret } from "./secret-input.ts";
 
 interface Flags extends TargetFlags, NamespaceFlags {
@@ -35,13 +41,28 @@ function modelProviderCommand(context: Context): Command {
   const command = new Command("model-provider")
     .description("Make a ModelProvider, and the Secret that holds its API key.")
     .argument("<name>", "name of the ModelProvider and its Secret")
-    .addOption(new Option("--provider <kind>", "kind of the upstream").choices(PROVIDER_KINDS).makeOptionMandatory())
-    .option("--api-key <key>", "its API key; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --api-key-file")
+    .addOption(
+      new Option("--provider <kind>", "kind of the upstream")
+        .choices(PROVIDER_KINDS)
+        .makeOptionMandatory(),
+    )
+    .option(
+      "--api-key <key>",
+      "its API key; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --api-key-file",
+    )
     .option("--api-key-file <file>", "file that holds its API key")
     .option("--base-url <url>", "address of its API (default: the vendor's)")
-    .addOption(repeatable("--allowed-model <model>", "model that it exposes; * as last character is a wildcard (default: every model)"))
+    .addOption(
+      repeatable(
+        "--allowed-model <model>",
+        "model that it exposes; * as last character is a wildcard (default: every model)",
+      ),
+    )
     .option("--external-access", "allow AccessKeys to use it through the external gateway")
-    .option("--replace", "take the place of one that was applied before, for a new key for example");
+    .option(
+      "--replace",
+      "take the place of one that was applied before, for a new key for example",
+    );
   return withTarget(withNamespace(command, "namespace of the ModelProvider"))
     .addHelpText(
       "after",
@@ -56,8 +77,14 @@ Examples:
     .action(async (name: string, flags: Flags) => {
       const keyless = KEYLESS.has(flags.provider);
       const question = keyless ? undefined : `API key of ${name} (not shown): `;
-      const key = await readSecret({ flag: "--api-key", value: flags.apiKey, file: flags.apiKeyFile, question }, context);
-      if (key === undefined && !keyless) throw CliError.usage(`the kind ${flags.provider} needs an API key: --api-key -, or --api-key-file <file>`);
+      const key = await readSecret(
+        { flag: "--api-key", value: flags.apiKey, file: flags.apiKeyFile, question },
+        context,
+      );
+      if (key === undefined && !keyless)
+        throw CliError.usage(
+          `the kind ${flags.provider} needs an API key: --api-key -, or --api-key-file <file>`,
+        );
       const metadata = { name, namespace: flags.namespace };
       const objects: object[] = [
         {
@@ -74,8 +101,17 @@ Examples:
         },
       ];
       // As data, not stringData: there a key of the form ${NAME} would name a variable.
-      if (key !== undefined) objects.unshift({ apiVersion: "v1", kind: "Secret", metadata, data: { [SECRET_KEY]: Buffer.from(key.reveal()).toString("base64") } });
+      if (key !== undefined)
+        objects.unshift({
+          apiVersion: "v1",
+          kind: "Secret",
+          metadata,
+          data: { [SECRET_KEY]: Buffer.from(key.reveal()).toString("base64") },
+        });
       const backend = context.backend(flags);
-      for (const result of await backend.apply([manifestOf(objects)], { create: flags.replace !== true })) context.stdout(`${describe(result)}\n`);
+      for (const result of await backend.apply([manifestOf(objects)], {
+        create: flags.replace !== true,
+      }))
+        context.stdout(`${describe(result)}\n`);
     });
 }

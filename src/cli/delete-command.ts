@@ -7,7 +7,13 @@ import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { findKind, kindName, type KindName } from "./kinds.ts";
 import { readManifestFiles } from "./manifests.ts";
-import { type NamespaceFlags, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
+import {
+  type NamespaceFlags,
+  repeatable,
+  type TargetFlags,
+  withNamespace,
+  withTarget,
+} from "./options.ts";
 import { objectArguments } from "./object-arguments.ts";
 
 interface Flags extends TargetFlags, NamespaceFlags {
@@ -26,10 +32,18 @@ export function deleteCommand(context: Context): Command {
     .description("Delete objects that were applied: by kind and name, or those that files name.")
     .argument("[kind]", "kind of the objects, or <kind>/<name>")
     .argument("[names...]", "names of the objects")
-    .addOption(repeatable("-f, --filename <file>", "file, folder, or - for standard input, whose objects are deleted"))
+    .addOption(
+      repeatable(
+        "-f, --filename <file>",
+        "file, folder, or - for standard input, whose objects are deleted",
+      ),
+    )
     .option("--ignore-not-found", "an object that is not there is no error");
   return withTarget(withNamespace(command, "namespace of the objects"))
-    .addHelpText("after", "\nExamples:\n  svc delete agent hello\n  svc delete access-key laptop -n team-a\n  svc delete -f agent.yaml --ignore-not-found")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  svc delete agent hello\n  svc delete access-key laptop -n team-a\n  svc delete -f agent.yaml --ignore-not-found",
+    )
     .action(async (kind: string | undefined, names: readonly string[], flags: Flags) => {
       const refs = await refsOf(context, kind, names, flags);
       const backend = context.backend(flags);
@@ -37,8 +51,10 @@ export function deleteCommand(context: Context): Command {
       for (const ref of refs) {
         const label = `${ref.kind.singular}/${ref.name}`;
         try {
-          if (await backend.delete(ref.kind.kind, ref.namespace, ref.name)) context.stdout(`${label} deleted\n`);
-          else if (flags.ignoreNotFound !== true) failed.push(`there is no ${label} in namespace ${ref.namespace}`);
+          if (await backend.delete(ref.kind.kind, ref.namespace, ref.name))
+            context.stdout(`${label} deleted\n`);
+          else if (flags.ignoreNotFound !== true)
+            failed.push(`there is no ${label} in namespace ${ref.namespace}`);
         } catch (error) {
           // The others can still go.
           if (!(error instanceof CliError)) throw error;
@@ -49,29 +65,47 @@ export function deleteCommand(context: Context): Command {
     });
 }
 
-async function refsOf(context: Context, kind: string | undefined, names: readonly string[], flags: Flags): Promise<readonly Ref[]> {
+async function refsOf(
+  context: Context,
+  kind: string | undefined,
+  names: readonly string[],
+  flags: Flags,
+): Promise<readonly Ref[]> {
   if (flags.filename !== undefined) {
     if (kind !== undefined) throw CliError.usage("name objects, or files with -f, not both");
     // What was applied last goes first: nothing is left that refers to what is gone.
     return (await readManifestFiles(flags.filename, context.stdin)).flatMap(refsIn).toReversed();
   }
-  if (kind === undefined) throw CliError.usage("name what to delete: svc delete <kind> <name>, or -f <file>");
+  if (kind === undefined)
+    throw CliError.usage("name what to delete: svc delete <kind> <name>, or -f <file>");
   const refs = objectArguments(kind, names);
-  if (refs.names.length === 0) throw CliError.usage(`name the ${refs.kind.singular} to delete: svc delete ${refs.kind.singular} <name>`);
+  if (refs.names.length === 0)
+    throw CliError.usage(
+      `name the ${refs.kind.singular} to delete: svc delete ${refs.kind.singular} <name>`,
+    );
   return refs.names.map((name) => ({ kind: refs.kind, namespace: flags.namespace, name }));
 }
 
 /** Objects that a file names. One that would not be applied can still be deleted. */
 function refsIn({ source, text }: ManifestText): Ref[] {
   return readDocuments(text).flatMap(({ document, line }) => {
-    if (document.errors.length > 0) throw new CliError(`${source}:${line}: is not valid YAML or JSON; nothing was deleted`);
+    if (document.errors.length > 0)
+      throw new CliError(`${source}:${line}: is not valid YAML or JSON; nothing was deleted`);
     if (document.contents === null) return [];
     const parsed = parseObject(document.toJS({ maxAliasCount: 100 }));
     if (parsed === undefined) return [];
-    if (parsed.kind === "ok") return [{ kind: kindName(parsed.resource.kind), namespace: parsed.resource.namespace, name: parsed.resource.name }];
+    if (parsed.kind === "ok")
+      return [
+        {
+          kind: kindName(parsed.resource.kind),
+          namespace: parsed.resource.namespace,
+          name: parsed.resource.name,
+        },
+      ];
     const { kind = "", namespace, name } = parsed.identity;
     const known = findKind(kind);
-    if (known === undefined || namespace === undefined || name === undefined) throw new CliError(`${source}:${line}: names no object; nothing was deleted`);
+    if (known === undefined || namespace === undefined || name === undefined)
+      throw new CliError(`${source}:${line}: names no object; nothing was deleted`);
     return [{ kind: known, namespace, name }];
   });
 }

@@ -8,7 +8,9 @@ import { configFile, type Login, readLogin } from "./login-store.ts";
 import { type Shell, SHELLS, setVariable, unsetVariable } from "./shell.ts";
 
 export function gatewayCommand(context: Context): Command {
-  const command = new Command("gateway").description("Point clients at the external gateway that svc login knows.");
+  const command = new Command("gateway").description(
+    "Point clients at the external gateway that svc login knows.",
+  );
   command.addCommand(envCommand(context));
   command.addCommand(setupCommand(context));
   return command;
@@ -16,9 +18,14 @@ export function gatewayCommand(context: Context): Command {
 
 function envCommand(context: Context): Command {
   return new Command("env")
-    .description("Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They hold the key.")
+    .description(
+      "Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They hold the key.",
+    )
     .addOption(new Option("--shell <shell>", "shell that reads them").choices(SHELLS).default("sh"))
-    .addHelpText("after", '\nExamples:\n  eval "$(svc gateway env)"\n  svc gateway env --shell fish | source\n  svc gateway env --shell powershell | Out-String | Invoke-Expression')
+    .addHelpText(
+      "after",
+      '\nExamples:\n  eval "$(svc gateway env)"\n  svc gateway env --shell fish | source\n  svc gateway env --shell powershell | Out-String | Invoke-Expression',
+    )
     .action(async ({ shell }: { readonly shell: Shell }) => {
       const { baseURL, accessKey } = await login(context);
       const lines = [
@@ -35,12 +42,20 @@ function envCommand(context: Context): Command {
 
 function setupCommand(context: Context): Command {
   return new Command("setup")
-    .description("Show how to point well-known clients at the gateway. Writes nothing, and shows no key.")
-    .addOption(new Option("--client <client>", "only this client (default: all)").choices(CLIENT_SETUPS.map(({ client }) => client)))
+    .description(
+      "Show how to point well-known clients at the gateway. Writes nothing, and shows no key.",
+    )
+    .addOption(
+      new Option("--client <client>", "only this client (default: all)").choices(
+        CLIENT_SETUPS.map(({ client }) => client),
+      ),
+    )
     .addHelpText("after", "\nExample:\n  svc gateway setup --client claude-code")
     .action(async (flags: { readonly client?: string }) => {
       const { baseURL } = await login(context);
-      const shown = CLIENT_SETUPS.filter(({ client }) => flags.client === undefined || client === flags.client);
+      const shown = CLIENT_SETUPS.filter(
+        ({ client }) => flags.client === undefined || client === flags.client,
+      );
       context.stdout(shown.map((setup) => renderSetup(setup, baseURL)).join("\n"));
     });
 }

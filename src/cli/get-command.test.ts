@@ -11,17 +11,52 @@ beforeEach(() => {
   backend.add("Agent", "hello", {
     metadata: { namespace: "default", name: "hello", labels: { app: "x" }, resourceVersion: "v7" },
     spec: { models: ["a/*", "b/x", "c/y", "d/z"], runAsUser: 65_532 },
-    status: { ready: true, reason: "Ready", message: "", tokensToday: 1_234, requestsToday: 5, costTodayUSD: 0.012_34, unpricedToday: 2, inFlight: 1 },
+    status: {
+      ready: true,
+      reason: "Ready",
+      message: "",
+      tokensToday: 1_234,
+      requestsToday: 5,
+      costTodayUSD: 0.012_34,
+      unpricedToday: 2,
+      inFlight: 1,
+    },
   });
-  backend.add("Agent", "broken", { status: { ready: false, reason: "UnknownProvider", message: "no \u001b[31mModelProvider\nx" } });
-  backend.add("Agent", "far", { spec: { models: [] }, status: { ready: true, reason: "Ready", message: "", tokensToday: 0, requestsToday: 0, costTodayUSD: 12.5 } }, "team");
-  backend.add("ModelProvider", "openai", { spec: { provider: "openai", allowedModels: ["gpt-5*"], externalAccess: { enabled: true } } });
-  backend.add("AccessKey", "old", { spec: { modelProvider: "openai", keySHA256: "c0ffee", expiresAt: new Date(NOW - 7_200_000).toISOString() } });
+  backend.add("Agent", "broken", {
+    status: { ready: false, reason: "UnknownProvider", message: "no \u001b[31mModelProvider\nx" },
+  });
+  backend.add(
+    "Agent",
+    "far",
+    {
+      spec: { models: [] },
+      status: {
+        ready: true,
+        reason: "Ready",
+        message: "",
+        tokensToday: 0,
+        requestsToday: 0,
+        costTodayUSD: 12.5,
+      },
+    },
+    "team",
+  );
+  backend.add("ModelProvider", "openai", {
+    spec: { provider: "openai", allowedModels: ["gpt-5*"], externalAccess: { enabled: true } },
+  });
+  backend.add("AccessKey", "old", {
+    spec: {
+      modelProvider: "openai",
+      keySHA256: "c0ffee",
+      expiresAt: new Date(NOW - 7_200_000).toISOString(),
+    },
+  });
   backend.add("AccessKey", "new", { spec: { modelProvider: "openai", keySHA256: "c0ffee" } });
   backend.add("Secret", "openai", { keys: ["api-key", "other"] });
 });
 
-const lines = (text: string): string[] => text.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "));
+const lines = (text: string): string[] =>
+  text.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "));
 
 describe("tables", () => {
   test("agents, with cost and what is not in it", async () => {
@@ -44,34 +79,60 @@ describe("tables", () => {
   });
 
   test("model-providers, access-keys without hashes, secrets without values", async () => {
-    expect(lines((await world.run("get", "mp")).stdout)).toEqual(["NAME | PROVIDER | READY | REASON | MODELS | EXTERNAL | TOKENS", "openai | openai | yes | Ready | gpt-5* | yes | -", ""]);
+    expect(lines((await world.run("get", "mp")).stdout)).toEqual([
+      "NAME | PROVIDER | READY | REASON | MODELS | EXTERNAL | TOKENS",
+      "openai | openai | yes | Ready | gpt-5* | yes | -",
+      "",
+    ]);
     expect(lines((await world.run("get", "accesskeys")).stdout)).toEqual([
       "NAME | MODEL-PROVIDER | READY | REASON | TOKENS | REQUESTS | EXPIRES",
       "old | openai | yes | Ready | - | - | 2h ago",
       "new | openai | yes | Ready | - | - | never",
       "",
     ]);
-    expect(lines((await world.run("get", "secret")).stdout)).toEqual(["NAME | KEYS | READY | REASON", "openai | api-key,other | yes | Ready", ""]);
+    expect(lines((await world.run("get", "secret")).stdout)).toEqual([
+      "NAME | KEYS | READY | REASON",
+      "openai | api-key,other | yes | Ready",
+      "",
+    ]);
   });
 
   test("nothing there is said beside it, and is no failure", async () => {
-    expect(await world.run("get", "agents", "-n", "none")).toEqual({ code: 0, stdout: "", stderr: "No agents in namespace none.\n" });
-    expect(await world.run("get", "agents", "-n", "none", "-o", "json")).toMatchObject({ code: 0, stderr: "", stdout: expect.stringContaining('"items": []') as unknown });
+    expect(await world.run("get", "agents", "-n", "none")).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: "No agents in namespace none.\n",
+    });
+    expect(await world.run("get", "agents", "-n", "none", "-o", "json")).toMatchObject({
+      code: 0,
+      stderr: "",
+      stdout: expect.stringContaining('"items": []') as unknown,
+    });
   });
 });
 
 describe("by name", () => {
-  test.each([[["agent", "hello"]], [["agents", "hello"]], [["Agent", "hello"]], [["agent/hello"]]])("%j", async (args) => {
-    expect((await world.run("get", ...args, "-o", "name")).stdout).toBe("agent/hello\n");
-  });
+  test.each([[["agent", "hello"]], [["agents", "hello"]], [["Agent", "hello"]], [["agent/hello"]]])(
+    "%j",
+    async (args) => {
+      expect((await world.run("get", ...args, "-o", "name")).stdout).toBe("agent/hello\n");
+    },
+  );
 
-  test.each([["model-provider"], ["modelproviders"], ["ModelProvider"], ["mp"]])("%s is the kind", async (kind) => {
-    expect((await world.run("get", kind, "-o", "name")).stdout).toBe("model-provider/openai\n");
-  });
+  test.each([["model-provider"], ["modelproviders"], ["ModelProvider"], ["mp"]])(
+    "%s is the kind",
+    async (kind) => {
+      expect((await world.run("get", kind, "-o", "name")).stdout).toBe("model-provider/openai\n");
+    },
+  );
 
   test("one as JSON is the object; several are a list", async () => {
-    expect(JSON.parse((await world.run("get", "agent", "hello", "-o", "json")).stdout)).toMatchObject({ kind: "Agent", metadata: { name: "hello" }, status: { tokensToday: 1_234 } });
-    expect(JSON.parse((await world.run("get", "agent/hello", "agent/broken", "-o", "json")).stdout)).toMatchObject({ kind: "List", items: [{ kind: "Agent" }, { kind: "Agent" }] });
+    expect(
+      JSON.parse((await world.run("get", "agent", "hello", "-o", "json")).stdout),
+    ).toMatchObject({ kind: "Agent", metadata: { name: "hello" }, status: { tokensToday: 1_234 } });
+    expect(
+      JSON.parse((await world.run("get", "agent/hello", "agent/broken", "-o", "json")).stdout),
+    ).toMatchObject({ kind: "List", items: [{ kind: "Agent" }, { kind: "Agent" }] });
   });
 
   test.each<[readonly string[], number, string]>([
@@ -95,9 +156,19 @@ describe("by name", () => {
 
 test("YAML can be applied again", async () => {
   const { stdout } = await world.run("get", "model-providers", "-o", "yaml");
-  expect(parseDocuments(stdout.replace("provider: openai\n", "provider: openai\n  apiKeySecretRef: {name: a, key: b}\n"), "").problems).toEqual([]);
+  expect(
+    parseDocuments(
+      stdout.replace(
+        "provider: openai\n",
+        "provider: openai\n  apiKeySecretRef: {name: a, key: b}\n",
+      ),
+      "",
+    ).problems,
+  ).toEqual([]);
   const agents = (await world.run("get", "agents", "-o", "yaml")).stdout;
-  expect((parseAllDocuments(agents) as { toJS(): unknown }[]).map((document) => document.toJS())).toMatchObject([{ kind: "Agent" }, { kind: "Agent" }]);
+  expect(
+    (parseAllDocuments(agents) as { toJS(): unknown }[]).map((document) => document.toJS()),
+  ).toMatchObject([{ kind: "Agent" }, { kind: "Agent" }]);
 });
 
 describe("agent-def", () => {
@@ -110,8 +181,12 @@ describe("agent-def", () => {
   });
 
   test("as JSON; one that is not there", async () => {
-    expect(JSON.parse((await world.run("get", "agentdef", "hello", "-o", "json")).stdout)).not.toHaveProperty("status");
-    expect((await world.run("get", "agent-def", "none")).stderr).toBe("svc: there is no agent none in namespace default\n");
+    expect(
+      JSON.parse((await world.run("get", "agentdef", "hello", "-o", "json")).stdout),
+    ).not.toHaveProperty("status");
+    expect((await world.run("get", "agent-def", "none")).stderr).toBe(
+      "svc: there is no agent none in namespace default\n",
+    );
   });
 });
 
@@ -141,9 +216,15 @@ describe("metrics", () => {
   });
 
   test("of those asked for, as JSON, or as they are", async () => {
-    expect((await world.run("get", "metrics", "process_")).stdout).toContain("process_cpu_seconds_total");
-    expect(JSON.parse((await world.run("get", "metrics", "svc_odd", "-o", "json")).stdout)).toEqual([{ name: "svc_odd", labels: { a: 'say "hi", {x}\n', b: "" }, value: 0.5 }]);
-    expect((await world.run("get", "metrics", "-o", "wide")).stdout).toBe(world.backend.metricsText);
+    expect((await world.run("get", "metrics", "process_")).stdout).toContain(
+      "process_cpu_seconds_total",
+    );
+    expect(JSON.parse((await world.run("get", "metrics", "svc_odd", "-o", "json")).stdout)).toEqual(
+      [{ name: "svc_odd", labels: { a: 'say "hi", {x}\n', b: "" }, value: 0.5 }],
+    );
+    expect((await world.run("get", "metrics", "-o", "wide")).stdout).toBe(
+      world.backend.metricsText,
+    );
     expect((await world.run("get", "metrics", "none_")).stdout).toBe("No metrics yet.\n");
   });
 });

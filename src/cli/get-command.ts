@@ -20,11 +20,19 @@ const DEFINITION = /^agent-?def(?:inition)?s?$/i;
 export function getCommand(context: Context): Command {
   const command = new Command("get")
     .description("Show objects, an Agent's definition, or metrics.")
-    .argument("<kind>", "agents, model-providers, access-keys, secrets, agent-def, metrics; or <kind>/<name>")
+    .argument(
+      "<kind>",
+      "agents, model-providers, access-keys, secrets, agent-def, metrics; or <kind>/<name>",
+    )
     .argument("[names...]", "names of the objects; all where none is given");
   return withTarget(withNamespace(command, "namespace of the objects"))
     .option("-A, --all-namespaces", "objects of all namespaces")
-    .addOption(new Option("-o, --output <format>", "how to print it; default table, of an agent-def yaml").choices(OUTPUTS))
+    .addOption(
+      new Option(
+        "-o, --output <format>",
+        "how to print it; default table, of an agent-def yaml",
+      ).choices(OUTPUTS),
+    )
     .addHelpText(
       "after",
       `
@@ -40,45 +48,103 @@ Examples:
     )
     .action(async (kind: string, names: readonly string[], flags: Flags) => {
       const backend = context.backend(flags);
-      if (kind === "metrics" || kind === "metric") return getMetrics(context, backend, names, flags);
+      if (kind === "metrics" || kind === "metric")
+        return getMetrics(context, backend, names, flags);
       if (DEFINITION.test(kind)) return getDefinitions(context, backend, names, flags);
       return getObjects(context, backend, objectArguments(kind, names), flags);
     });
 }
 
-async function getObjects(context: Context, backend: Backend, { kind, names }: { kind: KindName; names: readonly string[] }, flags: Flags): Promise<void> {
+async function getObjects(
+  context: Context,
+  backend: Backend,
+  { kind, names }: { kind: KindName; names: readonly string[] },
+  flags: Flags,
+): Promise<void> {
   const objects = await find(backend, kind, names, flags);
   const output = flags.output ?? "table";
-  if (objects.length === 0 && (output === "table" || output === "wide")) return context.stderr(`No ${kind.plural} ${flags.allNamespaces === true ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`);
+  if (objects.length === 0 && (output === "table" || output === "wide"))
+    return context.stderr(
+      `No ${kind.plural} ${flags.allNamespaces === true ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`,
+    );
   const namespaces = flags.allNamespaces === true;
-  context.stdout(renderObjects(kind.kind, objects, { output, single: names.length === 1, namespaces, now: context.now() }));
+  context.stdout(
+    renderObjects(kind.kind, objects, {
+      output,
+      single: names.length === 1,
+      namespaces,
+      now: context.now(),
+    }),
+  );
 }
 
-async function getDefinitions(context: Context, backend: Backend, names: readonly string[], flags: Flags): Promise<void> {
-  const agents = await find(backend, { kind: "Agent", singular: "agent", plural: "agents" }, names, flags);
+async function getDefinitions(
+  context: Context,
+  backend: Backend,
+  names: readonly string[],
+  flags: Flags,
+): Promise<void> {
+  const agents = await find(
+    backend,
+    { kind: "Agent", singular: "agent", plural: "agents" },
+    names,
+    flags,
+  );
   const output = flags.output ?? "yaml";
   if (output !== "yaml" && output !== "json") {
-    return context.stdout(renderObjects("Agent", agents, { output, single: names.length === 1, namespaces: flags.allNamespaces === true, now: context.now() }));
+    return context.stdout(
+      renderObjects("Agent", agents, {
+        output,
+        single: names.length === 1,
+        namespaces: flags.allNamespaces === true,
+        now: context.now(),
+      }),
+    );
   }
-  const definitions = agents.map(({ status: _status, metadata: { resourceVersion: _version, ...metadata }, ...rest }) => ({ apiVersion: rest.apiVersion, kind: rest.kind, metadata, spec: rest.spec }));
-  context.stdout(output === "yaml" ? renderYaml(definitions) : `${JSON.stringify(names.length === 1 ? definitions[0] : definitions, null, 2)}\n`);
+  const definitions = agents.map(
+    ({ status: _status, metadata: { resourceVersion: _version, ...metadata }, ...rest }) => ({
+      apiVersion: rest.apiVersion,
+      kind: rest.kind,
+      metadata,
+      spec: rest.spec,
+    }),
+  );
+  context.stdout(
+    output === "yaml"
+      ? renderYaml(definitions)
+      : `${JSON.stringify(names.length === 1 ? definitions[0] : definitions, null, 2)}\n`,
+  );
 }
 
 /** @throws CliError where a name that was given is not there */
-async function find(backend: Backend, kind: KindName, names: readonly string[], flags: Flags): Promise<readonly ObjectView[]> {
-  if (names.length === 0) return backend.list(kind.kind, flags.allNamespaces === true ? undefined : flags.namespace);
-  if (flags.allNamespaces === true) throw CliError.usage("an object of a name is in one namespace: use -n, not -A");
+async function find(
+  backend: Backend,
+  kind: KindName,
+  names: readonly string[],
+  flags: Flags,
+): Promise<readonly ObjectView[]> {
+  if (names.length === 0)
+    return backend.list(kind.kind, flags.allNamespaces === true ? undefined : flags.namespace);
+  if (flags.allNamespaces === true)
+    throw CliError.usage("an object of a name is in one namespace: use -n, not -A");
   const found: ObjectView[] = [];
   for (const name of names) {
     const object = await backend.get(kind.kind, flags.namespace, name);
-    if (object === undefined) throw new CliError(`there is no ${kind.singular} ${name} in namespace ${flags.namespace}`);
+    if (object === undefined)
+      throw new CliError(`there is no ${kind.singular} ${name} in namespace ${flags.namespace}`);
     found.push(object);
   }
   return found;
 }
 
-async function getMetrics(context: Context, backend: Backend, names: readonly string[], flags: Flags): Promise<void> {
+async function getMetrics(
+  context: Context,
+  backend: Backend,
+  names: readonly string[],
+  flags: Flags,
+): Promise<void> {
   const output = flags.output ?? "table";
-  if (output === "yaml" || output === "name") throw CliError.usage("metrics are printed as table, wide (Prometheus' text) or json");
+  if (output === "yaml" || output === "name")
+    throw CliError.usage("metrics are printed as table, wide (Prometheus' text) or json");
   context.stdout(renderMetrics(await backend.metrics(), output, names));
 }

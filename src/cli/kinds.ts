@@ -30,12 +30,16 @@ export function kindNamed(text: string): KindName {
   if (LATER.test(text)) throw new CliError(`the kind '${text}' is not supported yet`);
   const names = KIND_NAMES.map(({ plural }) => plural);
   const near = nearest(text, names);
-  throw CliError.usage(`there is no kind '${text}'${near === undefined ? `: use one of ${names.join(", ")}` : `: did you mean ${near}?`}`);
+  throw CliError.usage(
+    `there is no kind '${text}'${near === undefined ? `: use one of ${names.join(", ")}` : `: did you mean ${near}?`}`,
+  );
 }
 
 export function findKind(text: string): KindName | undefined {
   const plain = text.toLowerCase().replaceAll("-", "");
-  return KIND_NAMES.find(({ singular, plural, short }) => [singular, plural, short].some((name) => name?.replaceAll("-", "") === plain));
+  return KIND_NAMES.find(({ singular, plural, short }) =>
+    [singular, plural, short].some((name) => name?.replaceAll("-", "") === plain),
+  );
 }
 
 export function kindName(kind: ResourceKind): KindName {

@@ -1,5 +1,14 @@
 /** `svc login`, `svc logout` and `svc gateway ...`. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -14,7 +23,11 @@ let dir: string;
 let file: string;
 let world: World;
 /** Requests that the gateway got. */
-let requests: { readonly url: string; readonly authorization: string | null; readonly redirect: string | undefined }[];
+let requests: {
+  readonly url: string;
+  readonly authorization: string | null;
+  readonly redirect: string | undefined;
+}[];
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
@@ -30,7 +43,11 @@ afterEach(() => rmSync(dir, { recursive: true }));
 
 function answers(response: Response | Error): void {
   world.fetch = async (input, init) => {
-    requests.push({ url: input as string, authorization: new Headers(init?.headers).get("authorization"), redirect: init?.redirect });
+    requests.push({
+      url: input as string,
+      authorization: new Headers(init?.headers).get("authorization"),
+      redirect: init?.redirect,
+    });
     if (response instanceof Error) throw response;
     return response.clone();
   };
@@ -39,9 +56,17 @@ function answers(response: Response | Error): void {
 describe("login", () => {
   test("asks the gateway, and keeps the key for this user alone", async () => {
     const ran = await world.run("login", BASE, "--access-key", "-");
-    expect(ran).toEqual({ code: 0, stdout: "", stderr: `Logged in at ${BASE}, with 2 models. Next: eval "$(svc gateway env)"\n` });
-    expect(requests).toEqual([{ url: `${BASE}/ext/v1/models`, authorization: `Bearer ${KEY}`, redirect: "manual" }]);
-    expect(parse(readFileSync(file, "utf8"))).toEqual({ gateway: { baseURL: BASE, accessKey: KEY } });
+    expect(ran).toEqual({
+      code: 0,
+      stdout: "",
+      stderr: `Logged in at ${BASE}, with 2 models. Next: eval "$(svc gateway env)"\n`,
+    });
+    expect(requests).toEqual([
+      { url: `${BASE}/ext/v1/models`, authorization: `Bearer ${KEY}`, redirect: "manual" },
+    ]);
+    expect(parse(readFileSync(file, "utf8"))).toEqual({
+      gateway: { baseURL: BASE, accessKey: KEY },
+    });
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(path.dirname(file)).mode & 0o777).toBe(0o700);
     expect(readdirSync(path.dirname(file))).toEqual(["config.yaml"]);
@@ -68,7 +93,14 @@ describe("login", () => {
     expect(requests[0]?.authorization).toBe(`Bearer ${KEY}`);
   });
 
-  test.each([`${BASE}/`, `${BASE}/ext`, `${BASE}/ext/`, `${BASE}/ext/v1`, `${BASE}/ext/v1/`, "HTTPS://Gateway.example.com:443"])("%s is the same gateway", async (url) => {
+  test.each([
+    `${BASE}/`,
+    `${BASE}/ext`,
+    `${BASE}/ext/`,
+    `${BASE}/ext/v1`,
+    `${BASE}/ext/v1/`,
+    "HTTPS://Gateway.example.com:443",
+  ])("%s is the same gateway", async (url) => {
     await world.run("login", url, "--access-key", "-");
     expect(requests[0]?.url).toBe(`${BASE}/ext/v1/models`);
   });
@@ -87,18 +119,55 @@ describe("login", () => {
     ["http://[::1]:8080", false],
     [BASE, false],
   ])("warns where the key goes in clear text: %s %j", async (url, warned) => {
-    expect((await world.run("login", url, "--access-key", "-")).stderr.includes("is not encrypted")).toBe(warned);
+    expect(
+      (await world.run("login", url, "--access-key", "-")).stderr.includes("is not encrypted"),
+    ).toBe(warned);
   });
 
   test.each<[string, () => Response | Error, string]>([
-    ["a key that is refused", () => Response.json({ error: { message: "The access key has expired." } }, { status: 401 }), "the gateway refused the AccessKey (401): The access key has expired."],
-    ["an address that is", () => Response.json({ error: { message: "no\u001b[31m" } }, { status: 403 }), "(403): no [31m"],
-    ["another server", () => new Response("<html>", { status: 200 }), "is no external gateway of svc (200): is the base URL right?"],
-    ["another path", () => new Response("", { status: 404 }), "is no external gateway of svc (404)"],
-    ["a redirect", () => new Response("", { status: 302, headers: { location: "https://evil.example" } }), "sends on to another address, and the key is not sent after it"],
-    ["a failure", () => Response.json({ error: {} }, { status: 503 }), "the gateway could not check the AccessKey (503)"],
-    ["nobody there", () => new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }) }), `${BASE} does not answer: ECONNREFUSED`],
-    ["silence", () => new DOMException("x", "TimeoutError"), "does not answer: nothing within 15 s"],
+    [
+      "a key that is refused",
+      () => Response.json({ error: { message: "The access key has expired." } }, { status: 401 }),
+      "the gateway refused the AccessKey (401): The access key has expired.",
+    ],
+    [
+      "an address that is",
+      () => Response.json({ error: { message: "no\u001b[31m" } }, { status: 403 }),
+      "(403): no [31m",
+    ],
+    [
+      "another server",
+      () => new Response("<html>", { status: 200 }),
+      "is no external gateway of svc (200): is the base URL right?",
+    ],
+    [
+      "another path",
+      () => new Response("", { status: 404 }),
+      "is no external gateway of svc (404)",
+    ],
+    [
+      "a redirect",
+      () => new Response("", { status: 302, headers: { location: "https://evil.example" } }),
+      "sends on to another address, and the key is not sent after it",
+    ],
+    [
+      "a failure",
+      () => Response.json({ error: {} }, { status: 503 }),
+      "the gateway could not check the AccessKey (503)",
+    ],
+    [
+      "nobody there",
+      () =>
+        new TypeError("fetch failed", {
+          cause: Object.assign(new Error("x"), { code: "ECONNREFUSED" }),
+        }),
+      `${BASE} does not answer: ECONNREFUSED`,
+    ],
+    [
+      "silence",
+      () => new DOMException("x", "TimeoutError"),
+      "does not answer: nothing within 15 s",
+    ],
   ])("%s: nothing is kept, and what was stays", async (_name, response, words) => {
     await world.run("login", BASE, "--access-key", "-");
     const before = readFileSync(file, "utf8");
@@ -136,7 +205,11 @@ describe("login", () => {
 });
 
 test("the file is in ~/.config where XDG_CONFIG_HOME is unset, empty or relative", async () => {
-  for (const env of [{ HOME: dir }, { HOME: dir, XDG_CONFIG_HOME: "" }, { HOME: dir, XDG_CONFIG_HOME: "rel" }]) {
+  for (const env of [
+    { HOME: dir },
+    { HOME: dir, XDG_CONFIG_HOME: "" },
+    { HOME: dir, XDG_CONFIG_HOME: "rel" },
+  ]) {
     world.env = env;
     await world.run("login", BASE, "--access-key", "-");
     expect(existsSync(path.join(dir, ".config/svc/config.yaml"))).toBe(true);
@@ -148,7 +221,11 @@ test("logout", async () => {
   await world.run("login", BASE, "--access-key", "-");
   expect(await world.run("logout")).toEqual({ code: 0, stdout: "", stderr: "Logged out.\n" });
   expect(existsSync(file)).toBe(false);
-  expect(await world.run("logout")).toEqual({ code: 0, stdout: "", stderr: "Nobody was logged in.\n" });
+  expect(await world.run("logout")).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "Nobody was logged in.\n",
+  });
 });
 
 describe("gateway env", () => {
@@ -164,20 +241,35 @@ describe("gateway env", () => {
         "",
       ].join("\n"),
     );
-    expect((await world.run("gateway", "env", "--shell", "fish")).stdout).toContain(`set -gx OPENAI_API_KEY '${KEY}'\n`);
-    expect((await world.run("gateway", "env", "--shell", "powershell")).stdout).toContain(`$Env:OPENAI_BASE_URL = '${BASE}/ext/v1'\n`);
+    expect((await world.run("gateway", "env", "--shell", "fish")).stdout).toContain(
+      `set -gx OPENAI_API_KEY '${KEY}'\n`,
+    );
+    expect((await world.run("gateway", "env", "--shell", "powershell")).stdout).toContain(
+      `$Env:OPENAI_BASE_URL = '${BASE}/ext/v1'\n`,
+    );
     expect((await world.run("gateway", "env", "--shell", "cmd")).code).toBe(2);
   });
 
   test.each([[["gateway", "env"]], [["gateway", "setup"]]])("%j without a login", async (args) => {
-    expect(await world.run(...args)).toEqual({ code: 1, stdout: "", stderr: "svc: nobody is logged in: svc login <base_url> first\n" });
+    expect(await world.run(...args)).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "svc: nobody is logged in: svc login <base_url> first\n",
+    });
   });
 
-  test.each(["gateway: {baseURL: 5}", `gateway: [${KEY}`, "- a"])("a file that is something else: %s", async (text) => {
-    mkdirSync(path.dirname(file));
-    writeFileSync(file, text);
-    expect(await world.run("gateway", "env")).toEqual({ code: 1, stdout: "", stderr: `svc: ${file} is not what svc login writes: log in again\n` });
-  });
+  test.each(["gateway: {baseURL: 5}", `gateway: [${KEY}`, "- a"])(
+    "a file that is something else: %s",
+    async (text) => {
+      mkdirSync(path.dirname(file));
+      writeFileSync(file, text);
+      expect(await world.run("gateway", "env")).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: `svc: ${file} is not what svc login writes: log in again\n`,
+      });
+    },
+  );
 });
 
 describe("gateway setup", () => {
@@ -186,10 +278,13 @@ describe("gateway setup", () => {
   test("shows no key, and what to put where", async () => {
     const all = (await world.run("gateway", "setup")).stdout;
     expect(all).not.toContain(KEY);
-    for (const name of ["Claude Code", "Anthropic SDKs", "OpenAI SDKs", "aider", "curl"]) expect(all).toContain(name);
+    for (const name of ["Claude Code", "Anthropic SDKs", "OpenAI SDKs", "aider", "curl"])
+      expect(all).toContain(name);
     expect(all).toContain(`Anthropic(base_url="${BASE}/ext/v1"`);
     expect(all).toContain(`OpenAI(base_url="${BASE}/ext/v1"`);
-    expect((await world.run("gateway", "setup", "--client", "aider")).stdout).not.toContain("Claude");
+    expect((await world.run("gateway", "setup", "--client", "aider")).stdout).not.toContain(
+      "Claude",
+    );
     expect((await world.run("gateway", "setup", "--client", "vi")).code).toBe(2);
   });
 });

@@ -20,7 +20,10 @@ export function loginCommand(context: Context): Command {
   return new Command("login")
     .description("Remember an external gateway and an AccessKey for it, once it took the key.")
     .argument("<base_url>", "address of the external gateway")
-    .option("--access-key <key>", "the AccessKey, raw or wrapped; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --access-key-file")
+    .option(
+      "--access-key <key>",
+      "the AccessKey, raw or wrapped; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --access-key-file",
+    )
     .option("--access-key-file <file>", "file that holds the AccessKey")
     .addHelpText(
       "after",
@@ -34,21 +37,40 @@ Examples:
     )
     .action(async (text: string, flags: Flags) => {
       const baseURL = gatewayBase(text);
-      const given = await readSecret({ flag: "--access-key", value: flags.accessKey, file: flags.accessKeyFile, question: "AccessKey (not shown): " }, context);
-      if (given === undefined) throw CliError.usage("an AccessKey is needed: --access-key -, or --access-key-file <file>");
+      const given = await readSecret(
+        {
+          flag: "--access-key",
+          value: flags.accessKey,
+          file: flags.accessKeyFile,
+          question: "AccessKey (not shown): ",
+        },
+        context,
+      );
+      if (given === undefined)
+        throw CliError.usage("an AccessKey is needed: --access-key -, or --access-key-file <file>");
       const accessKey = unwrapAccessKey(given.reveal());
-      if (!isAccessKey(accessKey)) throw new CliError("that is no AccessKey: one is svc_ and 43 letters and digits, as svc access-key create prints it");
-      if (isClear(baseURL)) context.stderr(`svc: ${baseURL} is not encrypted: whoever is on the way can read the key. Use https where you can.\n`);
+      if (!isAccessKey(accessKey))
+        throw new CliError(
+          "that is no AccessKey: one is svc_ and 43 letters and digits, as svc access-key create prints it",
+        );
+      if (isClear(baseURL))
+        context.stderr(
+          `svc: ${baseURL} is not encrypted: whoever is on the way can read the key. Use https where you can.\n`,
+        );
       const models = await verify(context.fetch, baseURL, accessKey);
       const file = configFile(context.env);
       await writeLogin(file, { baseURL, accessKey });
-      context.stderr(`Logged in at ${baseURL}${models === undefined ? "" : `, with ${models} ${models === 1 ? "model" : "models"}`}. Next: eval "$(svc gateway env)"\n`);
+      context.stderr(
+        `Logged in at ${baseURL}${models === undefined ? "" : `, with ${models} ${models === 1 ? "model" : "models"}`}. Next: eval "$(svc gateway env)"\n`,
+      );
     });
 }
 
 export function logoutCommand(context: Context): Command {
   return new Command("logout")
-    .description("Forget what svc login kept. The key itself goes on working: revoke it where it was made.")
+    .description(
+      "Forget what svc login kept. The key itself goes on working: revoke it where it was made.",
+    )
     .addHelpText("after", "\nExample:\n  svc logout")
     .action(async () => {
       const removed = await removeLogin(configFile(context.env));
@@ -59,8 +81,12 @@ export function logoutCommand(context: Context): Command {
 /** A base URL without what clients add to it. @throws CliError, a usage error */
 export function gatewayBase(text: string): string {
   const url = URL.parse(text);
-  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) throw CliError.usage(`'${text.includes("@") ? "the base URL" : text}' is no address of a gateway: one is https://gateway.example.com`);
-  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") throw CliError.usage("the base URL must not hold a user, a password, a query or a fragment");
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+    throw CliError.usage(
+      `'${text.includes("@") ? "the base URL" : text}' is no address of a gateway: one is https://gateway.example.com`,
+    );
+  if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
+    throw CliError.usage("the base URL must not hold a user, a password, a query or a fragment");
   const path = url.pathname.replace(/\/+$/, "").replace(/\/ext(?:\/v1)?$/, "");
   return `${url.origin}${path}`;
 }
@@ -68,30 +94,59 @@ export function gatewayBase(text: string): string {
 /** Not encrypted, and not on this machine. */
 function isClear(baseURL: string): boolean {
   const { protocol, hostname } = new URL(baseURL);
-  return protocol === "http:" && hostname !== "localhost" && hostname !== "[::1]" && !/^127(?:\.\d+){3}$/.test(hostname);
+  return (
+    protocol === "http:" &&
+    hostname !== "localhost" &&
+    hostname !== "[::1]" &&
+    !/^127(?:\.\d+){3}$/.test(hostname)
+  );
 }
 
 /** @returns how many models the key opens; undefined where the gateway does not say @throws CliError */
-async function verify(fetcher: typeof fetch, baseURL: string, accessKey: string): Promise<number | undefined> {
+async function verify(
+  fetcher: typeof fetch,
+  baseURL: string,
+  accessKey: string,
+): Promise<number | undefined> {
   const url = `${baseURL}/ext/v1/models`;
   let response: Response;
   try {
     // A redirect would take the key elsewhere.
-    response = await fetcher(url, { headers: { authorization: `Bearer ${accessKey}` }, redirect: "manual", signal: AbortSignal.timeout(VERIFY_TIMEOUT_MS) });
+    response = await fetcher(url, {
+      headers: { authorization: `Bearer ${accessKey}` },
+      redirect: "manual",
+      signal: AbortSignal.timeout(VERIFY_TIMEOUT_MS),
+    });
   } catch (error) {
     throw new CliError(`${baseURL} does not answer: ${reasonOf(error)}`);
   }
-  const body = (await response.json().catch(() => undefined)) as { data?: unknown[]; error?: { message?: unknown } } | undefined;
+  const body = (await response.json().catch(() => undefined)) as
+    | { data?: unknown[]; error?: { message?: unknown } }
+    | undefined;
   if (response.status === 200 && Array.isArray(body?.data)) return body.data.length;
-  const said = typeof body?.error?.message === "string" ? `: ${plain(body.error.message).slice(0, MAX_SAID)}` : "";
-  if (response.status === 401 || response.status === 403) throw new CliError(`the gateway refused the AccessKey (${response.status})${said}`);
-  if (response.status === 200 || response.status === 404) throw new CliError(`${url} is no external gateway of svc (${response.status}): is the base URL right?`);
-  if (response.status >= 300 && response.status < 400) throw new CliError(`${baseURL} sends on to another address, and the key is not sent after it: log in at that address`);
+  const said =
+    typeof body?.error?.message === "string"
+      ? `: ${plain(body.error.message).slice(0, MAX_SAID)}`
+      : "";
+  if (response.status === 401 || response.status === 403)
+    throw new CliError(`the gateway refused the AccessKey (${response.status})${said}`);
+  if (response.status === 200 || response.status === 404)
+    throw new CliError(
+      `${url} is no external gateway of svc (${response.status}): is the base URL right?`,
+    );
+  if (response.status >= 300 && response.status < 400)
+    throw new CliError(
+      `${baseURL} sends on to another address, and the key is not sent after it: log in at that address`,
+    );
   throw new CliError(`the gateway could not check the AccessKey (${response.status})${said}`);
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof DOMException && error.name === "TimeoutError") return `nothing within ${VERIFY_TIMEOUT_MS / 1_000} s`;
-  const { cause, message } = error as { readonly cause?: { readonly code?: string; readonly message?: string }; readonly message: string };
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return `nothing within ${VERIFY_TIMEOUT_MS / 1_000} s`;
+  const { cause, message } = error as {
+    readonly cause?: { readonly code?: string; readonly message?: string };
+    readonly message: string;
+  };
   return plain(cause?.code ?? cause?.message ?? message).slice(0, MAX_SAID);
 }

@@ -10,7 +10,9 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { CliError } from "./errors.ts";
 
-const configSchema = z.object({ gateway: z.object({ baseURL: z.string(), accessKey: z.string() }).optional() });
+const configSchema = z.object({
+  gateway: z.object({ baseURL: z.string(), accessKey: z.string() }).optional(),
+});
 
 /** A login at an external gateway. */
 export interface Login {
@@ -64,7 +66,9 @@ export async function writeLogin(file: string, login: Login): Promise<void> {
     await rename(temporary, file);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
-    throw new CliError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`);
+    throw new CliError(
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`,
+    );
   }
 }
 

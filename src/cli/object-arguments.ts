@@ -12,7 +12,8 @@ export function objectArguments(first: string, rest: readonly string[]): ObjectA
   if (!first.includes("/")) return { kind: kindNamed(first), names: rest };
   const pairs = [first, ...rest].map((text) => {
     const [kind, name, ...more] = text.split("/");
-    if (kind === undefined || name === undefined || name === "" || more.length > 0) throw CliError.usage(`'${text}' is not <kind>/<name>`);
+    if (kind === undefined || name === undefined || name === "" || more.length > 0)
+      throw CliError.usage(`'${text}' is not <kind>/<name>`);
     return { kind: kindNamed(kind), name };
   });
   const kind = (pairs[0] as { kind: KindName }).kind;

@@ -22,7 +22,9 @@ export function withNamespace(command: Command, what = "namespace of the object"
 
 /** A flag that may stand several times. */
 export function repeatable(flags: string, description: string): Option {
-  return new Option(flags, `${description}; may be repeated`).argParser((value: string, before: string[] | undefined) => [...(before ?? []), value]);
+  return new Option(flags, `${description}; may be repeated`).argParser(
+    (value: string, before: string[] | undefined) => [...(before ?? []), value],
+  );
 }
 
 export function parseCount(text: string): number {
@@ -33,6 +35,7 @@ export function parseCount(text: string): number {
 /** @returns milliseconds */
 export function parseDurationFlag(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError("a duration is wanted, such as 30m, 12h or 7d");
+  if (ms === undefined)
+    throw new InvalidArgumentError("a duration is wanted, such as 30m, 12h or 7d");
   return ms;
 }

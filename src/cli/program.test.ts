@@ -17,10 +17,19 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dir, { recursive: true }));
 
-const program = createProgram({ root: "/nowhere", version: "1.2.3", env: {}, stdout: () => undefined, stderr: () => undefined } as unknown as Context);
+const program = createProgram({
+  root: "/nowhere",
+  version: "1.2.3",
+  env: {},
+  stdout: () => undefined,
+  stderr: () => undefined,
+} as unknown as Context);
 
 /** Commands that do something themselves, and are shown. */
-const leaves = everyCommand(program).filter((command) => (command.commands.length === 0 || command.registeredArguments.length > 0) && !hidden(command));
+const leaves = everyCommand(program).filter(
+  (command) =>
+    (command.commands.length === 0 || command.registeredArguments.length > 0) && !hidden(command),
+);
 
 function hidden(command: Command): boolean {
   return command.name().startsWith("__");
@@ -32,7 +41,10 @@ function fullName(command: Command): string {
 
 describe("flags that are wrong: one clear line, exit code 2", () => {
   test.each([
-    [["up", "--port", "x"], "error: option '--port <number>' argument 'x' is invalid. a port is a number from 1 to 65535"],
+    [
+      ["up", "--port", "x"],
+      "error: option '--port <number>' argument 'x' is invalid. a port is a number from 1 to 65535",
+    ],
     [["up", "--port", "0"], "a port is a number from 1 to 65535"],
     [["up", "--port", "65536"], "a port is a number from 1 to 65535"],
     [["up", "--port", "80.5"], "a port is a number from 1 to 65535"],
@@ -56,7 +68,12 @@ describe("flags that are wrong: one clear line, exit code 2", () => {
     const { code, stdout, stderr } = await world.run(...args);
     expect(stdout).toBe("");
     expect(stderr).toContain(words);
-    expect(stderr.trimEnd().split("\n").filter((line) => !line.startsWith("(Did you mean"))).toHaveLength(1);
+    expect(
+      stderr
+        .trimEnd()
+        .split("\n")
+        .filter((line) => !line.startsWith("(Did you mean")),
+    ).toHaveLength(1);
     expect(code).toBe(2);
     expect(world.backend.calls).toEqual([]);
   });
@@ -74,24 +91,47 @@ describe("what nobody foresaw", () => {
   });
 
   test("is one line", async () => {
-    expect(await world.run("status")).toEqual({ code: 1, stdout: "", stderr: "svc: unexpected: it broke. SVC_DEBUG=1 shows where.\n" });
+    expect(await world.run("status")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr: "svc: unexpected: it broke. SVC_DEBUG=1 shows where.\n",
+    });
   });
 
   test("and its stack with SVC_DEBUG", async () => {
     world.env = { SVC_DEBUG: "1" };
-    expect((await world.run("status")).stderr).toMatch(/unexpected: it broke.*\nError: it broke\nhere\n {4}at /);
+    expect((await world.run("status")).stderr).toMatch(
+      /unexpected: it broke.*\nError: it broke\nhere\n {4}at /,
+    );
   });
 });
 
 test("svc token prints the token alone", async () => {
   world.backend.add("Agent", "hello");
-  expect(await world.run("token", "hello", "--state-dir", dir)).toEqual({ code: 0, stdout: "svcw_default_hello\n", stderr: "" });
+  expect(await world.run("token", "hello", "--state-dir", dir)).toEqual({
+    code: 0,
+    stdout: "svcw_default_hello\n",
+    stderr: "",
+  });
   expect(world.backend.targets).toEqual([expect.objectContaining({ stateDir: dir })]);
-  expect(await world.run("token", "hello", "-n", "x")).toEqual({ code: 1, stdout: "", stderr: "svc: no Agent hello in namespace x\n" });
+  expect(await world.run("token", "hello", "-n", "x")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "svc: no Agent hello in namespace x\n",
+  });
 });
 
 describe("svc status", () => {
-  const objects = [{ kind: "Agent", namespace: "default", name: "hello", ready: true, reason: "Ready", message: "" }] as const;
+  const objects = [
+    {
+      kind: "Agent",
+      namespace: "default",
+      name: "hello",
+      ready: true,
+      reason: "Ready",
+      message: "",
+    },
+  ] as const;
 
   test("prints a table, or the whole as JSON", async () => {
     world.backend.gateway = { ...world.backend.gateway, objects };
@@ -121,22 +161,33 @@ test("a command without what to do prints its help, and fails", async () => {
 });
 
 describe("--help", () => {
-  test.each(leaves.map((command) => [fullName(command), command] as const))("%s has an example of itself", async (name) => {
-    const { code, stdout } = await world.run(...name.split(" ").slice(1), "--help");
-    expect(code).toBe(0);
-    const examples = stdout.slice(stdout.search(/^Examples?:$/m));
-    expect(examples).toMatch(new RegExp(`^Examples?:\\n(?:.*\\n)*? {2}.*\\b${name}\\b`));
-  });
+  test.each(leaves.map((command) => [fullName(command), command] as const))(
+    "%s has an example of itself",
+    async (name) => {
+      const { code, stdout } = await world.run(...name.split(" ").slice(1), "--help");
+      expect(code).toBe(0);
+      const examples = stdout.slice(stdout.search(/^Examples?:$/m));
+      expect(examples).toMatch(new RegExp(`^Examples?:\\n(?:.*\\n)*? {2}.*\\b${name}\\b`));
+    },
+  );
 });
 
 /** The table of a command's flags, as docs/cli.md has it. */
 function flagTable(command: Command): string {
   const rows = command.options.map((option) => {
-    const choices = option.argChoices === undefined ? "" : `: ${option.argChoices.map((choice) => `\`${choice}\``).join(", ")}`;
-    const fallback = option.defaultValue === undefined || String(option.defaultValue) === "" ? "" : `\`${String(option.defaultValue)}\``;
+    const choices =
+      option.argChoices === undefined
+        ? ""
+        : `: ${option.argChoices.map((choice) => `\`${choice}\``).join(", ")}`;
+    const fallback =
+      option.defaultValue === undefined || String(option.defaultValue) === ""
+        ? ""
+        : `\`${String(option.defaultValue)}\``;
     return `| \`${option.flags}\` | ${option.description}${choices} | ${fallback} |\n`;
   });
-  return rows.length === 0 ? "" : `| Flag | Meaning | Default |\n| --- | --- | --- |\n${rows.join("")}`;
+  return rows.length === 0
+    ? ""
+    : `| Flag | Meaning | Default |\n| --- | --- | --- |\n${rows.join("")}`;
 }
 
 const FLAG_TABLE = /^\| Flag \| Meaning \| Default \|\n(?:\|.*\n)*/m;
@@ -145,19 +196,43 @@ const FLAG_TABLE = /^\| Flag \| Meaning \| Default \|\n(?:\|.*\n)*/m;
 describe("docs/cli.md", () => {
   const file = path.resolve(import.meta.dirname, "../../docs/cli.md");
   const sections = (): Map<string, string> =>
-    new Map(readFileSync(file, "utf8").split(/^(?=## )/m).slice(1).map((text) => [text.slice(3, text.indexOf("\n")).replaceAll("`", ""), text]));
+    new Map(
+      readFileSync(file, "utf8")
+        .split(/^(?=## )/m)
+        .slice(1)
+        .map((text) => [text.slice(3, text.indexOf("\n")).replaceAll("`", ""), text]),
+    );
 
   const title = (command: Command): string =>
-    [fullName(command), ...command.registeredArguments.map((argument) => (argument.required ? `<${argument.name()}>` : `[${argument.name()}${argument.variadic ? "..." : ""}]`))].join(" ");
+    [
+      fullName(command),
+      ...command.registeredArguments.map((argument) =>
+        argument.required
+          ? `<${argument.name()}>`
+          : `[${argument.name()}${argument.variadic ? "..." : ""}]`,
+      ),
+    ].join(" ");
 
   test("has a section for each command, and no other", () => {
-    expect([...sections().keys()].filter((text) => text.startsWith("svc "))).toEqual(leaves.map(title));
+    expect([...sections().keys()].filter((text) => text.startsWith("svc "))).toEqual(
+      leaves.map(title),
+    );
   });
 
-  test.each(leaves.map((command) => [title(command), command] as const))("has the flags of %s, with what they mean and their defaults", (name, command) => {
-    const section = sections().get(name) ?? "";
-    expect(section).toContain(command.description());
-    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(file, readFileSync(file, "utf8").replace(section, section.replace(FLAG_TABLE, flagTable(command))));
-    expect(FLAG_TABLE.exec(sections().get(name) ?? "")?.[0] ?? "").toBe(flagTable(command));
-  });
+  test.each(leaves.map((command) => [title(command), command] as const))(
+    "has the flags of %s, with what they mean and their defaults",
+    (name, command) => {
+      const section = sections().get(name) ?? "";
+      expect(section).toContain(command.description());
+      if (process.env["UPDATE_GOLDEN"] === "1")
+        writeFileSync(
+          file,
+          readFileSync(file, "utf8").replace(
+            section,
+            section.replace(FLAG_TABLE, flagTable(command)),
+          ),
+        );
+      expect(FLAG_TABLE.exec(sections().get(name) ?? "")?.[0] ?? "").toBe(flagTable(command));
+    },
+  );
 });

@@ -20,7 +20,10 @@ export function createProgram(context: Context): Command {
   const program = new Command("svc")
     .description("Runs AI agents and mediates all of their traffic through Envoy.")
     .version(context.version)
-    .addHelpText("after", "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  svc get agents");
+    .addHelpText(
+      "after",
+      "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  svc get agents",
+    );
   const commands = [
     upCommand(context.root),
     runCommand(context),
@@ -40,7 +43,10 @@ export function createProgram(context: Context): Command {
   for (const command of commands) program.addCommand(command);
   program.addCommand(completeCommand(context, program), { hidden: true });
   for (const command of everyCommand(program)) {
-    command.exitOverride().configureOutput({ writeOut: context.stdout, writeErr: context.stderr }).showSuggestionAfterError();
+    command
+      .exitOverride()
+      .configureOutput({ writeOut: context.stdout, writeErr: context.stderr })
+      .showSuggestionAfterError();
   }
   return program;
 }

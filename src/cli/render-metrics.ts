@@ -20,29 +20,51 @@ export function parseMetrics(text: string): readonly Sample[] {
 }
 
 /** @param prefixes of the families to show; the gateway's own where none is given @returns text with its last newline */
-export function renderMetrics(text: string, output: "table" | "wide" | "json", prefixes: readonly string[]): string {
+export function renderMetrics(
+  text: string,
+  output: "table" | "wide" | "json",
+  prefixes: readonly string[],
+): string {
   if (output === "wide") return text.endsWith("\n") ? text : `${text}\n`;
   const wanted = prefixes.length === 0 ? ["svc_"] : prefixes;
-  const samples = parseMetrics(text).filter(({ name }) => wanted.some((prefix) => name.startsWith(prefix)));
+  const samples = parseMetrics(text).filter(({ name }) =>
+    wanted.some((prefix) => name.startsWith(prefix)),
+  );
   if (output === "json") return `${JSON.stringify(samples, null, 2)}\n`;
   if (samples.length === 0) return "No metrics yet.\n";
   return `${table(["METRIC", "LABELS", "VALUE"], rows(samples))}\n`;
 }
 
 function rows(samples: readonly Sample[]): string[][] {
-  const histograms = new Set(samples.filter(({ name }) => name.endsWith("_bucket")).map(({ name }) => name.slice(0, -"_bucket".length)));
-  const sums = new Map(samples.filter(({ name }) => name.endsWith("_sum")).map((sample) => [`${sample.name.slice(0, -4)} ${labelText(sample.labels)}`, sample.value]));
+  const histograms = new Set(
+    samples
+      .filter(({ name }) => name.endsWith("_bucket"))
+      .map(({ name }) => name.slice(0, -"_bucket".length)),
+  );
+  const sums = new Map(
+    samples
+      .filter(({ name }) => name.endsWith("_sum"))
+      .map((sample) => [`${sample.name.slice(0, -4)} ${labelText(sample.labels)}`, sample.value]),
+  );
   return samples.flatMap(({ name, labels, value }) => {
     const family = name.replace(/_(?:bucket|sum|count)$/, "");
     if (!histograms.has(family)) return [[name, labelText(labels), number(value)]];
     if (!name.endsWith("_count")) return [];
     const sum = sums.get(`${family} ${labelText(labels)}`) ?? 0;
-    return [[family, labelText(labels), value === 0 ? "0" : `${number(value)}, mean ${number(sum / value)}`]];
+    return [
+      [
+        family,
+        labelText(labels),
+        value === 0 ? "0" : `${number(value)}, mean ${number(sum / value)}`,
+      ],
+    ];
   });
 }
 
 function labelText(labels: Readonly<Record<string, string>>): string {
-  return Object.entries(labels).map(([name, value]) => `${name}=${value}`).join(" ");
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
 }
 
 function number(value: number): string {
@@ -51,8 +73,12 @@ function number(value: number): string {
 
 function parseLabels(text: string): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
-  for (const [, name = "", value = ""] of text.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g)) {
-    labels[name] = value.replace(/\\(.)/g, (_all, escaped: string) => (escaped === "n" ? "\n" : escaped));
+  for (const [, name = "", value = ""] of text.matchAll(
+    /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g,
+  )) {
+    labels[name] = value.replace(/\\(.)/g, (_all, escaped: string) =>
+      escaped === "n" ? "\n" : escaped,
+    );
   }
   return labels;
 }

@@ -20,26 +20,45 @@ export interface RenderOptions {
 }
 
 /** @returns text with its last newline */
-export function renderObjects(kind: ResourceKind, objects: readonly ObjectView[], options: RenderOptions): string {
+export function renderObjects(
+  kind: ResourceKind,
+  objects: readonly ObjectView[],
+  options: RenderOptions,
+): string {
   switch (options.output) {
     case "name":
-      return objects.map(({ metadata }) => `${kindName(kind).singular}/${metadata.name}\n`).join("");
+      return objects
+        .map(({ metadata }) => `${kindName(kind).singular}/${metadata.name}\n`)
+        .join("");
     case "json": {
-      const value = options.single ? objects[0] : { apiVersion: "v1", kind: "List", items: objects };
+      const value = options.single
+        ? objects[0]
+        : { apiVersion: "v1", kind: "List", items: objects };
       return `${JSON.stringify(value, null, 2)}\n`;
     }
     case "yaml":
       return renderYaml(objects);
     case "table":
     case "wide": {
-      const columns = [...(options.namespaces ? [NAMESPACE] : []), ...COLUMNS[kind]].filter((column) => options.output === "wide" || column.wide !== true);
-      const rows = objects.map((object) => columns.map((column) => column.cell(object, options.now)));
-      return `${table(columns.map((column) => column.title), rows)}\n`;
+      const columns = [...(options.namespaces ? [NAMESPACE] : []), ...COLUMNS[kind]].filter(
+        (column) => options.output === "wide" || column.wide !== true,
+      );
+      const rows = objects.map((object) =>
+        columns.map((column) => column.cell(object, options.now)),
+      );
+      return `${table(
+        columns.map((column) => column.title),
+        rows,
+      )}\n`;
     }
   }
 }
 
 /** Documents that `svc apply` takes. */
 export function renderYaml(values: readonly object[]): string {
-  return values.map((value) => stringify(JSON.parse(JSON.stringify(value)), { lineWidth: 0, aliasDuplicateObjects: false })).join("---\n");
+  return values
+    .map((value) =>
+      stringify(JSON.parse(JSON.stringify(value)), { lineWidth: 0, aliasDuplicateObjects: false }),
+    )
+    .join("---\n");
 }

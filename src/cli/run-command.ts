@@ -22,11 +22,21 @@ interface Flags {
 const NOT_RUN = 125;
 
 /** SIGKILL and SIGSTOP cannot be passed on; SIGTSTP and SIGCONT reach the command from the terminal. */
-const PASSED_ON: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGWINCH"];
+const PASSED_ON: readonly NodeJS.Signals[] = [
+  "SIGINT",
+  "SIGTERM",
+  "SIGHUP",
+  "SIGQUIT",
+  "SIGUSR1",
+  "SIGUSR2",
+  "SIGWINCH",
+];
 
 export function runCommand(context: Context): Command {
   const command = new Command("run")
-    .description("Run a command as an agent on this machine: its only ways out are its sidecar and the gateway. As root, on Linux.")
+    .description(
+      "Run a command as an agent on this machine: its only ways out are its sidecar and the gateway. As root, on Linux.",
+    )
     .argument("<command...>", "command and its arguments, after --")
     .requiredOption("--agent <name>", "Agent that the command is");
   withTarget(withNamespace(command, "namespace of the Agent"))
@@ -34,8 +44,15 @@ export function runCommand(context: Context): Command {
     .option("--workdir <dir>", "folder it works in (default: this one)")
     .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
     .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
-    .addOption(new Option("--log-level <level>", "least level of the sidecar's log, on standard error").choices(["debug", "info", "warn", "error"]).default("warn"))
-    .addHelpText("after", "\nExample:\n  sudo svc run --state-dir ~/.local/state/svc --agent coder --user $USER -- python3 agent.py");
+    .addOption(
+      new Option("--log-level <level>", "least level of the sidecar's log, on standard error")
+        .choices(["debug", "info", "warn", "error"])
+        .default("warn"),
+    )
+    .addHelpText(
+      "after",
+      "\nExample:\n  sudo svc run --state-dir ~/.local/state/svc --agent coder --user $USER -- python3 agent.py",
+    );
   return command.action(async (words: readonly string[], flags: Flags) => {
     try {
       const exitCode = await runAgent(
@@ -50,7 +67,14 @@ export function runCommand(context: Context): Command {
           hide: flags.hide ?? [],
           logLevel: flags.logLevel,
         },
-        { root: context.root, env: context.env, log: createLog({ level: flags.logLevel, name: "svc" }), stderr: context.stderr, stdinIsTerminal: process.stdin.isTTY, onSignal },
+        {
+          root: context.root,
+          env: context.env,
+          log: createLog({ level: flags.logLevel, name: "svc" }),
+          stderr: context.stderr,
+          stdinIsTerminal: process.stdin.isTTY,
+          onSignal,
+        },
       );
       context.setExitCode(exitCode);
     } catch (error) {

@@ -6,10 +6,16 @@ import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";
 
 /** @param args without the program's own name @returns the exit code */
-export async function run(args: readonly string[], context: Omit<Context, "setExitCode">): Promise<number> {
+export async function run(
+  args: readonly string[],
+  context: Omit<Context, "setExitCode">,
+): Promise<number> {
   let exitCode = 0;
   try {
-    await createProgram({ ...context, setExitCode: (code) => (exitCode = code) }).parseAsync([...args], { from: "user" });
+    await createProgram({ ...context, setExitCode: (code) => (exitCode = code) }).parseAsync(
+      [...args],
+      { from: "user" },
+    );
     return exitCode;
   } catch (error) {
     // Commander has said what is wrong itself.

@@ -20,10 +20,15 @@ export interface SecretSource {
 const MAX_LENGTH = 4_096;
 
 /** undefined where none is given. @throws CliError, which quotes nothing of it */
-export async function readSecret(source: SecretSource, context: Pick<Context, "stdin" | "askSecret">): Promise<Secret | undefined> {
+export async function readSecret(
+  source: SecretSource,
+  context: Pick<Context, "stdin" | "askSecret">,
+): Promise<Secret | undefined> {
   const { flag, value, file, question } = source;
-  if (value !== undefined && file !== undefined) throw CliError.usage(`${flag} and ${flag}-file are two keys: give one of them`);
-  if (file !== undefined) return checked(await readKeyFile(`${flag}-file`, file), `what ${flag}-file names`);
+  if (value !== undefined && file !== undefined)
+    throw CliError.usage(`${flag} and ${flag}-file are two keys: give one of them`);
+  if (file !== undefined)
+    return checked(await readKeyFile(`${flag}-file`, file), `what ${flag}-file names`);
   if (value === "-") return checked(await context.stdin(), "what came on standard input");
   if (value !== undefined) return checked(value, `the value of ${flag}`);
   if (question === undefined || context.askSecret === undefined) return undefined;
@@ -34,13 +39,18 @@ async function readKeyFile(flag: string, file: string): Promise<string> {
   try {
     return await readFile(file, "utf8");
   } catch (error) {
-    throw new CliError(`${flag}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`);
+    throw new CliError(
+      `${flag}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`,
+    );
   }
 }
 
 function checked(text: string, what: string): Secret {
   const key = text.trim();
   if (key === "") throw new CliError(`${what} is empty`);
-  if (key.length > MAX_LENGTH || !/^[\x21-\x7e]+$/.test(key)) throw new CliError(`${what} is no key: a key is one line of visible ASCII characters without spaces`);
+  if (key.length > MAX_LENGTH || !/^[\x21-\x7e]+$/.test(key))
+    throw new CliError(
+      `${what} is no key: a key is one line of visible ASCII characters without spaces`,
+    );
   return new Secret(key);
 }

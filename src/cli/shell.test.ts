@@ -2,11 +2,25 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { setVariable, unsetVariable } from "./shell.ts";
 
-const NASTY = [`a'b`, "$(touch x)", "`id`", `"; rm -rf / #`, "back\\slash", "a\nb", "*", "${HOME}", "''", "\\'", "!!"];
+const NASTY = [
+  `a'b`,
+  "$(touch x)",
+  "`id`",
+  `"; rm -rf / #`,
+  "back\\slash",
+  "a\nb",
+  "*",
+  "${HOME}",
+  "''",
+  "\\'",
+  "!!",
+];
 
 test.each(NASTY)("sh takes %j as it is", (value) => {
   const script = `${setVariable("sh", "SVC_VALUE", value)}\n${unsetVariable("sh", "SVC_OTHER")}\nprintf %s "$SVC_VALUE" "\${SVC_OTHER-unset}"`;
-  expect(execFileSync("sh", ["-c", script], { env: { SVC_OTHER: "set" }, encoding: "utf8" })).toBe(`${value}unset`);
+  expect(execFileSync("sh", ["-c", script], { env: { SVC_OTHER: "set" }, encoding: "utf8" })).toBe(
+    `${value}unset`,
+  );
 });
 
 /** Neither shell is everywhere: the forms that their manuals give. */

@@ -9,7 +9,8 @@ import type { Backend } from "./backend.ts";
 import { CliError } from "./errors.ts";
 import { socketBackend } from "./socket-backend.ts";
 
-const MOCK = "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
+const MOCK =
+  "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
 const KEY = `apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k, namespace: team}\nspec: {modelProvider: mock, keySHA256: ${"a".repeat(64)}}\n`;
 
 const source = (text: string): { source: string; text: string }[] => [{ source: "a.yaml", text }];
@@ -19,47 +20,74 @@ describe("with a gateway", () => {
   let backend: Backend;
 
   beforeEach(async () => {
-    world = await ControlWorld.start({ "agent.yaml": "apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: hello}\nspec: {models: [\"mock/*\"]}\n" });
+    world = await ControlWorld.start({
+      "agent.yaml":
+        'apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: hello}\nspec: {models: ["mock/*"]}\n',
+    });
     backend = socketBackend({ stateDir: world.dir }, {});
   });
 
   afterEach(() => world.close());
 
   test("applies, lists, gets, patches and deletes", async () => {
-    expect(await backend.apply(source(`${MOCK}---\n${KEY}`))).toMatchObject([{ name: "mock", change: "created" }, { name: "k", namespace: "team", change: "created", object: { status: { reason: "UnknownProvider" } } }]);
-    expect((await backend.list("AccessKey", undefined)).map(({ metadata }) => metadata.name)).toEqual(["k"]);
+    expect(await backend.apply(source(`${MOCK}---\n${KEY}`))).toMatchObject([
+      { name: "mock", change: "created" },
+      {
+        name: "k",
+        namespace: "team",
+        change: "created",
+        object: { status: { reason: "UnknownProvider" } },
+      },
+    ]);
+    expect(
+      (await backend.list("AccessKey", undefined)).map(({ metadata }) => metadata.name),
+    ).toEqual(["k"]);
     expect(await backend.list("AccessKey", "default")).toEqual([]);
     expect(await backend.get("AccessKey", "team", "k")).toMatchObject({ spec: { revoked: false } });
     expect(await backend.get("AccessKey", "default", "k")).toBeUndefined();
-    expect(await backend.patch("AccessKey", "team", "k", { spec: { revoked: true } })).toMatchObject({ change: "configured", object: { spec: { revoked: true } } });
+    expect(
+      await backend.patch("AccessKey", "team", "k", { spec: { revoked: true } }),
+    ).toMatchObject({ change: "configured", object: { spec: { revoked: true } } });
     expect(await backend.delete("AccessKey", "team", "k")).toBe(true);
     expect(await backend.delete("AccessKey", "team", "k")).toBe(false);
   });
 
   test("tells each thing that was refused, in a line", async () => {
-    await expect(backend.apply(source(`${MOCK.replace("mock}}", "x")}---\nkind: [`))).rejects.toThrow(CliError);
-    const error = await backend.apply(source(`${MOCK.replace("provider: mock", "provider: mok")}---\nkind: [`)).catch((reason: unknown) => reason as CliError);
+    await expect(
+      backend.apply(source(`${MOCK.replace("mock}}", "x")}---\nkind: [`)),
+    ).rejects.toThrow(CliError);
+    const error = await backend
+      .apply(source(`${MOCK.replace("provider: mock", "provider: mok")}---\nkind: [`))
+      .catch((reason: unknown) => reason as CliError);
     expect((error as CliError).message.split("\n")).toEqual([
-      expect.stringMatching(/^a\.yaml:4: ModelProvider mock: spec\.provider: must be one of: .* \(did you mean mock\?\)$/),
+      expect.stringMatching(
+        /^a\.yaml:4: ModelProvider mock: spec\.provider: must be one of: .* \(did you mean mock\?\)$/,
+      ),
       expect.stringMatching(/^a\.yaml:\d: .*the whole document was refused/),
     ]);
   });
 
   test("creates only what is not there", async () => {
     await backend.apply(source(MOCK), { create: true });
-    await expect(backend.apply(source(MOCK), { create: true })).rejects.toThrow("ModelProvider default/mock exists already");
+    await expect(backend.apply(source(MOCK), { create: true })).rejects.toThrow(
+      "ModelProvider default/mock exists already",
+    );
   });
 
   test("names with what means something in a path stay names", async () => {
     expect(await backend.get("Agent", "default", "../../Agent/default/hello")).toBeUndefined();
     expect(await backend.get("Agent", "default", "hello?x=1#y")).toBeUndefined();
-    await expect(backend.delete("Agent", "default", "../x")).rejects.toThrow(/no name of an object/);
+    await expect(backend.delete("Agent", "default", "../x")).rejects.toThrow(
+      /no name of an object/,
+    );
   });
 
   test("status, token and metrics", async () => {
     expect((await backend.status()).objects).toMatchObject([{ name: "hello" }]);
     expect(await backend.token("default", "hello")).toBe("svcw_default_hello");
-    await expect(backend.token("default", "none")).rejects.toThrow("no Agent none in namespace default");
+    await expect(backend.token("default", "none")).rejects.toThrow(
+      "no Agent none in namespace default",
+    );
     expect(await backend.metrics()).toBe("svc_metric 1\n");
   });
 });
@@ -79,12 +107,17 @@ describe("without a gateway that understands", () => {
     rmSync(dir, { recursive: true });
   });
 
-  const none = (where: string): string => `No svc up runs with the state folder ${where}. Start one, or name its folder with --state-dir.`;
+  const none = (where: string): string =>
+    `No svc up runs with the state folder ${where}. Start one, or name its folder with --state-dir.`;
 
   test("nothing there", async () => {
     await expect(socketBackend({ stateDir: dir }, {}).status()).rejects.toThrow(none(dir));
-    await expect(socketBackend({}, { SVC_STATE_DIR: dir }).list("Agent", undefined)).rejects.toThrow(none(dir));
-    await expect(socketBackend({ stateDir: path.join(dir, "none") }, {}).apply([])).rejects.toThrow(none(path.join(dir, "none")));
+    await expect(
+      socketBackend({}, { SVC_STATE_DIR: dir }).list("Agent", undefined),
+    ).rejects.toThrow(none(dir));
+    await expect(socketBackend({ stateDir: path.join(dir, "none") }, {}).apply([])).rejects.toThrow(
+      none(path.join(dir, "none")),
+    );
   });
 
   test("a socket that nobody serves, as after a kill", async () => {
@@ -93,7 +126,12 @@ describe("without a gateway that understands", () => {
   });
 
   test.each([
-    ["no JSON", 200, "<html>", "the gateway answered 200, and not in JSON: is it of another version?"],
+    [
+      "no JSON",
+      200,
+      "<html>",
+      "the gateway answered 200, and not in JSON: is it of another version?",
+    ],
     ["a failure without words", 500, "{}", "the gateway refused"],
   ])("%s", async (_name, status, text, words) => {
     const started = http.createServer((request, response) => {

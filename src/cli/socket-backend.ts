@@ -22,11 +22,14 @@ export function socketBackend(target: Target, env: NodeJS.ProcessEnv): Backend {
       throw unreachable(error, state.dir);
     }
   };
-  const ask = async (path: string, method = "GET", body?: unknown): Promise<unknown> => parsed(await send(path, method, body));
+  const ask = async (path: string, method = "GET", body?: unknown): Promise<unknown> =>
+    parsed(await send(path, method, body));
 
   return {
     apply: async (manifests, { create = false } = {}) => {
-      const answer = (await ask(`/objects${create ? "?create=true" : ""}`, "POST", { manifests })) as { results: ApplyResult[] };
+      const answer = (await ask(`/objects${create ? "?create=true" : ""}`, "POST", {
+        manifests,
+      })) as { results: ApplyResult[] };
       return answer.results;
     },
     list: async (kind, namespace) => {
@@ -37,7 +40,8 @@ export function socketBackend(target: Target, env: NodeJS.ProcessEnv): Backend {
       const response = await send(objectPath(kind, namespace, name), "GET");
       return response.status === 404 ? undefined : (parsed(response) as ObjectView);
     },
-    patch: async (kind, namespace, name, patch) => (await ask(objectPath(kind, namespace, name), "PATCH", patch)) as ApplyResult,
+    patch: async (kind, namespace, name, patch) =>
+      (await ask(objectPath(kind, namespace, name), "PATCH", patch)) as ApplyResult,
     delete: async (kind, namespace, name) => {
       const response = await send(objectPath(kind, namespace, name), "DELETE");
       if (response.status === 404) return false;
@@ -66,7 +70,9 @@ function parsed(response: UnixResponse): unknown {
   try {
     body = JSON.parse(response.body);
   } catch {
-    throw new CliError(`the gateway answered ${response.status}, and not in JSON: is it of another version?`);
+    throw new CliError(
+      `the gateway answered ${response.status}, and not in JSON: is it of another version?`,
+    );
   }
   if (response.status === 200) return body;
   const { error = "the gateway refused", problems = [] } = body as Partial<ControlFailure>;
@@ -79,10 +85,14 @@ function unreachable(error: unknown, dir: string): CliError {
     case "ENOENT":
     case "ECONNREFUSED":
     case "ENOTDIR":
-      return new CliError(`No svc up runs with the state folder ${dir}. Start one, or name its folder with --state-dir.`);
+      return new CliError(
+        `No svc up runs with the state folder ${dir}. Start one, or name its folder with --state-dir.`,
+      );
     case "EACCES":
     case "EPERM":
-      return new CliError(`The svc up with the state folder ${dir} is another user's. Run the command as that user, or name another folder with --state-dir.`);
+      return new CliError(
+        `The svc up with the state folder ${dir} is another user's. Run the command as that user, or name another folder with --state-dir.`,
+      );
     default:
       return new CliError(`The svc up with the state folder ${dir} did not answer: ${message}.`);
   }

@@ -5,12 +5,20 @@ import { type TargetFlags, withTarget } from "./options.ts";
 import { renderStatus } from "./status.ts";
 
 export function statusCommand(context: Context): Command {
-  return withTarget(new Command("status").description("Show each object's state in the running svc up."))
-    .addOption(new Option("-o, --output <format>", "how to print it").choices(["table", "json"]).default("table"))
+  return withTarget(
+    new Command("status").description("Show each object's state in the running svc up."),
+  )
+    .addOption(
+      new Option("-o, --output <format>", "how to print it")
+        .choices(["table", "json"])
+        .default("table"),
+    )
     .addHelpText("after", "\nExample:\n  svc status -o json")
     .action(async (flags: TargetFlags & { readonly output: string }) => {
       const status = await context.backend(flags).status();
-      context.stdout(`${flags.output === "json" ? JSON.stringify(status, null, 2) : renderStatus(status)}\n`);
+      context.stdout(
+        `${flags.output === "json" ? JSON.stringify(status, null, 2) : renderStatus(status)}\n`,
+      );
       context.setExitCode(status.ready && status.problems.length === 0 ? 0 : 1);
     });
 }

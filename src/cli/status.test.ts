@@ -27,14 +27,27 @@ const object = (name: string, more: Partial<ObjectStatus> = {}): ObjectStatus =>
 
 describe("table", () => {
   test("is as wide as its widest cells, without space at a line's end", () => {
-    expect(table(["A", "NAME"], [["long", "x"], ["b", ""]])).toBe("A     NAME\nlong  x\nb");
+    expect(
+      table(
+        ["A", "NAME"],
+        [
+          ["long", "x"],
+          ["b", ""],
+        ],
+      ),
+    ).toBe("A     NAME\nlong  x\nb");
     expect(table(["A", "B"], [])).toBe("A  B");
   });
 });
 
 describe("renderStatus", () => {
   test("lists every object of a few", () => {
-    const broken = object("b", { kind: "ModelProvider", ready: false, reason: "SecretDoesNotExist", message: "no Secret keys" });
+    const broken = object("b", {
+      kind: "ModelProvider",
+      ready: false,
+      reason: "SecretDoesNotExist",
+      message: "no Secret keys",
+    });
     expect(renderStatus(status({ objects: [object("a"), broken] }))).toBe(
       [
         "KIND           NAME       READY  REASON              MESSAGE",
@@ -47,7 +60,11 @@ describe("renderStatus", () => {
   test("of many only those that want attention, and how many there are", () => {
     const many = Array.from({ length: 20 }, (_, i) => object(`a${i}`));
     expect(renderStatus(status({ objects: many })).split("\n")).toHaveLength(21);
-    const more = [...many, object("odd", { ready: true, reason: "DegradedModels", message: "one" }), object("bad", { ready: false, reason: "InvalidSpec" })];
+    const more = [
+      ...many,
+      object("odd", { ready: true, reason: "DegradedModels", message: "one" }),
+      object("bad", { ready: false, reason: "InvalidSpec" }),
+    ];
     const lines = renderStatus(status({ objects: more })).split("\n");
     expect(lines).toHaveLength(4);
     expect(lines[1]).toContain("default/odd");
@@ -67,7 +84,9 @@ describe("renderStatus", () => {
         ready: false,
         reason: "Envoy has not taken the configuration yet",
         problems: ["a.yaml: bad"],
-        envoys: [{ node: "svc-1", inSync: false, nacks } as unknown as GatewayStatus["envoys"][number]],
+        envoys: [
+          { node: "svc-1", inSync: false, nacks } as unknown as GatewayStatus["envoys"][number],
+        ],
       }),
     );
     expect(text).toContain("Not in use as written:\n  a.yaml: bad");

@@ -23,9 +23,11 @@ export function renderStatus(status: GatewayStatus): string {
     const ready = status.objects.filter((object) => object.ready).length;
     lines.push(`${status.objects.length} objects, ${ready} ready.`);
   }
-  if (status.problems.length > 0) lines.push("", "Not in use as written:", ...status.problems.map((text) => `  ${text}`));
+  if (status.problems.length > 0)
+    lines.push("", "Not in use as written:", ...status.problems.map((text) => `  ${text}`));
   for (const envoy of status.envoys) {
-    for (const nack of envoy.nacks) lines.push("", `Envoy ${envoy.node} refused a ${nack.type}: ${nack.message}`);
+    for (const nack of envoy.nacks)
+      lines.push("", `Envoy ${envoy.node} refused a ${nack.type}: ${nack.message}`);
   }
   if (status.reason !== undefined) lines.push("", `Not ready: ${status.reason}.`);
   return lines.join("\n");

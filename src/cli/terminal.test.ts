@@ -4,7 +4,9 @@ import { askSecret, readAll } from "./terminal.ts";
 
 test("all of standard input, whole characters though it comes in parts", async () => {
   const bytes = Buffer.from("schlüssel\n");
-  expect(await readAll(Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]))).toBe("schlüssel\n");
+  expect(await readAll(Readable.from([bytes.subarray(0, 5), bytes.subarray(5)]))).toBe(
+    "schlüssel\n",
+  );
 });
 
 test("what is typed for a secret is answered and not shown", async () => {

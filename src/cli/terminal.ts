@@ -11,7 +11,11 @@ export async function readAll(input: AsyncIterable<Buffer>): Promise<string> {
 }
 
 /** A question on the terminal; what is typed is not shown. */
-export async function askSecret(question: string, input: NodeJS.ReadableStream, said: (text: string) => void): Promise<string> {
+export async function askSecret(
+  question: string,
+  input: NodeJS.ReadableStream,
+  said: (text: string) => void,
+): Promise<string> {
   said(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input, output: nowhere, terminal: true });
@@ -19,7 +23,8 @@ export async function askSecret(question: string, input: NodeJS.ReadableStream, 
     const answer = lines.question("");
     // Ctrl+C and Ctrl+D would otherwise leave the question waiting for ever.
     const stopped = new Promise<never>((_resolve, reject) => {
-      for (const event of ["SIGINT", "close"]) lines.once(event, () => reject(new CliError("stopped: nothing was typed")));
+      for (const event of ["SIGINT", "close"])
+        lines.once(event, () => reject(new CliError("stopped: nothing was typed")));
     });
     return await Promise.race([answer, stopped]);
   } finally {

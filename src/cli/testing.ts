@@ -28,11 +28,28 @@ export class FakeBackend implements Backend {
   readonly received: string[] = [];
   targets: Target[] = [];
   metricsText = "";
-  gateway: GatewayStatus = { ready: true, reason: undefined, policyVersion: "1", activeCalls: 0, objects: [], problems: [], envoys: [] };
+  gateway: GatewayStatus = {
+    ready: true,
+    reason: undefined,
+    policyVersion: "1",
+    activeCalls: 0,
+    objects: [],
+    problems: [],
+    envoys: [],
+  };
   /** Status of objects that are applied. */
-  statusOf: (kind: ResourceKind) => ObjectView["status"] = () => ({ ready: true, reason: "Ready", message: "" });
+  statusOf: (kind: ResourceKind) => ObjectView["status"] = () => ({
+    ready: true,
+    reason: "Ready",
+    message: "",
+  });
 
-  add(kind: ResourceKind, name: string, more: Partial<ObjectView> = {}, namespace = "default"): void {
+  add(
+    kind: ResourceKind,
+    name: string,
+    more: Partial<ObjectView> = {},
+    namespace = "default",
+  ): void {
     this.objects.set(`${kind}/${namespace}/${name}`, {
       apiVersion: kind === "Secret" ? "v1" : "svc.io/v1",
       kind,
@@ -42,7 +59,10 @@ export class FakeBackend implements Backend {
     });
   }
 
-  async apply(manifests: readonly ManifestText[], { create = false }: { readonly create?: boolean } = {}): Promise<readonly ApplyResult[]> {
+  async apply(
+    manifests: readonly ManifestText[],
+    { create = false }: { readonly create?: boolean } = {},
+  ): Promise<readonly ApplyResult[]> {
     this.calls.push(create ? "create" : "apply");
     this.received.push(...manifests.map(({ text }) => text));
     const parsed = manifests.map(({ source, text }) => parseDocuments(text, source));
@@ -54,22 +74,37 @@ export class FakeBackend implements Backend {
         const { kind, namespace, name } = resource;
         const id = `${kind}/${namespace}/${name}`;
         const change = this.objects.has(id) ? "configured" : "created";
-        if (create && change === "configured") throw new CliError(`${kind} ${namespace}/${name} exists already`);
-        this.add(kind, name, { ...("spec" in resource ? { spec: resource.spec } : {}), status: this.statusOf(kind) }, namespace);
+        if (create && change === "configured")
+          throw new CliError(`${kind} ${namespace}/${name} exists already`);
+        this.add(
+          kind,
+          name,
+          { ...("spec" in resource ? { spec: resource.spec } : {}), status: this.statusOf(kind) },
+          namespace,
+        );
         return { kind, namespace, name, change, object: this.objects.get(id) };
       });
   }
 
   async list(kind: ResourceKind, namespace: string | undefined): Promise<readonly ObjectView[]> {
     this.calls.push(`list ${kind} ${namespace ?? "*"}`);
-    return [...this.objects.values()].filter((object) => object.kind === kind && (namespace === undefined || object.metadata.namespace === namespace));
+    return [...this.objects.values()].filter(
+      (object) =>
+        object.kind === kind &&
+        (namespace === undefined || object.metadata.namespace === namespace),
+    );
   }
 
   async get(kind: ResourceKind, namespace: string, name: string): Promise<ObjectView | undefined> {
     return this.objects.get(`${kind}/${namespace}/${name}`);
   }
 
-  async patch(kind: ResourceKind, namespace: string, name: string, patch: Readonly<Record<string, unknown>>): Promise<ApplyResult> {
+  async patch(
+    kind: ResourceKind,
+    namespace: string,
+    name: string,
+    patch: Readonly<Record<string, unknown>>,
+  ): Promise<ApplyResult> {
     this.calls.push(`patch ${kind}/${namespace}/${name}`);
     this.received.push(JSON.stringify(patch));
     const id = `${kind}/${namespace}/${name}`;
@@ -77,7 +112,13 @@ export class FakeBackend implements Backend {
     if (before === undefined) throw new CliError(`there is no ${id}`);
     const object = mergePatch(before, patch) as ObjectView;
     this.objects.set(id, object);
-    return { kind, namespace, name, change: JSON.stringify(object) === JSON.stringify(before) ? "unchanged" : "configured", object };
+    return {
+      kind,
+      namespace,
+      name,
+      change: JSON.stringify(object) === JSON.stringify(before) ? "unchanged" : "configured",
+      object,
+    };
   }
 
   async delete(kind: ResourceKind, namespace: string, name: string): Promise<boolean> {
@@ -90,7 +131,8 @@ export class FakeBackend implements Backend {
   }
 
   async token(namespace: string, agent: string): Promise<string> {
-    if (!this.objects.has(`Agent/${namespace}/${agent}`)) throw new CliError(`no Agent ${agent} in namespace ${namespace}`);
+    if (!this.objects.has(`Agent/${namespace}/${agent}`))
+      throw new CliError(`no Agent ${agent} in namespace ${namespace}`);
     return `svcw_${namespace}_${agent}`;
   }
 
@@ -111,7 +153,10 @@ export class World {
 
   /** The next bytes are always the same: keys are known beforehand. */
   random(bytes: number): Uint8Array {
-    return createHash("sha256").update(String(this.#seed++)).digest().subarray(0, bytes);
+    return createHash("sha256")
+      .update(String(this.#seed++))
+      .digest()
+      .subarray(0, bytes);
   }
 
   async run(...args: string[]): Promise<Ran> {

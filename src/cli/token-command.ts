@@ -4,7 +4,9 @@ import type { Context } from "./context.ts";
 import { type NamespaceFlags, type TargetFlags, withNamespace, withTarget } from "./options.ts";
 
 export function tokenCommand(context: Context): Command {
-  const command = new Command("token").description("Print an agent's workload token: what its SDK sends as API key.").argument("<agent>", "name of the Agent");
+  const command = new Command("token")
+    .description("Print an agent's workload token: what its SDK sends as API key.")
+    .argument("<agent>", "name of the Agent");
   return withTarget(withNamespace(command, "the agent's namespace"))
     .addHelpText("after", '\nExample:\n  export OPENAI_API_KEY="$(svc token hello)"')
     .action(async (agent: string, flags: TargetFlags & NamespaceFlags) => {

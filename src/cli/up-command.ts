@@ -26,23 +26,66 @@ interface Flags {
 
 export function upCommand(root: string): Command {
   return new Command("up")
-    .description("Run the gateway on this machine: Envoy and the gateway service, with resources from a folder.")
+    .description(
+      "Run the gateway on this machine: Envoy and the gateway service, with resources from a folder.",
+    )
     .option("--resources <dir>", "folder of resource YAML; it is watched", "svc-resources")
     .option("--address <ip>", "address to listen on", "127.0.0.1")
     .option("--port <number>", "port of the LLM gateway", parsePort, 8000)
-    .option("--external-port <number>", "port of the external gateway (/ext, /webhooks, /agents, /sessions), or off", parseExternalPort, 8080)
-    .option("--trusted-proxy <cidr>", "proxies whose X-Forwarded-For is believed; may be given several times", collectCidr, [])
-    .option("--redis-url <url>", "Redis that gateways share counters in (default: $SVC_REDIS_URL, or this process's memory)")
-    .option("--lease-seconds <number>", "how long a request under way counts after its gateway was killed", parseCount, 30)
+    .option(
+      "--external-port <number>",
+      "port of the external gateway (/ext, /webhooks, /agents, /sessions), or off",
+      parseExternalPort,
+      8080,
+    )
+    .option(
+      "--trusted-proxy <cidr>",
+      "proxies whose X-Forwarded-For is believed; may be given several times",
+      collectCidr,
+      [],
+    )
+    .option(
+      "--redis-url <url>",
+      "Redis that gateways share counters in (default: $SVC_REDIS_URL, or this process's memory)",
+    )
+    .option(
+      "--lease-seconds <number>",
+      "how long a request under way counts after its gateway was killed",
+      parseCount,
+      30,
+    )
     .option("--audit-dir <dir>", "folder of the audit chain (default: audit in the state folder)")
-    .addOption(new Option("--audit-on-failure <mode>", "when the audit chain cannot be written").choices(["refuse", "continue"]).default("refuse"))
-    .addOption(new Option("--audit-sync <mode>", "group: records are on the disk before an answer ends; none: with the kernel").choices(["group", "none"]).default("group"))
+    .addOption(
+      new Option("--audit-on-failure <mode>", "when the audit chain cannot be written")
+        .choices(["refuse", "continue"])
+        .default("refuse"),
+    )
+    .addOption(
+      new Option(
+        "--audit-sync <mode>",
+        "group: records are on the disk before an answer ends; none: with the kernel",
+      )
+        .choices(["group", "none"])
+        .default("group"),
+    )
     .option("--no-audit", "keep no audit chain")
-    .option("--state-dir <dir>", "folder of what outlives a run (default: $SVC_STATE_DIR, or ~/.local/state/svc)")
+    .option(
+      "--state-dir <dir>",
+      "folder of what outlives a run (default: $SVC_STATE_DIR, or ~/.local/state/svc)",
+    )
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
     .option("--concurrency <number>", "Envoy's worker threads (default: one a core)", parseCount)
-    .option("--drain <seconds>", "how long requests under way may go on after SIGTERM", parseCount, 30)
-    .addOption(new Option("--log-level <level>", "least level logged").choices(["debug", "info", "warn", "error"]).default("info"))
+    .option(
+      "--drain <seconds>",
+      "how long requests under way may go on after SIGTERM",
+      parseCount,
+      30,
+    )
+    .addOption(
+      new Option("--log-level <level>", "least level logged")
+        .choices(["debug", "info", "warn", "error"])
+        .default("info"),
+    )
     .addHelpText("after", "\nExample:\n  svc up --resources examples/quickstart")
     .action(async (flags: Flags) => run(flags, root));
 }
@@ -58,7 +101,9 @@ async function run(flags: Flags, root: string): Promise<void> {
       trustedProxies: flags.trustedProxy,
       redisUrl: flags.redisUrl,
       leaseMs: flags.leaseSeconds * 1000,
-      audit: flags.audit ? { dir: flags.auditDir, onFailure: flags.auditOnFailure, sync: flags.auditSync } : undefined,
+      audit: flags.audit
+        ? { dir: flags.auditDir, onFailure: flags.auditOnFailure, sync: flags.auditSync }
+        : undefined,
       stateDir: flags.stateDir,
       pricesFile: flags.prices,
       concurrency: flags.concurrency,
@@ -108,14 +153,17 @@ async function greeting(up: Up): Promise<string> {
 
 /** A model the agent may use; a wildcard grant stands for any name. */
 async function firstModel(baseUrl: string, token: string): Promise<string | undefined> {
-  const response = await fetch(`${baseUrl}/v1/models`, { headers: { authorization: `Bearer ${token}` } });
+  const response = await fetch(`${baseUrl}/v1/models`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
   const body = (await response.json()) as { data?: { id: string }[] };
   return body.data?.[0]?.id.replace(/\*$/, "echo");
 }
 
 function parsePort(text: string): number {
   const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new InvalidArgumentError("a port is a number from 1 to 65535");
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new InvalidArgumentError("a port is a number from 1 to 65535");
   return port;
 }
 
@@ -134,6 +182,7 @@ function collectCidr(text: string, before: readonly string[]): readonly string[]
 
 function parseCount(text: string): number {
   const count = Number(text);
-  if (!Number.isInteger(count) || count < 1) throw new InvalidArgumentError("a whole number above 0 is wanted");
+  if (!Number.isInteger(count) || count < 1)
+    throw new InvalidArgumentError("a whole number above 0 is wanted");
   return count;
 }

@@ -14,7 +14,9 @@ import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
 
 /** What a service's plugin says of the settings it takes. */
 export interface ServiceSettings {
-  readonly authTypes: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
+  readonly authTypes: Readonly<
+    Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
+  >;
   readonly configKeys: Readonly<Record<string, string>>;
 }
 
@@ -41,7 +43,10 @@ export interface CompiledBindings {
 type Usable = { readonly kind: "usable"; readonly secrets: ReadonlyMap<string, Secret> };
 type Unusable = { readonly kind: "unusable"; readonly reason: Reason; readonly message: string };
 
-export function compileBindings(resources: ResourceSet, options: BindingsOptions): CompiledBindings {
+export function compileBindings(
+  resources: ResourceSet,
+  options: BindingsOptions,
+): CompiledBindings {
   const statuses: ObjectStatus[] = [];
   const judged = new Map<string, Usable | Unusable>();
   for (const [key, provider] of resources.providers) {
@@ -49,7 +54,14 @@ export function compileBindings(resources: ResourceSet, options: BindingsOptions
     judged.set(key, judgement);
     const { namespace, name } = provider;
     const ready = judgement.kind === "usable";
-    statuses.push({ kind: "Provider", namespace, name, ready, reason: ready ? "Ready" : judgement.reason, message: ready ? "" : judgement.message });
+    statuses.push({
+      kind: "Provider",
+      namespace,
+      name,
+      ready,
+      reason: ready ? "Ready" : judgement.reason,
+      message: ready ? "" : judgement.message,
+    });
   }
   const sidecars = new Map<string, SidecarConfig>();
   const missing = new Map<string, readonly string[]>();
@@ -62,39 +74,65 @@ export function compileBindings(resources: ResourceSet, options: BindingsOptions
   return { sidecars, statuses, missing };
 }
 
-function judge(provider: Provider, resources: ResourceSet, { env, service }: BindingsOptions): Usable | Unusable {
-  const unusable = (reason: Reason, message: string): Unusable => ({ kind: "unusable", reason, message });
+function judge(
+  provider: Provider,
+  resources: ResourceSet,
+  { env, service }: BindingsOptions,
+): Usable | Unusable {
+  const unusable = (reason: Reason, message: string): Unusable => ({
+    kind: "unusable",
+    reason,
+    message,
+  });
   const { spec, namespace } = provider;
   if (provider.whenEnv !== undefined && !isEnvSet(env, provider.whenEnv)) {
     return unusable("Skipped", `environment variable ${provider.whenEnv} is not set`);
   }
   const settings = service(spec.type);
-  if (settings === undefined) return unusable("ConfigInvalid", `there is no plugin for the service ${spec.type}`);
-  const auth = Object.hasOwn(settings.authTypes, spec.auth.type) ? settings.authTypes[spec.auth.type] : undefined;
+  if (settings === undefined)
+    return unusable("ConfigInvalid", `there is no plugin for the service ${spec.type}`);
+  const auth = Object.hasOwn(settings.authTypes, spec.auth.type)
+    ? settings.authTypes[spec.auth.type]
+    : undefined;
   if (auth === undefined) {
-    return unusable("AuthTypeUnknown", `spec.auth.type: ${spec.type} authenticates by ${Object.keys(settings.authTypes).join(", ")}`);
+    return unusable(
+      "AuthTypeUnknown",
+      `spec.auth.type: ${spec.type} authenticates by ${Object.keys(settings.authTypes).join(", ")}`,
+    );
   }
   const odd = Object.keys(spec.config).filter((name) => !Object.hasOwn(settings.configKeys, name));
   if (odd.length > 0) {
     const known = Object.keys(settings.configKeys);
-    return unusable("ConfigInvalid", `spec.config: unknown ${odd.join(", ")}; ${spec.type} has ${known.length === 0 ? "none" : known.join(", ")}`);
+    return unusable(
+      "ConfigInvalid",
+      `spec.config: unknown ${odd.join(", ")}; ${spec.type} has ${known.length === 0 ? "none" : known.join(", ")}`,
+    );
   }
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;
   const secret = resources.secrets.get(`${namespace}/${spec.auth.secretRef}`);
   if (secret === undefined) return unusable("SecretDoesNotExist", `${label} does not exist`);
   if (secret.whenEnv !== undefined && !isEnvSet(env, secret.whenEnv)) {
-    return unusable("SecretDoesNotExist", `${label} is skipped: environment variable ${secret.whenEnv} is not set`);
+    return unusable(
+      "SecretDoesNotExist",
+      `${label} is skipped: environment variable ${secret.whenEnv} is not set`,
+    );
   }
   const secrets = new Map<string, Secret>();
   for (const key of [...auth.required, ...auth.optional]) {
     const source = secret.values.get(key);
     if (source === undefined) {
       if (auth.optional.includes(key)) continue;
-      return unusable("SecretKeyDoesNotExist", `${label} has no key ${key}; ${spec.auth.type} needs ${auth.required.join(", ")}`);
+      return unusable(
+        "SecretKeyDoesNotExist",
+        `${label} has no key ${key}; ${spec.auth.type} needs ${auth.required.join(", ")}`,
+      );
     }
     const value = valueOf(source, env);
     if (value === undefined) {
-      return unusable("EnvironmentVariableNotSet", `${label} takes key ${key} from environment variable ${variableOf(source)}, which is not set`);
+      return unusable(
+        "EnvironmentVariableNotSet",
+        `${label} takes key ${key} from environment variable ${variableOf(source)}, which is not set`,
+      );
     }
     secrets.set(key, value);
   }
@@ -113,22 +151,42 @@ function sidecarOf(
     const key = `${agent.namespace}/${name}`;
     const provider = resources.providers.get(key);
     const judgement = judged.get(key);
-    if (provider === undefined || judgement === undefined) absent.push(`there is no Provider ${name}`);
+    if (provider === undefined || judgement === undefined)
+      absent.push(`there is no Provider ${name}`);
     else if (judgement.kind === "unusable") absent.push(`Provider ${name} is not ready`);
     else bindings.push(bindingOf(provider, judgement, environment));
   }
-  return { config: { specs: { version: 1, workload: keyOf(agent), bindings }, environment }, absent };
+  return {
+    config: { specs: { version: 1, workload: keyOf(agent), bindings }, environment },
+    absent,
+  };
 }
 
-function bindingOf({ name, spec }: Provider, { secrets }: Usable, environment: Map<string, Secret>): BindingSpec {
+function bindingOf(
+  { name, spec }: Provider,
+  { secrets }: Usable,
+  environment: Map<string, Secret>,
+): BindingSpec {
   const env: Record<string, string> = {};
   for (const [key, value] of secrets) {
-    const variable = freeName(`SVC_SECRET_${name}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_"), environment);
+    const variable = freeName(
+      `SVC_SECRET_${name}_${key}`.toUpperCase().replaceAll(/[^A-Z0-9]/g, "_"),
+      environment,
+    );
     environment.set(variable, value);
     env[key] = variable;
   }
   const { type, hosts, config, policy, scope, audit } = spec;
-  return { name, type, ...(hosts === undefined ? {} : { hosts }), auth: { type: spec.auth.type, env }, config, policy, scope, audit };
+  return {
+    name,
+    type,
+    ...(hosts === undefined ? {} : { hosts }),
+    auth: { type: spec.auth.type, env },
+    config,
+    policy,
+    scope,
+    audit,
+  };
 }
 
 /** Two names may become one in capitals: then the second has a number. */

@@ -1,5 +1,11 @@
 /** An Agent's side of the policy: what it may ask for, looked up in maps that are built when it first asks. */
-import type { AgentLimits, AgentPolicy, ModelGrant, ModelResolution, ProviderPolicy } from "../policy/snapshot.ts";
+import type {
+  AgentLimits,
+  AgentPolicy,
+  ModelGrant,
+  ModelResolution,
+  ProviderPolicy,
+} from "../policy/snapshot.ts";
 import type { Agent } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
@@ -81,11 +87,18 @@ export class CompiledAgent implements AgentPolicy {
     const { provider, model } = parts;
     const scoped = this.#scope.ready.get(provider);
     if (scoped === undefined) {
-      return this.#scope.notReady.has(provider) ? denied(`ModelProvider ${provider} is not ready`) : undefined;
+      return this.#scope.notReady.has(provider)
+        ? denied(`ModelProvider ${provider} is not ready`)
+        : undefined;
     }
-    if (!scoped.policy.allowsModel(model)) return denied(`ModelProvider ${provider} does not expose model ${model}`);
-    const covered = this.#lookup.wildcards.some((wildcard) => wildcard.scoped === scoped && model.startsWith(wildcard.prefix));
-    return covered ? granted({ ref, provider: scoped.policy, model }) : denied(`Agent ${this.name} may not use ${ref}`);
+    if (!scoped.policy.allowsModel(model))
+      return denied(`ModelProvider ${provider} does not expose model ${model}`);
+    const covered = this.#lookup.wildcards.some(
+      (wildcard) => wildcard.scoped === scoped && model.startsWith(wildcard.prefix),
+    );
+    return covered
+      ? granted({ ref, provider: scoped.policy, model })
+      : denied(`Agent ${this.name} may not use ${ref}`);
   }
 
   #resolveBare(model: string): ModelResolution {
@@ -100,9 +113,14 @@ export class CompiledAgent implements AgentPolicy {
       if (scoped.policy.allowsModel(model)) providers.add(scoped.policy);
       else if (scoped.denied.some((deny) => covers(deny, model))) refusing = scoped.policy;
     }
-    if (providers.size > 0) return pick([...providers].map((provider) => ({ ref: `${provider.name}/${model}`, provider, model })));
-    if (refusing !== undefined) return denied(`ModelProvider ${refusing.name} does not expose model ${model}`);
-    if (this.#scope.listedModels.has(model)) return denied(`Agent ${this.name} may not use ${model}`);
+    if (providers.size > 0)
+      return pick(
+        [...providers].map((provider) => ({ ref: `${provider.name}/${model}`, provider, model })),
+      );
+    if (refusing !== undefined)
+      return denied(`ModelProvider ${refusing.name} does not expose model ${model}`);
+    if (this.#scope.listedModels.has(model))
+      return denied(`Agent ${this.name} may not use ${model}`);
     // Listed by the agent, but not granted: its provider is not ready, or does not expose it.
     const listed = this.#refs.find((ref) => splitModelRef(ref)?.model === model);
     return (listed === undefined ? undefined : this.#resolveRef(listed)) ?? { kind: "unknown" };
@@ -136,7 +154,8 @@ function buildLookup(refs: readonly string[], scope: ProviderScope): Lookup {
     const provider = scoped.policy;
     if (isPattern(parts.model)) {
       wildcards.push({ prefix: parts.model.slice(0, -1), scoped });
-      for (const model of narrow(parts.model, scoped)) add({ ref: `${provider.name}/${model}`, provider, model });
+      for (const model of narrow(parts.model, scoped))
+        add({ ref: `${provider.name}/${model}`, provider, model });
     } else if (provider.allowsModel(parts.model)) {
       const grant = { ref, provider, model: parts.model };
       add(grant);
@@ -161,7 +180,9 @@ function narrow(pattern: string, { allowed, denied: deniedModels }: ScopedProvid
 function pick(grants: readonly ModelGrant[]): ModelResolution {
   const [first] = grants;
   if (first === undefined) return { kind: "unknown" };
-  return grants.length === 1 ? granted(first) : { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
+  return grants.length === 1
+    ? granted(first)
+    : { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
 }
 
 function granted(grant: ModelGrant): ModelResolution {

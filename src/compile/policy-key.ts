@@ -34,7 +34,10 @@ export class CompiledKey implements AccessKeyPolicy {
     this.expiresAt = spec.expiresAt === undefined ? undefined : Date.parse(spec.expiresAt);
     this.#providerName = spec.modelProvider ?? "";
     this.providerKey = `${namespace}/${this.#providerName}`;
-    this.limits = { maxTokensPerDay: spec.limits.maxTokensPerDay, maxRequestsPerDay: spec.limits.maxRequestsPerDay };
+    this.limits = {
+      maxTokensPerDay: spec.limits.maxTokensPerDay,
+      maxRequestsPerDay: spec.limits.maxRequestsPerDay,
+    };
     this.#scoped = scoped;
     this.#allowed = allowedModels;
     this.#allows = compilePatterns(allowedModels ?? ["*"]);
@@ -45,9 +48,13 @@ export class CompiledKey implements AccessKeyPolicy {
   get grants(): readonly ModelGrant[] {
     const scoped = this.#scoped;
     if (scoped === undefined) return [];
-    const exposed = scoped.allowed.filter((entry) => !scoped.denied.some((deny) => covers(deny, entry)));
+    const exposed = scoped.allowed.filter(
+      (entry) => !scoped.denied.some((deny) => covers(deny, entry)),
+    );
     const own = this.#allowed ?? ["*"];
-    const models = new Set(own.flatMap((entry) => exposed.flatMap((other) => intersect(entry, other) ?? [])));
+    const models = new Set(
+      own.flatMap((entry) => exposed.flatMap((other) => intersect(entry, other) ?? [])),
+    );
     return [...models]
       .filter((model) => !scoped.denied.some((deny) => covers(deny, model)))
       .map((model) => this.#grant(scoped, model));
@@ -59,16 +66,26 @@ export class CompiledKey implements AccessKeyPolicy {
 
   resolveModel(model: string): ModelResolution {
     const scoped = this.#scoped;
-    if (scoped === undefined) return { kind: "denied", reason: `ModelProvider ${this.#providerName} is not ready` };
+    if (scoped === undefined)
+      return { kind: "denied", reason: `ModelProvider ${this.#providerName} is not ready` };
     // A pattern is nothing one can ask for, and no model has an empty name.
     if (model === "" || model.includes("*")) return { kind: "unknown" };
     const prefix = `${this.#providerName}/`;
     const bare = model.startsWith(prefix) ? model.slice(prefix.length) : undefined;
-    const name = [model, bare].find((candidate) => candidate !== undefined && candidate !== "" && scoped.policy.allowsModel(candidate) && this.#allows(candidate));
+    const name = [model, bare].find(
+      (candidate) =>
+        candidate !== undefined &&
+        candidate !== "" &&
+        scoped.policy.allowsModel(candidate) &&
+        this.#allows(candidate),
+    );
     if (name !== undefined) return { kind: "granted", grant: this.#grant(scoped, name) };
     const asked = bare ?? model;
     if (!scoped.policy.allowsModel(asked)) {
-      return { kind: "denied", reason: `ModelProvider ${this.#providerName} does not expose model ${asked}` };
+      return {
+        kind: "denied",
+        reason: `ModelProvider ${this.#providerName} does not expose model ${asked}`,
+      };
     }
     return { kind: "denied", reason: `AccessKey ${this.name} may not use model ${asked}` };
   }
@@ -79,7 +96,10 @@ export class CompiledKey implements AccessKeyPolicy {
 }
 
 /** Those of a key's `allowedModels` that its ModelProvider exposes nothing of: they never widen it. */
-export function idleRestrictions({ restrictions }: AccessKeySpec, scoped: ScopedProvider): string[] {
+export function idleRestrictions(
+  { restrictions }: AccessKeySpec,
+  scoped: ScopedProvider,
+): string[] {
   return (restrictions.allowedModels ?? []).filter((model) => {
     if (!isPattern(model)) return !scoped.policy.allowsModel(model);
     return !scoped.allowed.some((entry) => {

@@ -1,5 +1,10 @@
 /** A ModelProvider's side of the policy: defaults applied, its key resolved, its patterns compiled. */
-import type { DialectName, FallbackTarget, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import type {
+  DialectName,
+  FallbackTarget,
+  ProviderKind,
+  ProviderPolicy,
+} from "../policy/snapshot.ts";
 import type { Reason } from "../policy/status.ts";
 import type { Secret } from "../platform/secret.ts";
 import type { Endpoint } from "../resources/base-url.ts";
@@ -24,16 +29,37 @@ const DIALECTS: Readonly<Record<ProviderKind, DialectName>> = {
 
 /** A ModelProvider before its fallbacks are known: in use by itself, or not. */
 export type ProviderBase =
-  | { readonly kind: "usable"; readonly resource: ModelProvider; readonly endpoint: Endpoint; readonly apiKey: Secret | undefined }
-  | { readonly kind: "unusable"; readonly resource: ModelProvider; readonly reason: Reason; readonly message: string };
+  | {
+      readonly kind: "usable";
+      readonly resource: ModelProvider;
+      readonly endpoint: Endpoint;
+      readonly apiKey: Secret | undefined;
+    }
+  | {
+      readonly kind: "unusable";
+      readonly resource: ModelProvider;
+      readonly reason: Reason;
+      readonly message: string;
+    };
 
 /** Resolves what a provider needs for itself: its address and its key. */
-export function resolveProvider(resource: ModelProvider, resources: ResourceSet, env: Env, mockEndpoint: Endpoint | undefined): ProviderBase {
-  const unusable = (reason: Reason, message: string): ProviderBase => ({ kind: "unusable", resource, reason, message });
+export function resolveProvider(
+  resource: ModelProvider,
+  resources: ResourceSet,
+  env: Env,
+  mockEndpoint: Endpoint | undefined,
+): ProviderBase {
+  const unusable = (reason: Reason, message: string): ProviderBase => ({
+    kind: "unusable",
+    resource,
+    reason,
+    message,
+  });
   const { spec } = resource;
   let endpoint: Endpoint;
   if (spec.provider === "mock") {
-    if (mockEndpoint === undefined) return unusable("MockNotAvailable", "no mock upstream runs here; it comes with svc up");
+    if (mockEndpoint === undefined)
+      return unusable("MockNotAvailable", "no mock upstream runs here; it comes with svc up");
     endpoint = mockEndpoint;
   } else {
     // The schema has checked it; a resource made without the schema still cannot pass.
@@ -41,7 +67,8 @@ export function resolveProvider(resource: ModelProvider, resources: ResourceSet,
     if (parsed.kind === "error") return unusable("InvalidSpec", `spec.baseURL ${parsed.message}`);
     endpoint = parsed.endpoint;
   }
-  if (spec.apiKeySecretRef === undefined) return { kind: "usable", resource, endpoint, apiKey: undefined };
+  if (spec.apiKeySecretRef === undefined)
+    return { kind: "usable", resource, endpoint, apiKey: undefined };
   const key = resolveSecret(resources, env, resource.namespace, spec.apiKeySecretRef);
   if (key.kind === "missing") return unusable(key.reason, key.message);
   return { kind: "usable", resource, endpoint, apiKey: key.secret };
@@ -74,8 +101,10 @@ export function compileProvider(
     if (target === undefined) broken.push(`fallback ${provider} does not exist`);
     else if (target === "skipped") skipped.push(`fallback ${provider} is skipped`);
     else if (target.kind === "unusable") broken.push(`fallback ${provider} is not ready`);
-    else if (provider === name && model === undefined) broken.push(`fallback ${provider} is itself, with no other model`);
-    else if (model !== undefined && !allowsModelOf(target.resource)(model)) broken.push(`fallback ${provider} does not expose model ${model}`);
+    else if (provider === name && model === undefined)
+      broken.push(`fallback ${provider} is itself, with no other model`);
+    else if (model !== undefined && !allowsModelOf(target.resource)(model))
+      broken.push(`fallback ${provider} does not expose model ${model}`);
     else fallbacks.push({ provider: key, model });
   }
   const policy: ProviderPolicy = {
@@ -90,10 +119,16 @@ export function compileProvider(
     retries: spec.retries,
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,
-    external: spec.externalAccess.enabled ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay } : undefined,
+    external: spec.externalAccess.enabled
+      ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay }
+      : undefined,
     allowsModel: allowsModelOf(resource),
   };
-  return { scoped: { policy, allowed: spec.allowedModels ?? ["*"], denied: spec.deniedModels }, broken, skipped };
+  return {
+    scoped: { policy, allowed: spec.allowedModels ?? ["*"], denied: spec.deniedModels },
+    broken,
+    skipped,
+  };
 }
 
 /** `allowedModels` less `deniedModels`. */

@@ -25,18 +25,28 @@ export function resolveSecret(
   const secret = resources.secrets.get(`${namespace}/${ref.name}`);
   if (secret === undefined) return missing("SecretDoesNotExist", `${label} does not exist`);
   if (secret.whenEnv !== undefined && !isEnvSet(env, secret.whenEnv)) {
-    return missing("SecretDoesNotExist", `${label} is skipped: environment variable ${secret.whenEnv} is not set`);
+    return missing(
+      "SecretDoesNotExist",
+      `${label} is skipped: environment variable ${secret.whenEnv} is not set`,
+    );
   }
   const source = secret.values.get(ref.key);
-  if (source === undefined) return missing("SecretKeyDoesNotExist", `${label} has no key ${ref.key}`);
+  if (source === undefined)
+    return missing("SecretKeyDoesNotExist", `${label} has no key ${ref.key}`);
   const value = valueOf(source, env);
   if (value === undefined) {
-    return missing("EnvironmentVariableNotSet", `${label} takes key ${ref.key} from environment variable ${variableOf(source)}, which is not set`);
+    return missing(
+      "EnvironmentVariableNotSet",
+      `${label} takes key ${ref.key} from environment variable ${variableOf(source)}, which is not set`,
+    );
   }
   // A final newline comes from `echo key | base64` and the like; it is never part of an API key.
   const text = value.reveal().replace(/[\r\n]+$/, "");
   if (!/^[\x21-\x7e]+(?: +[\x21-\x7e]+)*$/.test(text)) {
-    return missing("SecretValueInvalid", `${label} key ${ref.key} is empty, or holds characters that cannot be sent in a header`);
+    return missing(
+      "SecretValueInvalid",
+      `${label} key ${ref.key} is empty, or holds characters that cannot be sent in a header`,
+    );
   }
   return { kind: "ok", secret: text === value.reveal() ? value : new Secret(text) };
 }

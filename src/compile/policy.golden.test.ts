@@ -9,7 +9,13 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { stringify } from "yaml";
-import type { AgentPolicy, KeyEntry, ModelResolution, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type {
+  AgentPolicy,
+  KeyEntry,
+  ModelResolution,
+  PolicySnapshot,
+  ProviderPolicy,
+} from "../policy/snapshot.ts";
 import { withProblems } from "../policy/status.ts";
 import { parseDocuments } from "../resources/parse.ts";
 import { buildResourceSet } from "../resources/resource-set.ts";
@@ -18,11 +24,16 @@ import { compilePolicy } from "./policy.ts";
 const DIR = fileURLToPath(new URL("./testdata/policy/", import.meta.url));
 const UPDATE = process.env["UPDATE_GOLDEN"] === "1";
 
-const tokenHashOf = (namespace: string, name: string) => createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex");
+const tokenHashOf = (namespace: string, name: string) =>
+  createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex");
 
 const files = readdirSync(DIR);
-const names = files.filter((file) => file.endsWith(".in.yaml")).map((file) => file.slice(0, -".in.yaml".length));
-const orphans = files.filter((file) => file.endsWith(".out.yaml") && !names.includes(file.slice(0, -".out.yaml".length)));
+const names = files
+  .filter((file) => file.endsWith(".in.yaml"))
+  .map((file) => file.slice(0, -".in.yaml".length));
+const orphans = files.filter(
+  (file) => file.endsWith(".out.yaml") && !names.includes(file.slice(0, -".out.yaml".length)),
+);
 if (UPDATE) for (const orphan of orphans) rmSync(DIR + orphan);
 
 describe("compilePolicy golden", () => {
@@ -46,42 +57,75 @@ function compileText(text: string, file: string): string {
     env,
     now: Date.parse("2026-11-21T12:00:00Z"),
     tokenHashOf,
-    mockEndpoint: /^# no mock$/m.test(text) ? undefined : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
+    mockEndpoint: /^# no mock$/m.test(text)
+      ? undefined
+      : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
   });
   const answers: Record<string, unknown> = {};
   for (const [, agent = "", model = ""] of text.matchAll(/^# ask (\S+) (.*)$/gm)) {
     const [namespace = "", name = ""] = agent.split("/");
     const policy = agent.startsWith("key:")
-      ? [...snapshot.keysByHash.values()].find((entry) => `key:${entry.key.namespace}/${entry.key.name}` === agent)?.key
+      ? [...snapshot.keysByHash.values()].find(
+          (entry) => `key:${entry.key.namespace}/${entry.key.name}` === agent,
+        )?.key
       : snapshot.agentsByTokenHash.get(tokenHashOf(namespace, name));
-    answers[`${agent} ${model}`] = policy === undefined ? "no such caller" : renderResolution(policy.resolveModel(model));
+    answers[`${agent} ${model}`] =
+      policy === undefined ? "no such caller" : renderResolution(policy.resolveModel(model));
   }
-  const output = { ...renderSnapshot(snapshot), statuses: withProblems(statuses, problems), answers };
+  const output = {
+    ...renderSnapshot(snapshot),
+    statuses: withProblems(statuses, problems),
+    answers,
+  };
   return stringify(output, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 function renderSnapshot(snapshot: PolicySnapshot) {
   return {
-    providers: Object.fromEntries([...snapshot.providers].map(([key, provider]) => [key, renderProvider(provider)])),
-    agents: Object.fromEntries([...snapshot.agentsByTokenHash.values()].map((agent) => [agent.workload, renderAgent(agent)])),
-    keys: Object.fromEntries([...snapshot.keysByHash].map(([hash, entry]) => [hash, renderKey(entry)])),
+    providers: Object.fromEntries(
+      [...snapshot.providers].map(([key, provider]) => [key, renderProvider(provider)]),
+    ),
+    agents: Object.fromEntries(
+      [...snapshot.agentsByTokenHash.values()].map((agent) => [agent.workload, renderAgent(agent)]),
+    ),
+    keys: Object.fromEntries(
+      [...snapshot.keysByHash].map(([hash, entry]) => [hash, renderKey(entry)]),
+    ),
   };
 }
 
 /** All but the function. */
 function renderProvider(provider: ProviderPolicy) {
-  const fields = Object.entries(provider).filter(([field]) => field !== "allowsModel" && field !== "apiKey");
-  return { ...Object.fromEntries(fields), apiKey: provider.apiKey === undefined ? "none" : String(provider.apiKey) };
+  const fields = Object.entries(provider).filter(
+    ([field]) => field !== "allowsModel" && field !== "apiKey",
+  );
+  return {
+    ...Object.fromEntries(fields),
+    apiKey: provider.apiKey === undefined ? "none" : String(provider.apiKey),
+  };
 }
 
 function renderAgent(agent: AgentPolicy) {
   const { limits, grants } = agent;
-  return { limits, grants: grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`) };
+  return {
+    limits,
+    grants: grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`),
+  };
 }
 
 function renderKey({ key, graceUntil }: KeyEntry) {
   const { namespace, name, workload, revoked, expiresAt, providerKey, limits, grants } = key;
-  return { namespace, name, workload, revoked, expiresAt, graceUntil, providerKey, limits, grants: grants.map((grant) => grant.ref) };
+  return {
+    namespace,
+    name,
+    workload,
+    revoked,
+    expiresAt,
+    graceUntil,
+    providerKey,
+    limits,
+    grants: grants.map((grant) => grant.ref),
+  };
 }
 
 function renderResolution(resolution: ModelResolution): string {

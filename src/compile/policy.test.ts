@@ -15,7 +15,8 @@ import { compilePolicy } from "./policy.ts";
 const options: PolicyOptions = {
   env: {},
   now: 0,
-  tokenHashOf: (namespace, name) => createHash("sha256").update(`${namespace}/${name}`).digest("hex"),
+  tokenHashOf: (namespace, name) =>
+    createHash("sha256").update(`${namespace}/${name}`).digest("hex"),
   mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
 };
 
@@ -53,7 +54,8 @@ describe("compilePolicy", () => {
   });
 
   test("the version follows content, secrets, tokens and the mock, and nothing else", () => {
-    const version = (text: string, more: Partial<PolicyOptions> = {}) => compilePolicy(load(text), { ...options, env: { KEY: "sk-env" }, ...more }).snapshot.version;
+    const version = (text: string, more: Partial<PolicyOptions> = {}) =>
+      compilePolicy(load(text), { ...options, env: { KEY: "sk-env" }, ...more }).snapshot.version;
     const before = version(SCENE);
     expect(version(SCENE)).toBe(before);
     expect(version(SCENE, { env: { KEY: "sk-env", OTHER: "x" } })).toBe(before);
@@ -71,7 +73,10 @@ describe("compilePolicy", () => {
 
   test("no printed form of the result holds a secret", () => {
     const result = compilePolicy(load(SCENE), { ...options, env: { KEY: "sk-env" } });
-    const shown = inspect(result, { depth: 12, showHidden: true }) + JSON.stringify(result) + JSON.stringify([...result.snapshot.providers.values()]);
+    const shown =
+      inspect(result, { depth: 12, showHidden: true }) +
+      JSON.stringify(result) +
+      JSON.stringify([...result.snapshot.providers.values()]);
     expect(shown).not.toMatch(/sk-(?:literal|env)/);
     expect(result.snapshot.providers.get("default/b")?.apiKey?.reveal()).toBe("sk-env");
   });
@@ -84,20 +89,32 @@ describe("compilePolicy", () => {
   test("names that are properties of every object are no models and no providers", () => {
     const agent = [...compilePolicy(load(SCENE), options).snapshot.agentsByTokenHash.values()][0];
     for (const name of ["__proto__", "constructor/x", "toString", "__proto__/m"]) {
-      expect(agent?.resolveModel(name).kind, name).toBe(name.startsWith("toString") || name === "__proto__" ? "granted" : "unknown");
+      expect(agent?.resolveModel(name).kind, name).toBe(
+        name.startsWith("toString") || name === "__proto__" ? "granted" : "unknown",
+      );
     }
   });
 
   test("5,000 agents of 1,000 providers compile fast", () => {
     const texts = [
-      ...Array.from({ length: 1000 }, (_, i) => `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: p${i}}\nspec: {provider: mock, allowedModels: ["m-*"], fallbacks: [{provider: p${(i + 1) % 1000}}]}\n`),
-      ...Array.from({ length: 5000 }, (_, i) => `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: a${i}}\nspec: {models: [p${i % 1000}/m-1, p${(i + 7) % 1000}/*]}\n`),
+      ...Array.from(
+        { length: 1000 },
+        (_, i) =>
+          `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: p${i}}\nspec: {provider: mock, allowedModels: ["m-*"], fallbacks: [{provider: p${(i + 1) % 1000}}]}\n`,
+      ),
+      ...Array.from(
+        { length: 5000 },
+        (_, i) =>
+          `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: a${i}}\nspec: {models: [p${i % 1000}/m-1, p${(i + 7) % 1000}/*]}\n`,
+      ),
     ];
     const resources = load(texts.join("---\n"));
     const start = performance.now();
     const { snapshot, statuses } = compilePolicy(resources, options);
     const took = performance.now() - start;
-    expect([snapshot.providers.size, snapshot.agentsByTokenHash.size, statuses.length]).toEqual([1000, 5000, 6000]);
+    expect([snapshot.providers.size, snapshot.agentsByTokenHash.size, statuses.length]).toEqual([
+      1000, 5000, 6000,
+    ]);
     // 40 ms as measured on two busy cores; the bound only catches a change of its order.
     expect(took).toBeLessThan(1000);
   });
@@ -106,10 +123,20 @@ describe("compilePolicy", () => {
 describe("withProblems", () => {
   test("an object whose last good version serves stays ready, and says what is wrong", () => {
     const { statuses } = compilePolicy(load(SCENE), { ...options, env: { KEY: "k" } });
-    const { problems } = parseDocuments(`${SCENE.replace("models: [a/*", "guards: [{binding: x}], modles: [], models: [a/*")}---\nkind: Agent\nmetadata: {name: new}\n`, "f.yaml");
+    const { problems } = parseDocuments(
+      `${SCENE.replace("models: [a/*", "guards: [{binding: x}], modles: [], models: [a/*")}---\nkind: Agent\nmetadata: {name: new}\n`,
+      "f.yaml",
+    );
     const agents = withProblems(statuses, problems).filter(({ kind }) => kind === "Agent");
     expect(agents).toMatchObject([
-      { name: "app", ready: true, reason: "NotSupportedYet", message: expect.stringMatching(/^the last good version is in use: f\.yaml:\d+: Agent app: spec\.guards/) },
+      {
+        name: "app",
+        ready: true,
+        reason: "NotSupportedYet",
+        message: expect.stringMatching(
+          /^the last good version is in use: f\.yaml:\d+: Agent app: spec\.guards/,
+        ),
+      },
       { name: "new", ready: false, reason: "InvalidSpec" },
     ]);
   });
@@ -117,24 +144,52 @@ describe("withProblems", () => {
 
 describe("examples/quickstart", () => {
   const dir = fileURLToPath(new URL("../../examples/quickstart/", import.meta.url));
-  const resources = load(readdirSync(dir).filter((file) => file.endsWith(".yaml")).map((file) => readFileSync(dir + file, "utf8")).join("---\n"));
+  const resources = load(
+    readdirSync(dir)
+      .filter((file) => file.endsWith(".yaml"))
+      .map((file) => readFileSync(dir + file, "utf8"))
+      .join("---\n"),
+  );
   const compile = (env: Record<string, string>) => {
     const { snapshot, statuses } = compilePolicy(resources, { ...options, env });
     const agent = [...snapshot.agentsByTokenHash.values()][0];
-    return { statuses, providers: [...snapshot.providers.keys()], resolve: (model: string) => agent?.resolveModel(model).kind };
+    return {
+      statuses,
+      providers: [...snapshot.providers.keys()],
+      resolve: (model: string) => agent?.resolveModel(model).kind,
+    };
   };
 
   test("works with the mock alone when no key is set", () => {
     const { statuses, providers, resolve } = compile({});
     expect(providers).toEqual(["default/mock"]);
-    expect(statuses.filter(({ ready }) => !ready).every(({ reason }) => reason === "Skipped")).toBe(true);
-    expect(statuses.find(({ kind }) => kind === "Agent")).toMatchObject({ name: "hello", ready: true, reason: "Ready" });
-    expect([resolve("mock/any"), resolve("any"), resolve("openai/gpt-5")]).toEqual(["granted", "granted", "denied"]);
+    expect(statuses.filter(({ ready }) => !ready).every(({ reason }) => reason === "Skipped")).toBe(
+      true,
+    );
+    expect(statuses.find(({ kind }) => kind === "Agent")).toMatchObject({
+      name: "hello",
+      ready: true,
+      reason: "Ready",
+    });
+    expect([resolve("mock/any"), resolve("any"), resolve("openai/gpt-5")]).toEqual([
+      "granted",
+      "granted",
+      "denied",
+    ]);
   });
 
   test("takes in each provider whose key is set", () => {
-    const { statuses, providers, resolve } = compile({ OPENAI_API_KEY: "a", ANTHROPIC_API_KEY: "b", GEMINI_API_KEY: "c" });
-    expect(providers.toSorted()).toEqual(["default/anthropic", "default/gemini", "default/mock", "default/openai"]);
+    const { statuses, providers, resolve } = compile({
+      OPENAI_API_KEY: "a",
+      ANTHROPIC_API_KEY: "b",
+      GEMINI_API_KEY: "c",
+    });
+    expect(providers.toSorted()).toEqual([
+      "default/anthropic",
+      "default/gemini",
+      "default/mock",
+      "default/openai",
+    ]);
     expect(statuses.every(({ ready, reason }) => ready && reason === "Ready")).toBe(true);
     expect([resolve("openai/gpt-5"), resolve("gpt-5")]).toEqual(["granted", "ambiguous"]);
   });

@@ -63,7 +63,10 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
 
   const bases = new Map<string, ProviderBase | "skipped">();
   for (const [key, provider] of resources.modelProviders) {
-    bases.set(key, skips(provider) ? "skipped" : resolveProvider(provider, resources, env, options.mockEndpoint));
+    bases.set(
+      key,
+      skips(provider) ? "skipped" : resolveProvider(provider, resources, env, options.mockEndpoint),
+    );
   }
 
   const version = createHash("sha256");
@@ -92,9 +95,21 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     const { scoped, broken, skipped } = compileProvider(base, (other) => bases.get(other));
     providers.set(key, scoped.policy);
     scope.ready.set(resource.name, scoped);
-    for (const model of scoped.allowed) if (!isPattern(model) && scoped.policy.allowsModel(model)) scope.listedModels.add(model);
-    mark("provider", key, resource.version, base.apiKey?.reveal() ?? "", JSON.stringify(scoped.policy.fallbacks));
-    report(resource, true, broken.length > 0 ? "DegradedFallbacks" : "Ready", [...broken, ...skipped].join("; "));
+    for (const model of scoped.allowed)
+      if (!isPattern(model) && scoped.policy.allowsModel(model)) scope.listedModels.add(model);
+    mark(
+      "provider",
+      key,
+      resource.version,
+      base.apiKey?.reveal() ?? "",
+      JSON.stringify(scoped.policy.fallbacks),
+    );
+    report(
+      resource,
+      true,
+      broken.length > 0 ? "DegradedFallbacks" : "Ready",
+      [...broken, ...skipped].join("; "),
+    );
   }
 
   const agentsByTokenHash = new Map<string, AgentPolicy>();
@@ -107,10 +122,20 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     reportAgent(agent, scope, report);
   }
 
-  const keysByHash = compileKeys([...resources.accessKeys.values()].filter((key) => !skips(key)), scopes, options.now, report);
+  const keysByHash = compileKeys(
+    [...resources.accessKeys.values()].filter((key) => !skips(key)),
+    scopes,
+    options.now,
+    report,
+  );
   for (const key of resources.accessKeys.values()) mark("key", keyOf(key), key.version);
 
-  const snapshot = { version: version.digest("hex").slice(0, 16), agentsByTokenHash, keysByHash, providers };
+  const snapshot = {
+    version: version.digest("hex").slice(0, 16),
+    agentsByTokenHash,
+    keysByHash,
+    providers,
+  };
   return { snapshot, statuses: sortStatuses(statuses) };
 }
 
@@ -132,7 +157,9 @@ function compileKeys(
     for (const hash of hashesOf(key)) holders.set(hash, [...(holders.get(hash) ?? []), key]);
   }
   for (const key of keys) {
-    const rival = hashesOf(key).flatMap((hash) => holders.get(hash) ?? []).find((other) => other !== key);
+    const rival = hashesOf(key)
+      .flatMap((hash) => holders.get(hash) ?? [])
+      .find((other) => other !== key);
     if (rival !== undefined) {
       report(key, false, "DuplicateKey", `AccessKey ${keyOf(rival)} has the same SHA-256`);
       continue;
@@ -143,7 +170,10 @@ function compileKeys(
     const policy = new CompiledKey(key, scoped);
     found.set(spec.keySHA256, { key: policy, graceUntil: undefined });
     if (spec.previous !== undefined && spec.previous.keySHA256 !== spec.keySHA256) {
-      found.set(spec.previous.keySHA256, { key: policy, graceUntil: Date.parse(spec.previous.expiresAt) });
+      found.set(spec.previous.keySHA256, {
+        key: policy,
+        graceUntil: Date.parse(spec.previous.expiresAt),
+      });
     }
     reportKey(key, scope, now, report);
   }
@@ -151,7 +181,9 @@ function compileKeys(
 }
 
 function hashesOf({ spec }: AccessKey): readonly string[] {
-  return spec.previous === undefined || spec.previous.keySHA256 === spec.keySHA256 ? [spec.keySHA256] : [spec.keySHA256, spec.previous.keySHA256];
+  return spec.previous === undefined || spec.previous.keySHA256 === spec.keySHA256
+    ? [spec.keySHA256]
+    : [spec.keySHA256, spec.previous.keySHA256];
 }
 
 function reportKey(key: AccessKey, scope: MutableScope, now: number, report: Report): void {
@@ -159,13 +191,24 @@ function reportKey(key: AccessKey, scope: MutableScope, now: number, report: Rep
   const provider = spec.modelProvider ?? "";
   const scoped = scope.ready.get(provider);
   if (spec.revoked) return report(key, false, "KeyRevoked", "");
-  if (spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now) return report(key, false, "KeyExpired", `since ${spec.expiresAt}`);
+  if (spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now)
+    return report(key, false, "KeyExpired", `since ${spec.expiresAt}`);
   if (scoped === undefined) {
     const known = scope.notReady.has(provider);
-    return report(key, false, known ? "ProviderNotReady" : "UnknownProvider", known ? `ModelProvider ${provider} is not ready` : `there is no ModelProvider ${provider}`);
+    return report(
+      key,
+      false,
+      known ? "ProviderNotReady" : "UnknownProvider",
+      known ? `ModelProvider ${provider} is not ready` : `there is no ModelProvider ${provider}`,
+    );
   }
   if (scoped.policy.external === undefined) {
-    return report(key, false, "ExternalAccessDisabled", `ModelProvider ${provider}: spec.externalAccess.enabled is not true`);
+    return report(
+      key,
+      false,
+      "ExternalAccessDisabled",
+      `ModelProvider ${provider}: spec.externalAccess.enabled is not true`,
+    );
   }
   const idle = idleRestrictions(spec, scoped);
   if (idle.length === 0) return report(key, true, "Ready", "");
@@ -201,7 +244,12 @@ function reportSecret(secret: SecretResource, env: Env, report: Report): void {
     report(secret, true, "Ready", "");
     return;
   }
-  const message = unset.map(([key, source]) => `key ${key} needs environment variable ${variableOf(source)}, which is not set`).join("; ");
+  const message = unset
+    .map(
+      ([key, source]) =>
+        `key ${key} needs environment variable ${variableOf(source)}, which is not set`,
+    )
+    .join("; ");
   report(secret, false, "EnvironmentVariableNotSet", message);
 }
 
@@ -226,14 +274,21 @@ function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
 }
 
 /** Why a reference grants nothing; undefined where it does. */
-function judge(ref: string, scope: MutableScope): { reason: Reason; message: string } | "skipped" | undefined {
+function judge(
+  ref: string,
+  scope: MutableScope,
+): { reason: Reason; message: string } | "skipped" | undefined {
   const parts = splitModelRef(ref);
   const provider = parts?.provider ?? "";
   const model = parts?.model ?? "";
   const scoped = scope.ready.get(provider);
   if (scoped === undefined) {
     if (scope.skipped.has(provider)) return "skipped";
-    if (scope.notReady.has(provider)) return { reason: "ProviderNotReady", message: `${ref}: ModelProvider ${provider} is not ready` };
+    if (scope.notReady.has(provider))
+      return {
+        reason: "ProviderNotReady",
+        message: `${ref}: ModelProvider ${provider} is not ready`,
+      };
     return { reason: "UnknownProvider", message: `${ref}: there is no ModelProvider ${provider}` };
   }
   const exposed = isPattern(model)
@@ -242,5 +297,10 @@ function judge(ref: string, scope: MutableScope): { reason: Reason; message: str
         return both !== undefined && !scoped.denied.some((deny) => covers(deny, both));
       })
     : scoped.policy.allowsModel(model);
-  return exposed ? undefined : { reason: "ModelNotAllowed", message: `${ref}: ModelProvider ${provider} exposes no such model` };
+  return exposed
+    ? undefined
+    : {
+        reason: "ModelNotAllowed",
+        message: `${ref}: ModelProvider ${provider} exposes no such model`,
+      };
 }

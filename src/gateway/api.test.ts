@@ -42,13 +42,20 @@ async function listening(created: http.Server): Promise<void> {
 /** The path goes out as it is: no URL is made of it. */
 function ask(url: string, headers: Record<string, string> = {}, method = "GET"): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest({ socketPath: path.join(dir, "s.sock"), path: url, method, headers }, (response) => {
-      const parts: Buffer[] = [];
-      response.on("data", (part: Buffer) => parts.push(part));
-      response.on("end", () =>
-        resolve({ status: response.statusCode ?? 0, type: response.headers["content-type"] ?? "", text: Buffer.concat(parts).toString() }),
-      );
-    });
+    const outgoing = httpRequest(
+      { socketPath: path.join(dir, "s.sock"), path: url, method, headers },
+      (response) => {
+        const parts: Buffer[] = [];
+        response.on("data", (part: Buffer) => parts.push(part));
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            type: response.headers["content-type"] ?? "",
+            text: Buffer.concat(parts).toString(),
+          }),
+        );
+      },
+    );
     outgoing.on("error", reject);
     outgoing.end();
   });
@@ -60,7 +67,8 @@ const anthropic = { "x-api-key": TOKEN, "anthropic-version": "2023-06-01" };
 describe("the HTTP API", () => {
   beforeEach(async () => {
     const policy = snapshot(provider("openai"), provider("anthropic"));
-    await listening(createApi({
+    await listening(
+      createApi({
         policy: () => policy,
         clientAddress: compileClientAddress([]),
         clock: systemClock,
@@ -72,7 +80,11 @@ describe("the HTTP API", () => {
   });
 
   test("metrics, as Prometheus reads them", async () => {
-    expect(await ask("/metrics")).toEqual({ status: 200, type: "text/plain; version=0.0.4", text: "svc_metric 1\n" });
+    expect(await ask("/metrics")).toEqual({
+      status: 200,
+      type: "text/plain; version=0.0.4",
+      text: "svc_metric 1\n",
+    });
     expect(await ask("/metrics", {}, "HEAD")).toMatchObject({ status: 200, text: "" });
   });
 
@@ -89,14 +101,39 @@ describe("the HTTP API", () => {
   });
 
   test.each<[string, string, Record<string, string>, object]>([
-    ["OpenAI's list", "/v1/models", auth, { object: "list", data: [{ id: "openai/m" }, { id: "anthropic/m" }] }],
-    ["Anthropic's list", "/v1/models?limit=20", anthropic, { has_more: false, data: [{ type: "model" }, {}] }],
-    ["Gemini's list", `/v1beta/models?key=${TOKEN}`, {}, { models: [{ name: "models/openai/m" }, {}] }],
+    [
+      "OpenAI's list",
+      "/v1/models",
+      auth,
+      { object: "list", data: [{ id: "openai/m" }, { id: "anthropic/m" }] },
+    ],
+    [
+      "Anthropic's list",
+      "/v1/models?limit=20",
+      anthropic,
+      { has_more: false, data: [{ type: "model" }, {}] },
+    ],
+    [
+      "Gemini's list",
+      `/v1beta/models?key=${TOKEN}`,
+      {},
+      { models: [{ name: "models/openai/m" }, {}] },
+    ],
     ["a model", "/v1/models/openai/m", auth, { id: "openai/m", object: "model" }],
     ["a model, encoded", "/v1/models/openai%2Fm", auth, { id: "openai/m" }],
     ["a model with a colon", "/v1/models/openai/llama3:8b", auth, { id: "openai/llama3:8b" }],
-    ["Gemini's model", "/v1beta/models/openai/m", { "x-goog-api-key": TOKEN }, { name: "models/openai/m" }],
-    ["Anthropic's model", "/v1/models/anthropic/m", anthropic, { type: "model", id: "anthropic/m" }],
+    [
+      "Gemini's model",
+      "/v1beta/models/openai/m",
+      { "x-goog-api-key": TOKEN },
+      { name: "models/openai/m" },
+    ],
+    [
+      "Anthropic's model",
+      "/v1/models/anthropic/m",
+      anthropic,
+      { type: "model", id: "anthropic/m" },
+    ],
   ])("%s", async (_name, url, headers, shape) => {
     const { status, type, text } = await ask(url, headers);
     expect([status, type]).toEqual([200, "application/json"]);
@@ -108,12 +145,47 @@ describe("the HTTP API", () => {
 
   test.each<[string, string, string, Record<string, string>, number, object]>([
     ["no key", "GET", "/v1/models", {}, 401, openai("missing_key")],
-    ["an unknown key", "GET", "/v1/models", { authorization: "Bearer svcw_other" }, 401, openai("invalid_key")],
-    ["no key, of Anthropic", "GET", "/v1/models", { "anthropic-version": "1" }, 401, { type: "error" }],
-    ["no key, of Gemini", "GET", "/v1beta/models", {}, 401, { error: { code: 401, status: "UNAUTHENTICATED" } }],
+    [
+      "an unknown key",
+      "GET",
+      "/v1/models",
+      { authorization: "Bearer svcw_other" },
+      401,
+      openai("invalid_key"),
+    ],
+    [
+      "no key, of Anthropic",
+      "GET",
+      "/v1/models",
+      { "anthropic-version": "1" },
+      401,
+      { type: "error" },
+    ],
+    [
+      "no key, of Gemini",
+      "GET",
+      "/v1beta/models",
+      {},
+      401,
+      { error: { code: 401, status: "UNAUTHENTICATED" } },
+    ],
     ["an unknown model", "GET", "/v1/models/gone", auth, 404, openai("model_not_found")],
-    ["an unknown model, of Anthropic", "GET", "/v1/models/gone", anthropic, 404, { type: "error", error: { type: "not_found_error" } }],
-    ["an unknown model, of Gemini", "GET", "/v1beta/models/gone", auth, 404, { error: { status: "NOT_FOUND" } }],
+    [
+      "an unknown model, of Anthropic",
+      "GET",
+      "/v1/models/gone",
+      anthropic,
+      404,
+      { type: "error", error: { type: "not_found_error" } },
+    ],
+    [
+      "an unknown model, of Gemini",
+      "GET",
+      "/v1beta/models/gone",
+      auth,
+      404,
+      { error: { status: "NOT_FOUND" } },
+    ],
     ["an unknown path", "GET", "/v1/files", auth, 404, openai("not_found")],
     ["the root", "GET", "/", {}, 404, openai("not_found")],
     ["a path of two slashes", "GET", "//", {}, 404, openai("not_found")],
@@ -123,7 +195,14 @@ describe("the HTTP API", () => {
     ["a call by PUT, of Anthropic", "PUT", "/v1/messages", auth, 405, { type: "error" }],
     ["metrics by POST", "POST", "/metrics", {}, 405, openai("method_not_allowed")],
     ["models by DELETE", "DELETE", "/v1/models", auth, 405, openai("method_not_allowed")],
-    ["an unknown path of Gemini", "GET", "/v1beta/files", auth, 404, { error: { status: "NOT_FOUND" } }],
+    [
+      "an unknown path of Gemini",
+      "GET",
+      "/v1beta/files",
+      auth,
+      404,
+      { error: { status: "NOT_FOUND" } },
+    ],
   ])("refuses %s", async (_name, method, url, headers, status, shape) => {
     const reply = await ask(url, headers, method);
     expect([reply.status, reply.type]).toEqual([status, "application/json"]);

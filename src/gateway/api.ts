@@ -32,7 +32,11 @@ export function createApi(options: ApiOptions): http.Server {
   return server;
 }
 
-async function answer(options: ApiOptions, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+async function answer(
+  options: ApiOptions,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const { surface, pathname: path } = splitSurface(mark < 0 ? url : url.slice(0, mark));
@@ -40,10 +44,16 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
   const query = mark < 0 ? "" : url.slice(mark + 1);
   const get = request.method === "GET" || request.method === "HEAD";
   const fail = (error: PublicError): void => {
-    send(response, error.status, "application/json", dialects[dialectOfPath(path)].renderError(error));
+    send(
+      response,
+      error.status,
+      "application/json",
+      dialects[dialectOfPath(path)].renderError(error),
+    );
   };
 
-  if (internal && path === "/metrics" && get) return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
+  if (internal && path === "/metrics" && get)
+    return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
   if (internal && path === "/readyz" && get) {
     const reason = options.notReady();
     return send(response, reason === undefined ? 200 : 503, "text/plain", `${reason ?? "ok"}\n`);
@@ -52,9 +62,19 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
   if (models !== undefined) {
     const headers = headerMap(request);
     const dialect = listDialect(path, headers);
-    const failList = (error: PublicError): void => send(response, error.status, "application/json", dialects[dialect].renderError(error));
-    const address = options.clientAddress(headers.get(InternalHeader.peer), headers.get("x-forwarded-for"));
-    const identity = identify(options.policy(), { surface, headers, query, address, now: options.clock.now() });
+    const failList = (error: PublicError): void =>
+      send(response, error.status, "application/json", dialects[dialect].renderError(error));
+    const address = options.clientAddress(
+      headers.get(InternalHeader.peer),
+      headers.get("x-forwarded-for"),
+    );
+    const identity = identify(options.policy(), {
+      surface,
+      headers,
+      query,
+      address,
+      now: options.clock.now(),
+    });
     if (identity.kind === "refused") {
       const { error, policy } = identity;
       const who = { policy, address, model: undefined, path };
@@ -62,10 +82,19 @@ async function answer(options: ApiOptions, request: http.IncomingMessage, respon
     }
     const found = listModels(identity.policy, dialect, models);
     return found === undefined
-      ? failList(publicError("model_not_found", `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`))
+      ? failList(
+          publicError(
+            "model_not_found",
+            `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`,
+          ),
+        )
       : send(response, 200, "application/json", JSON.stringify(found));
   }
-  if (parseRoute(path) !== undefined || path === "/v1/models" || (internal && ["/metrics", "/readyz", "/healthz"].includes(path))) {
+  if (
+    parseRoute(path) !== undefined ||
+    path === "/v1/models" ||
+    (internal && ["/metrics", "/readyz", "/healthz"].includes(path))
+  ) {
     return fail(publicError("method_not_allowed", `${request.method ?? ""} is not allowed here.`));
   }
   fail(publicError("not_found", "The gateway has no such path."));
@@ -85,7 +114,10 @@ function modelsPath(path: string): string | undefined {
 
 function headerMap(request: http.IncomingMessage): HeaderMap {
   return new Map(
-    Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(", ") : (value ?? "")]),
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(", ") : (value ?? ""),
+    ]),
   );
 }
 

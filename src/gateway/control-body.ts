@@ -15,7 +15,10 @@ export class BodyError extends Error {
 }
 
 /** @throws BodyError, which quotes nothing of the body */
-export async function readBody(request: http.IncomingMessage, maxBytes = MAX_CONTROL_BODY_BYTES): Promise<unknown> {
+export async function readBody(
+  request: http.IncomingMessage,
+  maxBytes = MAX_CONTROL_BODY_BYTES,
+): Promise<unknown> {
   const parts: Buffer[] = [];
   let length = 0;
   for await (const part of request as AsyncIterable<Buffer>) {

@@ -23,7 +23,8 @@ metadata: {name: openai, namespace: team}
 spec: {provider: openai, apiKeySecretRef: {name: openai, key: api-key}}
 `;
 
-const MOCK = "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
+const MOCK =
+  "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
 
 let world: ControlWorld;
 
@@ -33,8 +34,10 @@ beforeEach(async () => {
 
 afterEach(() => world.close());
 
-const ask = (url: string, method = "GET", body?: unknown): Promise<UnixResponse> => unixRequest(world.socket, url, method, { body });
-const apply = (...texts: string[]): Promise<UnixResponse> => ask("/objects", "POST", { manifests: texts.map((text, i) => ({ source: `${i}.yaml`, text })) });
+const ask = (url: string, method = "GET", body?: unknown): Promise<UnixResponse> =>
+  unixRequest(world.socket, url, method, { body });
+const apply = (...texts: string[]): Promise<UnixResponse> =>
+  ask("/objects", "POST", { manifests: texts.map((text, i) => ({ source: `${i}.yaml`, text })) });
 const body = (response: UnixResponse): unknown => JSON.parse(response.body) as unknown;
 
 describe("as it was", () => {
@@ -42,7 +45,11 @@ describe("as it was", () => {
     expect(body(await ask("/status"))).toMatchObject({
       ready: true,
       policyVersion: "1",
-      objects: [{ kind: "Agent", namespace: "team", name: "hello", ready: true, reason: "Ready" }, { kind: "ModelProvider" }, { kind: "Secret" }],
+      objects: [
+        { kind: "Agent", namespace: "team", name: "hello", ready: true, reason: "Ready" },
+        { kind: "ModelProvider" },
+        { kind: "Secret" },
+      ],
     });
   });
 
@@ -88,15 +95,30 @@ describe("objects", () => {
     expect(body(await ask("/objects/Agent/team/hello"))).toEqual({
       apiVersion: "svc.io/v1",
       kind: "Agent",
-      metadata: { namespace: "team", name: "hello", labels: { app: "x" }, resourceVersion: expect.any(String) as unknown },
+      metadata: {
+        namespace: "team",
+        name: "hello",
+        labels: { app: "x" },
+        resourceVersion: expect.any(String) as unknown,
+      },
       spec: { models: ["openai/*"], runAsUser: 65_532 },
-      status: { ready: true, reason: "Ready", message: "", tokensToday: 12, requestsToday: 2, costTodayUSD: 0.5 },
+      status: {
+        ready: true,
+        reason: "Ready",
+        message: "",
+        tokensToday: 12,
+        requestsToday: 2,
+        costTodayUSD: 0.5,
+      },
     });
   });
 
   test("of one kind, of all namespaces or of one", async () => {
     await apply(MOCK);
-    const names = async (url: string): Promise<unknown> => (body(await ask(url)) as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name);
+    const names = async (url: string): Promise<unknown> =>
+      (body(await ask(url)) as { items: { metadata: { name: string } }[] }).items.map(
+        ({ metadata }) => metadata.name,
+      );
     expect(await names("/objects/ModelProvider")).toEqual(["mock", "openai"]);
     expect(await names("/objects/ModelProvider?namespace=team")).toEqual(["openai"]);
     expect(await names("/objects/ModelProvider?namespace=none")).toEqual([]);
@@ -115,9 +137,14 @@ describe("objects", () => {
   });
 
   test("one that was never loaded has a status and no spec", async () => {
-    writeFileSync(path.join(world.resources, "bad.yaml"), "apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: bad}\nspec: {modles: []}\n");
+    writeFileSync(
+      path.join(world.resources, "bad.yaml"),
+      "apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: bad}\nspec: {modles: []}\n",
+    );
     await apply(MOCK);
-    expect(body(await ask("/objects/Agent/default/bad"))).toMatchObject({ status: { ready: false, reason: "InvalidSpec" } });
+    expect(body(await ask("/objects/Agent/default/bad"))).toMatchObject({
+      status: { ready: false, reason: "InvalidSpec" },
+    });
     expect(body(await ask("/objects/Agent/default/bad"))).not.toHaveProperty("spec");
   });
 });
@@ -127,15 +154,32 @@ describe("changes", () => {
     const reply = await apply(MOCK);
     expect(reply.status).toBe(200);
     expect(body(reply)).toMatchObject({
-      results: [{ kind: "ModelProvider", namespace: "default", name: "mock", change: "created", object: { spec: { provider: "mock" }, status: { ready: true } } }],
+      results: [
+        {
+          kind: "ModelProvider",
+          namespace: "default",
+          name: "mock",
+          change: "created",
+          object: { spec: { provider: "mock" }, status: { ready: true } },
+        },
+      ],
     });
     expect(world.settled).toBe(1);
     expect(body(await apply(MOCK))).toMatchObject({ results: [{ change: "unchanged" }] });
-    expect(body(await ask("/objects/ModelProvider/default/mock", "PATCH", { spec: { allowedModels: ["a"] } }))).toMatchObject({
+    expect(
+      body(
+        await ask("/objects/ModelProvider/default/mock", "PATCH", {
+          spec: { allowedModels: ["a"] },
+        }),
+      ),
+    ).toMatchObject({
       change: "configured",
       object: { spec: { provider: "mock", allowedModels: ["a"] } },
     });
-    expect(await ask("/objects/ModelProvider/default/mock", "DELETE")).toEqual({ status: 200, body: "{}" });
+    expect(await ask("/objects/ModelProvider/default/mock", "DELETE")).toEqual({
+      status: 200,
+      body: "{}",
+    });
     expect((await ask("/objects/ModelProvider/default/mock")).status).toBe(404);
   });
 
@@ -144,7 +188,9 @@ describe("changes", () => {
     expect(reply.status).toBe(422);
     const { problems } = body(reply) as { problems: string[] };
     expect(problems).toHaveLength(2);
-    expect(problems[0]).toMatch(/^1\.yaml:3: ModelProvider Bad_Name: metadata\.name: must be a DNS-1123 label/);
+    expect(problems[0]).toMatch(
+      /^1\.yaml:3: ModelProvider Bad_Name: metadata\.name: must be a DNS-1123 label/,
+    );
     expect(existsSync(path.join(world.resources, "applied"))).toBe(false);
   });
 
@@ -174,23 +220,44 @@ describe("changes", () => {
   });
 
   test("an object of another file names that file", async () => {
-    expect(body(await apply(FOLDER))).toMatchObject({ problems: [expect.stringContaining("Agent team/hello is defined in all.yaml:2"), expect.anything(), expect.anything()] });
+    expect(body(await apply(FOLDER))).toMatchObject({
+      problems: [
+        expect.stringContaining("Agent team/hello is defined in all.yaml:2"),
+        expect.anything(),
+        expect.anything(),
+      ],
+    });
   });
 
   test("neither log nor answers repeat a Secret", async () => {
-    const secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: sk-very-secret";
-    const replies = [await apply(`${secret}}`), await apply(`${secret}, k: sk-very-secret}`), await apply(`${secret}}\nextra: sk-very-secret`), await ask("/objects", "POST", `sk-very-secret`)];
+    const secret =
+      "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: sk-very-secret";
+    const replies = [
+      await apply(`${secret}}`),
+      await apply(`${secret}, k: sk-very-secret}`),
+      await apply(`${secret}}\nextra: sk-very-secret`),
+      await ask("/objects", "POST", `sk-very-secret`),
+    ];
     for (const reply of replies) expect(reply.body).not.toContain("sk-very");
     expect(JSON.stringify(world.log)).not.toContain("sk-very");
-    expect(readFileSync(path.join(world.resources, "applied/secret.default.s.yaml"), "utf8")).toContain("sk-very-secret");
+    expect(
+      readFileSync(path.join(world.resources, "applied/secret.default.s.yaml"), "utf8"),
+    ).toContain("sk-very-secret");
   });
 });
 
 test("a body that breaks off changes nothing", async () => {
   await new Promise<void>((resolve) => {
-    const request = http.request({ socketPath: world.socket, path: "/objects", method: "POST", headers: { "content-length": 1_000 } });
+    const request = http.request({
+      socketPath: world.socket,
+      path: "/objects",
+      method: "POST",
+      headers: { "content-length": 1_000 },
+    });
     request.on("error", () => resolve());
-    request.write(JSON.stringify({ manifests: [{ source: "a", text: MOCK }] }), () => request.destroy());
+    request.write(JSON.stringify({ manifests: [{ source: "a", text: MOCK }] }), () =>
+      request.destroy(),
+    );
   });
   expect((await ask("/status")).status).toBe(200);
   expect(readdirSync(world.resources)).toEqual(["all.yaml"]);

@@ -49,9 +49,19 @@ export interface ControlFailure {
   readonly problems?: readonly string[];
 }
 
-const FAULT_STATUS: Readonly<Record<AppliedFault, number>> = { invalid: 422, "not-found": 404, exists: 409, conflict: 409, unwritable: 507 };
+const FAULT_STATUS: Readonly<Record<AppliedFault, number>> = {
+  invalid: 422,
+  "not-found": 404,
+  exists: 409,
+  conflict: 409,
+  unwritable: 507,
+};
 
-const applyBody = z.strictObject({ manifests: z.array(z.strictObject({ source: z.string().max(4096), text: z.string() })).max(10_000) });
+const applyBody = z.strictObject({
+  manifests: z
+    .array(z.strictObject({ source: z.string().max(4096), text: z.string() }))
+    .max(10_000),
+});
 
 interface Reply {
   readonly status: number;
@@ -64,10 +74,16 @@ export function createControl(options: ControlOptions): http.Server {
   });
 }
 
-async function serve(options: ControlOptions, request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+async function serve(
+  options: ControlOptions,
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+): Promise<void> {
   const { status, body } = await answer(options, request);
   const text = typeof body === "string";
-  response.writeHead(status, { "content-type": text ? "text/plain; version=0.0.4" : "application/json" }).end(text ? body : JSON.stringify(body));
+  response
+    .writeHead(status, { "content-type": text ? "text/plain; version=0.0.4" : "application/json" })
+    .end(text ? body : JSON.stringify(body));
   request.resume();
 }
 
@@ -75,9 +91,13 @@ async function answer(options: ControlOptions, request: http.IncomingMessage): P
   try {
     return await route(options, request);
   } catch (error) {
-    if (error instanceof AppliedError) return refuse(FAULT_STATUS[error.fault], error.message, error.problems);
+    if (error instanceof AppliedError)
+      return refuse(FAULT_STATUS[error.fault], error.message, error.problems);
     if (error instanceof BodyError) return refuse(error.status, error.message);
-    options.log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: a request of the control API failed");
+    options.log.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      "defect: a request of the control API failed",
+    );
     return refuse(500, "the gateway failed; its log says why");
   }
 }
@@ -91,24 +111,46 @@ async function route(options: ControlOptions, request: http.IncomingMessage): Pr
   const [first, second, third, fourth] = parts;
   const { method } = request;
 
-  if (first === "objects" && parts.length === 1) return method === "POST" ? apply(options, request, query) : notAllowed();
+  if (first === "objects" && parts.length === 1)
+    return method === "POST" ? apply(options, request, query) : notAllowed();
   if (first === "objects" && second !== undefined && parts.length <= 4 && parts.length !== 3) {
     if (!isResourceKind(second)) return refuse(404, `there is no kind ${second}`);
     if (third === undefined || fourth === undefined) {
       if (method !== "GET") return notAllowed();
       const namespace = query.get("namespace");
-      const items = await viewObjects(options.objects, (status) => status.kind === second && (namespace === null || status.namespace === namespace));
+      const items = await viewObjects(
+        options.objects,
+        (status) =>
+          status.kind === second && (namespace === null || status.namespace === namespace),
+      );
       return { status: 200, body: { items } };
     }
     return one(options, request, { kind: second, namespace: third, name: fourth });
   }
   if (method !== "GET") return notAllowed();
   if (first === "status" && parts.length === 1) return { status: 200, body: options.status() };
-  if (first === "metrics" && parts.length === 1) return { status: 200, body: await options.metrics() };
-  if (first === "agents" && second !== undefined && third !== undefined && (fourth === "token" || fourth === "sidecar") && parts.length === 4) {
-    const known = options.status().objects.some((object) => object.kind === "Agent" && object.namespace === second && object.name === third);
+  if (first === "metrics" && parts.length === 1)
+    return { status: 200, body: await options.metrics() };
+  if (
+    first === "agents" &&
+    second !== undefined &&
+    third !== undefined &&
+    (fourth === "token" || fourth === "sidecar") &&
+    parts.length === 4
+  ) {
+    const known = options
+      .status()
+      .objects.some(
+        (object) => object.kind === "Agent" && object.namespace === second && object.name === third,
+      );
     if (!known) return refuse(404, `no Agent ${third} in namespace ${second}`);
-    return { status: 200, body: fourth === "token" ? { token: options.tokenOf(second, third) } : options.sidecarOf(second, third) };
+    return {
+      status: 200,
+      body:
+        fourth === "token"
+          ? { token: options.tokenOf(second, third) }
+          : options.sidecarOf(second, third),
+    };
   }
   return refuse(404, "not found");
 }
@@ -119,15 +161,22 @@ interface Ref {
   readonly name: string;
 }
 
-async function one(options: ControlOptions, request: http.IncomingMessage, ref: Ref): Promise<Reply> {
+async function one(
+  options: ControlOptions,
+  request: http.IncomingMessage,
+  ref: Ref,
+): Promise<Reply> {
   switch (request.method) {
     case "GET": {
       const [object] = await viewObjects(options.objects, isOneOf([ref]));
-      return object === undefined ? refuse(404, `there is no ${ref.kind} ${ref.namespace}/${ref.name}`) : { status: 200, body: object };
+      return object === undefined
+        ? refuse(404, `there is no ${ref.kind} ${ref.namespace}/${ref.name}`)
+        : { status: 200, body: object };
     }
     case "PATCH": {
       const patch = await readBody(request);
-      if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return refuse(400, "a patch is a JSON object");
+      if (typeof patch !== "object" || patch === null || Array.isArray(patch))
+        return refuse(400, "a patch is a JSON object");
       const [result] = await results(options, [await options.store.patch(ref, patch)]);
       return { status: 200, body: result };
     }
@@ -139,16 +188,27 @@ async function one(options: ControlOptions, request: http.IncomingMessage, ref: 
   }
 }
 
-async function apply(options: ControlOptions, request: http.IncomingMessage, query: URLSearchParams): Promise<Reply> {
+async function apply(
+  options: ControlOptions,
+  request: http.IncomingMessage,
+  query: URLSearchParams,
+): Promise<Reply> {
   const body = applyBody.safeParse(await readBody(request));
   if (!body.success) return refuse(400, "the body must be {manifests: [{source, text}]}");
-  const applied = await options.store.apply(body.data.manifests, { create: query.get("create") === "true" });
+  const applied = await options.store.apply(body.data.manifests, {
+    create: query.get("create") === "true",
+  });
   return { status: 200, body: { results: await results(options, applied) } };
 }
 
-async function results(options: ControlOptions, applied: readonly Applied[]): Promise<ApplyResult[]> {
+async function results(
+  options: ControlOptions,
+  applied: readonly Applied[],
+): Promise<ApplyResult[]> {
   const views = await viewObjects(options.objects, isOneOf(applied));
-  const byId = new Map(views.map((object) => [resourceId({ kind: object.kind, ...object.metadata }), object]));
+  const byId = new Map(
+    views.map((object) => [resourceId({ kind: object.kind, ...object.metadata }), object]),
+  );
   return applied.map((one) => ({ ...one, object: byId.get(resourceId(one)) }));
 }
 

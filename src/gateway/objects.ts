@@ -33,7 +33,11 @@ export interface ObjectView {
   readonly spec?: Readonly<Record<string, unknown>>;
   /** Of a Secret: the names of its values. Not a field of its manifest, so that what is shown cannot be applied by mistake. */
   readonly keys?: readonly string[];
-  readonly status: { readonly ready: boolean; readonly reason: string; readonly message: string } & Partial<Usage>;
+  readonly status: {
+    readonly ready: boolean;
+    readonly reason: string;
+    readonly message: string;
+  } & Partial<Usage>;
 }
 
 /** Usage of objects, by {@link resourceId}; none for those it does not know. */
@@ -46,14 +50,26 @@ export interface ObjectsOptions {
 }
 
 /** The objects that are wanted, in the order of their kinds and names. */
-export async function viewObjects(options: ObjectsOptions, wanted: (status: ObjectStatus) => boolean): Promise<ObjectView[]> {
+export async function viewObjects(
+  options: ObjectsOptions,
+  wanted: (status: ObjectStatus) => boolean,
+): Promise<ObjectView[]> {
   const statuses = options.statuses().filter(wanted);
   const usage = await options.usage(statuses);
   const resources = options.resources();
-  return statuses.map((status) => view(status, resourceOf(resources, status), usage.get(resourceId(status))));
+  return statuses.map((status) =>
+    view(status, resourceOf(resources, status), usage.get(resourceId(status))),
+  );
 }
 
-function resourceOf(resources: ResourceSet, { kind, namespace, name }: { readonly kind: ResourceKind; readonly namespace: string; readonly name: string }): Resource | undefined {
+function resourceOf(
+  resources: ResourceSet,
+  {
+    kind,
+    namespace,
+    name,
+  }: { readonly kind: ResourceKind; readonly namespace: string; readonly name: string },
+): Resource | undefined {
   const key = `${namespace}/${name}`;
   switch (kind) {
     case "AccessKey":
@@ -69,7 +85,11 @@ function resourceOf(resources: ResourceSet, { kind, namespace, name }: { readonl
   }
 }
 
-function view(status: ObjectStatus, resource: Resource | undefined, usage: Usage | undefined): ObjectView {
+function view(
+  status: ObjectStatus,
+  resource: Resource | undefined,
+  usage: Usage | undefined,
+): ObjectView {
   const { kind, namespace, name, ready, reason, message } = status;
   return {
     apiVersion: kind === "Secret" ? "v1" : API_VERSION,
@@ -78,11 +98,19 @@ function view(status: ObjectStatus, resource: Resource | undefined, usage: Usage
       namespace,
       name,
       ...(resource === undefined || isEmpty(resource.labels) ? {} : { labels: resource.labels }),
-      ...(resource === undefined || isEmpty(resource.annotations) ? {} : { annotations: resource.annotations }),
+      ...(resource === undefined || isEmpty(resource.annotations)
+        ? {}
+        : { annotations: resource.annotations }),
       // The version of a Secret is a hash of what it holds.
-      ...(resource === undefined || resource.kind === "Secret" ? {} : { resourceVersion: resource.version }),
+      ...(resource === undefined || resource.kind === "Secret"
+        ? {}
+        : { resourceVersion: resource.version }),
     },
-    ...(resource === undefined ? {} : resource.kind === "Secret" ? { keys: [...resource.values.keys()] } : { spec: resource.spec }),
+    ...(resource === undefined
+      ? {}
+      : resource.kind === "Secret"
+        ? { keys: [...resource.values.keys()] }
+        : { spec: resource.spec }),
     status: { ready, reason, message, ...usage },
   };
 }

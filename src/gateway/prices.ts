@@ -22,7 +22,8 @@ export async function openPrices(
       book = createPriceBook(SHIPPED_PRICES, override);
       log.info({ models: Object.keys(override).length }, "price overrides in force");
     },
-    onError: (error) => log.error({ error: error.message }, "price overrides not read; the last good ones stay"),
+    onError: (error) =>
+      log.error({ error: error.message }, "price overrides not read; the last good ones stay"),
   });
   return { current: () => book, close: () => overrides.close() };
 }

@@ -12,8 +12,16 @@ const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.b
 
 /** A policy of one provider at a host. */
 function policyAt(version: string, host: string): PolicySnapshot {
-  const provider = { key: "default/p", endpoint: { tls: false, host, port: 80, basePath: "" } } as ProviderPolicy;
-  return { version, agentsByTokenHash: new Map(), keysByHash: new Map(), providers: new Map([["default/p", provider]]) };
+  const provider = {
+    key: "default/p",
+    endpoint: { tls: false, host, port: 80, basePath: "" },
+  } as ProviderPolicy;
+  return {
+    version,
+    agentsByTokenHash: new Map(),
+    keysByHash: new Map(),
+    providers: new Map([["default/p", provider]]),
+  };
 }
 
 class World {
@@ -40,7 +48,11 @@ class World {
       },
       encoder: new SnapshotEncoder(protos),
       policy: this.policy,
-      envoy: { gateway: { address: "127.0.0.1", port: 8000 }, external: undefined, caFile: "/ca.pem" },
+      envoy: {
+        gateway: { address: "127.0.0.1", port: 8000 },
+        external: undefined,
+        caFile: "/ca.pem",
+      },
       clock,
       log: pino({ level: "silent" }),
     });
@@ -83,7 +95,11 @@ test("the old address stays until calls that began before cannot use it any more
 
 test("an address that comes back is not removed by its own retirement", async () => {
   const world = new World();
-  for (const [version, host] of [["1", "a.test"], ["2", "b.test"], ["3", "a.test"]] as const) {
+  for (const [version, host] of [
+    ["1", "a.test"],
+    ["2", "b.test"],
+    ["3", "a.test"],
+  ] as const) {
     world.rollout.apply(policyAt(version, host));
     await world.answered();
   }
@@ -138,7 +154,10 @@ test("a configuration that cannot be made leaves the last one in force", async (
   const world = new World();
   world.rollout.apply(policyAt("1", "a.test"));
   await world.answered();
-  const broken = { ...policyAt("2", "b.test"), providers: undefined as unknown as PolicySnapshot["providers"] };
+  const broken = {
+    ...policyAt("2", "b.test"),
+    providers: undefined as unknown as PolicySnapshot["providers"],
+  };
   world.rollout.apply(broken);
   await new Promise((resolve) => setImmediate(resolve));
   expect(world.policy.current.version).toBe("1");

@@ -2,7 +2,11 @@
  * Brings a policy into force without a gap: first every Envoy has the clusters that it names, then requests see it, and
  * the clusters that only its predecessor names go last. One at a time; of several that wait, only the newest matters.
  */
-import { compileEnvoy, type EnvoyConfiguration, type EnvoyOptions } from "../compile/envoy/resources.ts";
+import {
+  compileEnvoy,
+  type EnvoyConfiguration,
+  type EnvoyOptions,
+} from "../compile/envoy/resources.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
@@ -64,11 +68,15 @@ export class Rollout {
       try {
         this.#stage(snapshot);
         const settled = await ads.settled(ACK_TIMEOUT_MS, clock);
-        if (!settled) log.warn({ version: snapshot.version }, "not every Envoy has answered; going on");
+        if (!settled)
+          log.warn({ version: snapshot.version }, "not every Envoy has answered; going on");
         policy.swap(snapshot);
         log.info({ version: snapshot.version }, "policy in force");
       } catch (error) {
-        log.error({ error: error instanceof Error ? error.stack : String(error) }, "not applied; the last good state stays");
+        log.error(
+          { error: error instanceof Error ? error.stack : String(error) },
+          "not applied; the last good state stays",
+        );
       }
     }
     // In the same turn as the last look at what waits: nothing can come to wait in between.

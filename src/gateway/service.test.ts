@@ -1,5 +1,13 @@
 /** The whole service in this process, without Envoy: resources in, HTTP out. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pino } from "pino";
@@ -56,11 +64,26 @@ async function start(): Promise<Running> {
     caFile: "/ca.pem",
     descriptorSet: path.resolve(import.meta.dirname, "../gen/envoy.binpb"),
     mock: { host: "127.0.0.1", port: 1 },
-    audit: { dir: path.join(dir, "audit"), keyFile: path.join(dir, "audit.key"), writer: "gateway", onFailure: "refuse", sync: "group" },
+    audit: {
+      dir: path.join(dir, "audit"),
+      keyFile: path.join(dir, "audit.key"),
+      writer: "gateway",
+      onFailure: "refuse",
+      sync: "group",
+    },
   };
   const log: string[] = [];
-  const service = await startGateway(gatewayOptionsSchema.parse(input), pino({ level: "trace" }, { write: (line: string) => void log.push(line) }));
-  return { service, dir, log, control: path.join(dir, "svc.sock"), api: path.join(dir, "run/api.sock") };
+  const service = await startGateway(
+    gatewayOptionsSchema.parse(input),
+    pino({ level: "trace" }, { write: (line: string) => void log.push(line) }),
+  );
+  return {
+    service,
+    dir,
+    log,
+    control: path.join(dir, "svc.sock"),
+    api: path.join(dir, "run/api.sock"),
+  };
 }
 
 describe("the service", () => {
@@ -76,33 +99,55 @@ describe("the service", () => {
   });
 
   test("puts the folder in force and says so", async () => {
-    const status = JSON.parse((await unixRequest(running.control, "/status")).body) as GatewayStatus;
+    const status = JSON.parse(
+      (await unixRequest(running.control, "/status")).body,
+    ) as GatewayStatus;
     expect(status.objects.map(({ kind, name, ready }) => [kind, name, ready])).toEqual([
       ["Agent", "hello", true],
       ["ModelProvider", "mock", true],
       ["ModelProvider", "openai", true],
       ["Secret", "openai", true],
     ]);
-    expect(status).toMatchObject({ ready: false, reason: "Envoy has not taken the configuration yet", activeCalls: 0, problems: [], envoys: [] });
+    expect(status).toMatchObject({
+      ready: false,
+      reason: "Envoy has not taken the configuration yet",
+      activeCalls: 0,
+      problems: [],
+      envoys: [],
+    });
     expect((await unixRequest(running.api, "/readyz")).status).toBe(503);
   });
 
   test("an agent's token opens the agent's models", async () => {
-    const { token } = JSON.parse((await unixRequest(running.control, "/agents/default/hello/token")).body) as { token: string };
+    const { token } = JSON.parse(
+      (await unixRequest(running.control, "/agents/default/hello/token")).body,
+    ) as { token: string };
     expect(token).toMatch(/^svcw_[0-9A-Za-z]{43}$/);
     const models = await unixRequest(running.api, `/v1beta/models?key=${token}`);
-    expect(JSON.parse(models.body)).toMatchObject({ models: [{ name: "models/mock/*" }, { name: "models/openai/*" }] });
+    expect(JSON.parse(models.body)).toMatchObject({
+      models: [{ name: "models/mock/*" }, { name: "models/openai/*" }],
+    });
     expect((await unixRequest(running.api, "/v1beta/models?key=svcw_other")).status).toBe(401);
     expect(running.log.join("")).not.toContain(token);
   });
 
   test("the sockets are there, those that carry requests for this user alone", () => {
-    for (const name of ["llm", "attempt", "control", "api"]) expect(statSync(path.join(running.dir, `run/${name}.sock`)).isSocket()).toBe(true);
-    for (const name of ["llm", "attempt"]) expect(statSync(path.join(running.dir, `run/${name}.sock`)).mode & 0o077).toBe(0);
+    for (const name of ["llm", "attempt", "control", "api"])
+      expect(statSync(path.join(running.dir, `run/${name}.sock`)).isSocket()).toBe(true);
+    for (const name of ["llm", "attempt"])
+      expect(statSync(path.join(running.dir, `run/${name}.sock`)).mode & 0o077).toBe(0);
   });
 
   test("neither log nor metrics nor status show a secret", async () => {
-    const told = [running.log.join(""), ...(await Promise.all([unixRequest(running.control, "/status"), unixRequest(running.api, "/metrics")])).map(({ body }) => body)];
+    const told = [
+      running.log.join(""),
+      ...(
+        await Promise.all([
+          unixRequest(running.control, "/status"),
+          unixRequest(running.api, "/metrics"),
+        ])
+      ).map(({ body }) => body),
+    ];
     for (const text of told) {
       expect(text).not.toBe("");
       expect(text).not.toContain("sk-secret");
@@ -111,26 +156,45 @@ describe("the service", () => {
 
   describe("docs/metrics.md", () => {
     const page = readFileSync(path.resolve(import.meta.dirname, "../../docs/metrics.md"), "utf8");
-    const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.+) \|$/gm)].map(([, name, type, labels, help]) => ({
-      name: name as string,
-      type: type as string,
-      labels: [...(labels ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
-      help: help as string,
-    }));
+    const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.+) \|$/gm)].map(
+      ([, name, type, labels, help]) => ({
+        name: name as string,
+        type: type as string,
+        labels: [...(labels ?? "").matchAll(/`(\w+)`/g)].map((match) => match[1] as string),
+        help: help as string,
+      }),
+    );
 
     test("has the names, types and words of /metrics", async () => {
       const { body } = await unixRequest(running.api, "/metrics");
-      const help = new Map([...body.matchAll(/^# HELP (svc_\w+) (.+)$/gm)].map((match) => [match[1] as string, match[2] as string]));
-      const types = new Map([...body.matchAll(/^# TYPE (svc_\w+) (\w+)$/gm)].map((match) => [match[1] as string, match[2] as string]));
+      const help = new Map(
+        [...body.matchAll(/^# HELP (svc_\w+) (.+)$/gm)].map((match) => [
+          match[1] as string,
+          match[2] as string,
+        ]),
+      );
+      const types = new Map(
+        [...body.matchAll(/^# TYPE (svc_\w+) (\w+)$/gm)].map((match) => [
+          match[1] as string,
+          match[2] as string,
+        ]),
+      );
       expect(rows.map(({ name }) => name).sort()).toEqual([...help.keys()].sort());
-      for (const row of rows) expect([row.name, row.type, row.help]).toEqual([row.name, types.get(row.name), help.get(row.name)]);
+      for (const row of rows)
+        expect([row.name, row.type, row.help]).toEqual([
+          row.name,
+          types.get(row.name),
+          help.get(row.name),
+        ]);
     });
 
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
       expect(new AuditMetrics(registry)).toBeDefined();
       for (const { name, labels } of rows) {
-        const metric = registry.getSingleMetric(name) as unknown as { readonly labelNames?: readonly string[] } | undefined;
+        const metric = registry.getSingleMetric(name) as unknown as
+          | { readonly labelNames?: readonly string[] }
+          | undefined;
         expect([name, labels]).toEqual([name, [...(metric?.labelNames ?? [])]]);
       }
     });
@@ -156,7 +220,13 @@ describe("options", () => {
   };
 
   test("have defaults", () => {
-    expect(gatewayOptionsSchema.parse(good)).toEqual({ ...good, trustedProxies: [], leaseMs: 30_000, pricesReloadMs: 60_000, logLevel: "info" });
+    expect(gatewayOptionsSchema.parse(good)).toEqual({
+      ...good,
+      trustedProxies: [],
+      leaseMs: 30_000,
+      pricesReloadMs: 60_000,
+      logLevel: "info",
+    });
   });
 
   test.each<[string, object]>([
@@ -177,12 +247,20 @@ describe("prices", () => {
     dir = undefined;
   });
 
-  const open = async (text: string): Promise<{ readonly prices: Awaited<ReturnType<typeof openPrices>>; readonly log: string[] }> => {
+  const open = async (
+    text: string,
+  ): Promise<{
+    readonly prices: Awaited<ReturnType<typeof openPrices>>;
+    readonly log: string[];
+  }> => {
     dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
     const pricesFile = path.join(dir, "prices.yaml");
     writeFileSync(pricesFile, text);
     const log: string[] = [];
-    const prices = await openPrices({ pricesFile, pricesReloadMs: 3_600_000 }, pino({}, { write: (line: string) => void log.push(line) }));
+    const prices = await openPrices(
+      { pricesFile, pricesReloadMs: 3_600_000 },
+      pino({}, { write: (line: string) => void log.push(line) }),
+    );
     return { prices, log };
   };
 

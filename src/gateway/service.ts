@@ -68,9 +68,19 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     processId: randomUUID(),
     leaseMs: options.leaseMs,
   });
-  const writer = options.audit === undefined ? undefined : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
+  const writer =
+    options.audit === undefined
+      ? undefined
+      : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
   const audit = new AuditTrail(writer, systemClock);
-  const accounting = new Accounting({ clock: systemClock, prices: () => prices.current(), metrics, limits, audit, log });
+  const accounting = new Accounting({
+    clock: systemClock,
+    prices: () => prices.current(),
+    metrics,
+    limits,
+    audit,
+    log,
+  });
   const ads = new AdsServer({
     registry: protos,
     onConnect: (node) => log.info({ node }, "Envoy connected"),
@@ -94,7 +104,8 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
       env: process.env,
       now: Date.now(),
       tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
-      mockEndpoint: options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
+      mockEndpoint:
+        options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
     });
     const bindings = compileSidecars(load.resources, process.env);
     sidecars = bindings.sidecars;
@@ -107,14 +118,20 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     try {
       apply(load);
     } catch (error) {
-      log.error({ error: error instanceof Error ? error.stack : String(error) }, "not applied; the last good state stays");
+      log.error(
+        { error: error instanceof Error ? error.stack : String(error) },
+        "not applied; the last good state stays",
+      );
     }
   };
   const source = await openFolder({ dir: options.resources, onChange: guarded, log });
   apply(source.current());
 
   const onError = (error: unknown): void =>
-    log.error({ error: error instanceof Error ? error.stack : String(error) }, "defect: the request fails closed");
+    log.error(
+      { error: error instanceof Error ? error.stack : String(error) },
+      "defect: the request fails closed",
+    );
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
   const llmOptions: LlmProcessorOptions = {
@@ -157,7 +174,9 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   await bindGrpc(control, socket("control.sock"));
 
   const notReady = (): string | undefined =>
-    ads.status().some((node) => node.inSync) ? undefined : "Envoy has not taken the configuration yet";
+    ads.status().some((node) => node.inSync)
+      ? undefined
+      : "Envoy has not taken the configuration yet";
   const status = (): GatewayStatus => ({
     ready: notReady() === undefined,
     reason: notReady(),
@@ -168,17 +187,34 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     envoys: ads.status(),
   });
   const servers: http.Server[] = [
-    await listen(createApi({ policy: () => policy.current, clientAddress, clock: systemClock, audit, metrics: () => registry.metrics(), notReady }), socket("api.sock")),
+    await listen(
+      createApi({
+        policy: () => policy.current,
+        clientAddress,
+        clock: systemClock,
+        audit,
+        metrics: () => registry.metrics(),
+        notReady,
+      }),
+      socket("api.sock"),
+    ),
     await listen(
       createControl({
         status,
         tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
         sidecarOf: (namespace, name) => {
-          const config = sidecars.get(`${namespace}/${name}`) ?? { specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] }, environment: new Map() };
+          const config = sidecars.get(`${namespace}/${name}`) ?? {
+            specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] },
+            environment: new Map(),
+          };
           return viewSidecar(config, tokens.tokenOf(namespace, name), options);
         },
         metrics: () => registry.metrics(),
-        objects: { statuses: () => objects, resources: () => source.current().resources, usage: usageFrom(limits, () => source.current().resources) },
+        objects: {
+          statuses: () => objects,
+          resources: () => source.current().resources,
+          usage: usageFrom(limits, () => source.current().resources),
+        },
         store: new AppliedStore({
           dir: options.resources,
           refresh: () => source.refresh(),

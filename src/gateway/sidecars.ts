@@ -20,7 +20,10 @@ export interface SidecarView {
   /** That are intercepted, exact and `*.` patterns. */
   readonly hosts: readonly string[];
   /** Where the gateway's own audit chain is: the sidecar's is beside it. */
-  readonly audit?: Pick<NonNullable<GatewayOptions["audit"]>, "dir" | "keyFile" | "onFailure" | "sync">;
+  readonly audit?: Pick<
+    NonNullable<GatewayOptions["audit"]>,
+    "dir" | "keyFile" | "onFailure" | "sync"
+  >;
   /** Files and folders that hold secrets: nothing for the agent to see. */
   readonly private: readonly string[];
 }
@@ -29,14 +32,27 @@ export function compileSidecars(resources: ResourceSet, env: Env): CompiledBindi
   return compileBindings(resources, { env, service: (type) => plugins.get(type) });
 }
 
-export function viewSidecar({ specs, environment }: SidecarConfig, token: string, options: GatewayOptions): SidecarView {
+export function viewSidecar(
+  { specs, environment }: SidecarConfig,
+  token: string,
+  options: GatewayOptions,
+): SidecarView {
   const { audit } = options;
   return {
     specs,
     secrets: Object.fromEntries([...environment].map(([name, secret]) => [name, secret.reveal()])),
     gateway: options.listen,
     token,
-    ...(audit === undefined ? {} : { audit: { dir: audit.dir, keyFile: audit.keyFile, onFailure: audit.onFailure, sync: audit.sync } }),
+    ...(audit === undefined
+      ? {}
+      : {
+          audit: {
+            dir: audit.dir,
+            keyFile: audit.keyFile,
+            onFailure: audit.onFailure,
+            sync: audit.sync,
+          },
+        }),
     private: [options.resources, ...(audit === undefined ? [] : [audit.dir])],
     hosts: specs.bindings.flatMap((binding) => {
       const plugin = plugins.get(binding.type);
@@ -46,12 +62,19 @@ export function viewSidecar({ specs, environment }: SidecarConfig, token: string
 }
 
 /** An Agent that lacks some of its Providers is in use, and says so. */
-export function withBindingStatuses(statuses: readonly ObjectStatus[], { statuses: providers, missing }: CompiledBindings): ObjectStatus[] {
+export function withBindingStatuses(
+  statuses: readonly ObjectStatus[],
+  { statuses: providers, missing }: CompiledBindings,
+): ObjectStatus[] {
   const judged = statuses.map((status): ObjectStatus => {
     const absent = status.kind === "Agent" ? missing.get(keyOf(status)) : undefined;
     if (absent === undefined) return status;
     const message = [status.message, ...absent].filter((part) => part !== "").join("; ");
-    return { ...status, reason: status.reason === "Ready" ? "DegradedProviders" : status.reason, message };
+    return {
+      ...status,
+      reason: status.reason === "Ready" ? "DegradedProviders" : status.reason,
+      message,
+    };
   });
   return sortStatuses([...judged, ...providers]);
 }

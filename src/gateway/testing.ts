@@ -41,7 +41,15 @@ export class ControlWorld {
       placeOf: (id) => this.#source.placeOf(id),
     });
     this.#server = createControl({
-      status: () => ({ ready: true, reason: undefined, policyVersion: "1", activeCalls: 0, objects: this.#objects, problems: this.#problems, envoys: [] }),
+      status: () => ({
+        ready: true,
+        reason: undefined,
+        policyVersion: "1",
+        activeCalls: 0,
+        objects: this.#objects,
+        problems: this.#problems,
+        envoys: [],
+      }),
       tokenOf: (namespace, name) => `svcw_${namespace}_${name}`,
       sidecarOf: (namespace, name) => ({
         specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] },
@@ -52,7 +60,11 @@ export class ControlWorld {
         private: [],
       }),
       metrics: () => Promise.resolve("svc_metric 1\n"),
-      objects: { statuses: () => this.#objects, resources: () => this.#source.current().resources, usage: () => Promise.resolve(this.usage) },
+      objects: {
+        statuses: () => this.#objects,
+        resources: () => this.#source.current().resources,
+        usage: () => Promise.resolve(this.usage),
+      },
       store: this.store,
       log: { error: (fields: unknown) => void this.log.push(fields) },
     });
@@ -62,9 +74,14 @@ export class ControlWorld {
   static async start(files: Readonly<Record<string, string>> = {}): Promise<ControlWorld> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
     mkdirSync(path.join(dir, "resources"));
-    for (const [name, text] of Object.entries(files)) writeFileSync(path.join(dir, "resources", name), text);
+    for (const [name, text] of Object.entries(files))
+      writeFileSync(path.join(dir, "resources", name), text);
     let world: ControlWorld | undefined;
-    const source = await openFolder({ dir: path.join(dir, "resources"), onChange: (load) => world?.load(load), log: { warn: () => undefined } });
+    const source = await openFolder({
+      dir: path.join(dir, "resources"),
+      onChange: (load) => world?.load(load),
+      log: { warn: () => undefined },
+    });
     world = new ControlWorld(dir, source);
     world.load(source.current());
     const server = world.#server;

@@ -1,5 +1,11 @@
 /** Today's usage of objects, for their status: from the counters that all replicas share. */
-import { AGENT_ACCOUNT, agentScope, externalScope, keyAccount, PROVIDER_ACCOUNT } from "../llm/budget.ts";
+import {
+  AGENT_ACCOUNT,
+  agentScope,
+  externalScope,
+  keyAccount,
+  PROVIDER_ACCOUNT,
+} from "../llm/budget.ts";
 import type { AccountUsage, Limits, Subject } from "../limits/limits.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { resourceId, type ResourceSet } from "../resources/resource-set.ts";
@@ -14,7 +20,12 @@ export function usageFrom(limits: Limits, resources: () => ResourceSet): UsageOf
       return subject === undefined ? [] : [{ object, subject }];
     });
     const usages = await limits.usage(counted.map(({ subject }) => subject));
-    return new Map(counted.map(({ object }, i) => [resourceId(object), shown(object, usages[i] as AccountUsage)]));
+    return new Map(
+      counted.map(({ object }, i) => [
+        resourceId(object),
+        shown(object, usages[i] as AccountUsage),
+      ]),
+    );
   };
 }
 
@@ -27,7 +38,10 @@ function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | unde
     case "AccessKey": {
       const provider = resources.accessKeys.get(keyOf(object))?.spec.modelProvider;
       if (provider === undefined) return undefined;
-      return { scope: externalScope(`${object.namespace}/${provider}`), account: keyAccount(object.name) };
+      return {
+        scope: externalScope(`${object.namespace}/${provider}`),
+        account: keyAccount(object.name),
+      };
     }
     case "Provider":
     case "Secret":
@@ -40,5 +54,10 @@ function shown({ kind }: ObjectStatus, usage: AccountUsage): Usage {
   const { tokens, requests, microUsd, unpricedRequests, inFlight } = usage;
   const counts = { tokensToday: tokens, requestsToday: requests };
   if (kind === "ModelProvider") return counts;
-  return { ...counts, costTodayUSD: microUsd / 1_000_000, ...(unpricedRequests > 0 && { unpricedToday: unpricedRequests }), inFlight };
+  return {
+    ...counts,
+    costTodayUSD: microUsd / 1_000_000,
+    ...(unpricedRequests > 0 && { unpricedToday: unpricedRequests }),
+    inFlight,
+  };
 }

@@ -23,7 +23,12 @@ afterAll(() => {
 });
 
 function authority(clock = new FakeClock(START), validity?: Validity): CertificateAuthority {
-  return new CertificateAuthority({ clock, random: randomBytes, names, ...(validity === undefined ? {} : { validity }) });
+  return new CertificateAuthority({
+    clock,
+    random: randomBytes,
+    names,
+    ...(validity === undefined ? {} : { validity }),
+  });
 }
 
 /** What OpenSSL says of a leaf at a time: its own words, `OK` among them. */
@@ -31,7 +36,20 @@ function verify(trustPem: string, leafPem: string, host: string, at: number): st
   const [trust, leaf] = [path.join(dir, "trust.pem"), path.join(dir, "leaf.pem")];
   writeFileSync(trust, trustPem);
   writeFileSync(leaf, leafPem);
-  const args = ["verify", "-x509_strict", "-CAfile", trust, "-no-CApath", "-purpose", "sslserver", "-verify_hostname", host, "-attime", String(Math.floor(at / 1000)), leaf];
+  const args = [
+    "verify",
+    "-x509_strict",
+    "-CAfile",
+    trust,
+    "-no-CApath",
+    "-purpose",
+    "sslserver",
+    "-verify_hostname",
+    host,
+    "-attime",
+    String(Math.floor(at / 1000)),
+    leaf,
+  ];
   try {
     return execFileSync("openssl", args, { encoding: "utf8", stdio: "pipe" });
   } catch (error) {
@@ -43,8 +61,12 @@ describe("minting", () => {
   test("makes a certificate that OpenSSL takes, for that name alone", () => {
     const ca = authority();
     const minted = ca.mint("API.github.com");
-    expect(verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "api.github.com", START)).toContain(": OK");
-    expect(verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "github.com", START)).toContain("hostname mismatch");
+    expect(
+      verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "api.github.com", START),
+    ).toContain(": OK");
+    expect(
+      verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "github.com", START),
+    ).toContain("hostname mismatch");
     const leaf = new X509Certificate(minted?.certificateChainPem ?? "");
     expect(leaf.subjectAltName).toBe("DNS:api.github.com");
     expect(leaf.ca).toBe(false);
@@ -57,10 +79,20 @@ describe("minting", () => {
   test("by pattern, for as deep a name as there is", () => {
     const ca = authority();
     const name = `${"a".repeat(63)}.${"b".repeat(63)}.${"c".repeat(63)}.s3.amazonaws.com`;
-    expect(verify(ca.certificatesPem, ca.mint(name)?.certificateChainPem ?? "", name, START)).toContain(": OK");
+    expect(
+      verify(ca.certificatesPem, ca.mint(name)?.certificateChainPem ?? "", name, START),
+    ).toContain(": OK");
   });
 
-  test.each(["", "github.com", "amazonaws.com", "*.amazonaws.com", "api.github.com.", "127.0.0.1", "api.github.com\0.amazonaws.com"])("not for %j", (name) => {
+  test.each([
+    "",
+    "github.com",
+    "amazonaws.com",
+    "*.amazonaws.com",
+    "api.github.com.",
+    "127.0.0.1",
+    "api.github.com\0.amazonaws.com",
+  ])("not for %j", (name) => {
     expect(authority().mint(name)).toBeUndefined();
   });
 
@@ -74,9 +106,13 @@ describe("minting", () => {
     clock.advance(1);
     const second = ca.mint("api.github.com");
     expect(second?.notAfter).toBe(START + 40 * 3_600_000);
-    const keys = [first, second, ca.mint("s3.amazonaws.com")].map((minted) => minted?.privateKeyPem);
+    const keys = [first, second, ca.mint("s3.amazonaws.com")].map(
+      (minted) => minted?.privateKeyPem,
+    );
     expect(new Set(keys).size).toBe(3);
-    const serials = [first, second].map((minted) => new X509Certificate(minted?.certificateChainPem ?? "").serialNumber);
+    const serials = [first, second].map(
+      (minted) => new X509Certificate(minted?.certificateChainPem ?? "").serialNumber,
+    );
     expect(new Set(serials).size).toBe(2);
   });
 
@@ -98,41 +134,89 @@ describe("minting", () => {
     const first = ca.mint("api.github.com");
     clock.set(START - 3_600_000);
     expect(ca.mint("api.github.com")).toEqual(first);
-    expect(verify(ca.certificatesPem, first?.certificateChainPem ?? "", "api.github.com", clock.now())).toContain(": OK");
+    expect(
+      verify(ca.certificatesPem, first?.certificateChainPem ?? "", "api.github.com", clock.now()),
+    ).toContain(": OK");
     clock.set(START - 10 * DAY_MS);
     const anew = ca.mint("api.github.com");
-    expect(verify(ca.certificatesPem, anew?.certificateChainPem ?? "", "api.github.com", clock.now())).toContain(": OK");
+    expect(
+      verify(ca.certificatesPem, anew?.certificateChainPem ?? "", "api.github.com", clock.now()),
+    ).toContain(": OK");
   });
 });
 
 describe("the authority", () => {
   test("can sign for the bound names, and nothing else", () => {
     const ca = authority();
-    const text = execFileSync("openssl", ["x509", "-noout", "-text"], { input: ca.certificatesPem, encoding: "utf8" });
+    const text = execFileSync("openssl", ["x509", "-noout", "-text"], {
+      input: ca.certificatesPem,
+      encoding: "utf8",
+    });
     expect(text).toMatch(/Basic Constraints: critical\s+CA:TRUE, pathlen:0/);
     expect(text).toMatch(/Key Usage: critical\s+Certificate Sign\n/);
-    expect(text).toMatch(/Name Constraints: critical\s+Permitted:\s+DNS:amazonaws.com\s+DNS:api.github.com\s+Excluded:\s+IP:0\.0\.0\.0\/0\.0\.0\.0\s+IP:0:0:0:0:0:0:0:0\/0:0:0:0:0:0:0:0/);
+    expect(text).toMatch(
+      /Name Constraints: critical\s+Permitted:\s+DNS:amazonaws.com\s+DNS:api.github.com\s+Excluded:\s+IP:0\.0\.0\.0\/0\.0\.0\.0\s+IP:0:0:0:0:0:0:0:0\/0:0:0:0:0:0:0:0/,
+    );
     expect(text).toContain("prime256v1");
   });
 
   test("whose key is stolen is still held to its names", () => {
     const own = generateKeyPair();
     const server = generateKeyPair();
-    const [notBefore, notAfter, keyId, commonName] = [START - 1000, START + DAY_MS, randomBytes(20), "CA"];
-    const ca = pem(signAuthority({ ...own, keyId, commonName, domains: ["amazonaws.com"], notBefore, notAfter, random: randomBytes }));
+    const [notBefore, notAfter, keyId, commonName] = [
+      START - 1000,
+      START + DAY_MS,
+      randomBytes(20),
+      "CA",
+    ];
+    const ca = pem(
+      signAuthority({
+        ...own,
+        keyId,
+        commonName,
+        domains: ["amazonaws.com"],
+        notBefore,
+        notAfter,
+        random: randomBytes,
+      }),
+    );
     const leaf = (name: string): string =>
-      pem(signServer({ publicKey: server.publicKey, name, issuer: { commonName, keyId, privateKey: own.privateKey }, notBefore, notAfter, random: randomBytes }));
+      pem(
+        signServer({
+          publicKey: server.publicKey,
+          name,
+          issuer: { commonName, keyId, privateKey: own.privateKey },
+          notBefore,
+          notAfter,
+          random: randomBytes,
+        }),
+      );
     expect(verify(ca, leaf("s3.amazonaws.com"), "s3.amazonaws.com", START)).toContain(": OK");
-    expect(verify(ca, leaf("bank.example"), "bank.example", START)).toContain("permitted subtree violation");
-    expect(verify(ca, leaf("xamazonaws.com"), "xamazonaws.com", START)).toContain("permitted subtree violation");
+    expect(verify(ca, leaf("bank.example"), "bank.example", START)).toContain(
+      "permitted subtree violation",
+    );
+    expect(verify(ca, leaf("xamazonaws.com"), "xamazonaws.com", START)).toContain(
+      "permitted subtree violation",
+    );
   });
 
   test("is for good names, and with none of them for nobody's", () => {
-    const make = (hosts: string[]): CertificateAuthority => new CertificateAuthority({ clock: new FakeClock(START), random: randomBytes, names: { hosts, patterns: [] } });
+    const make = (hosts: string[]): CertificateAuthority =>
+      new CertificateAuthority({
+        clock: new FakeClock(START),
+        random: randomBytes,
+        names: { hosts, patterns: [] },
+      });
     expect(() => make(["10.0.0.1"])).toThrow('"10.0.0.1" is no host name');
     const ca = make([]);
-    expect(execFileSync("openssl", ["x509", "-noout", "-text"], { input: ca.certificatesPem, encoding: "utf8" })).toMatch(/Permitted:\s+DNS:invalid\s+Excluded:/);
-    for (const name of ["", "invalid", "a.invalid", "example.com"]) expect(ca.mint(name)).toBeUndefined();
+    expect(
+      execFileSync("openssl", ["x509", "-noout", "-text"], {
+        input: ca.certificatesPem,
+        encoding: "utf8",
+      }),
+    ).toMatch(/Permitted:\s+DNS:invalid\s+Excluded:/);
+    for (const name of ["", "invalid", "a.invalid", "example.com"])
+      expect(ca.mint(name)).toBeUndefined();
   });
 
   test("looks at no clock once it is closed", () => {
@@ -146,7 +230,8 @@ describe("the authority", () => {
 
 describe("rotation", () => {
   const validity: Validity = { authorityMs: 30 * DAY_MS, leafMs: DAY_MS, slackMs: DAY_MS };
-  const certificates = (text: string): string[] => text.match(/-----BEGIN[^]+?-----END CERTIFICATE-----\n/g) ?? [];
+  const certificates = (text: string): string[] =>
+    text.match(/-----BEGIN[^]+?-----END CERTIFICATE-----\n/g) ?? [];
 
   test("is told when the certificates change, and only then", () => {
     const clock = new FakeClock(START);
@@ -177,8 +262,14 @@ describe("rotation", () => {
       expect(served.validToDate.getTime()).toBeGreaterThan(clock.now());
       // From now, and from nine days ago.
       for (const trust of [trusts[hour], trusts[hour - 9 * 24] ?? trusts[0]] as string[]) {
-        const issuer = certificates(trust).map((one) => new X509Certificate(one)).find((one) => served.checkIssued(one));
-        expect(issuer !== undefined && served.verify(issuer.publicKey) && issuer.validToDate.getTime() > clock.now()).toBe(true);
+        const issuer = certificates(trust)
+          .map((one) => new X509Certificate(one))
+          .find((one) => served.checkIssued(one));
+        expect(
+          issuer !== undefined &&
+            served.verify(issuer.publicKey) &&
+            issuer.validToDate.getTime() > clock.now(),
+        ).toBe(true);
       }
       clock.advance(3_600_000);
     }
@@ -195,7 +286,9 @@ describe("rotation", () => {
     const ca = authority(clock, validity);
     clock.set(START + 100 * DAY_MS);
     const minted = ca.mint("api.github.com");
-    expect(verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "api.github.com", clock.now())).toContain(": OK");
+    expect(
+      verify(ca.certificatesPem, minted?.certificateChainPem ?? "", "api.github.com", clock.now()),
+    ).toContain(": OK");
     expect(certificates(ca.certificatesPem)).toHaveLength(1);
   });
 });

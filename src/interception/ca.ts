@@ -42,7 +42,11 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** A year for the authority: a client that runs for longer than four months without a restart is rare. */
-export const DEFAULT_VALIDITY: Validity = { authorityMs: 365 * DAY_MS, leafMs: DAY_MS, slackMs: DAY_MS };
+export const DEFAULT_VALIDITY: Validity = {
+  authorityMs: 365 * DAY_MS,
+  leafMs: DAY_MS,
+  slackMs: DAY_MS,
+};
 
 /** How often the clock is looked at: setTimeout knows no more than 24 days. */
 const CHECK_MS = HOUR_MS;
@@ -109,10 +113,15 @@ export class CertificateAuthority {
     const issuer = this.#issuerAt(now);
     const known = this.#leaves.get(name);
     this.#leaves.delete(name);
-    const good = known !== undefined && known.issuer === issuer && known.notBefore <= now && now < known.renewAt;
+    const good =
+      known !== undefined &&
+      known.issuer === issuer &&
+      known.notBefore <= now &&
+      now < known.renewAt;
     const leaf = good ? known : this.#createLeaf(name, issuer, now);
     this.#leaves.set(name, leaf);
-    if (this.#leaves.size > MAX_LEAVES) this.#leaves.delete(this.#leaves.keys().next().value as string);
+    if (this.#leaves.size > MAX_LEAVES)
+      this.#leaves.delete(this.#leaves.keys().next().value as string);
     const { certificateChainPem, privateKeyPem, notAfter, renewAt } = leaf;
     return { certificateChainPem, privateKeyPem, notAfter, renewAt };
   }
@@ -124,13 +133,17 @@ export class CertificateAuthority {
 
   #check(): void {
     this.#rotate(this.#clock.now());
-    this.#cancelCheck = this.#clock.after(Math.min(CHECK_MS, this.#validity.authorityMs / 10), () => this.#check());
+    this.#cancelCheck = this.#clock.after(Math.min(CHECK_MS, this.#validity.authorityMs / 10), () =>
+      this.#check(),
+    );
   }
 
   #rotate(now: number): void {
     const newest = this.#authorities.at(-1) as Authority;
     // A clock that was set back by more than the slack has made all certificates ones of the future.
-    const counted = this.#authorities.filter(({ notBefore, notAfter }) => notBefore <= now && now < notAfter);
+    const counted = this.#authorities.filter(
+      ({ notBefore, notAfter }) => notBefore <= now && now < notAfter,
+    );
     const due = now >= newest.rotateAt || !counted.includes(newest);
     if (!due && counted.length === this.#authorities.length) return;
     this.#authorities = due ? [...counted, this.#createAuthority()] : counted;
@@ -139,7 +152,10 @@ export class CertificateAuthority {
 
   /** The oldest that outlives a leaf made now. */
   #issuerAt(now: number): Authority {
-    return this.#authorities.find(({ notAfter }) => notAfter >= now + this.#validity.leafMs) ?? (this.#authorities.at(-1) as Authority);
+    return (
+      this.#authorities.find(({ notAfter }) => notAfter >= now + this.#validity.leafMs) ??
+      (this.#authorities.at(-1) as Authority)
+    );
   }
 
   #createAuthority(): Authority {
@@ -150,8 +166,25 @@ export class CertificateAuthority {
     // Its own name for each: two authorities of one name would be one to those who look an issuer up by name.
     const commonName = `Svc sidecar CA ${Buffer.from(keyId).toString("hex").slice(0, 16)}`;
     const [notBefore, notAfter] = [now - slackMs, now + authorityMs];
-    const der = signAuthority({ publicKey, privateKey, keyId, commonName, domains: this.#domains, notBefore, notAfter, random: this.#random });
-    return { commonName, keyId, privateKey, certificatePem: pem(der), notBefore, notAfter, rotateAt: now + (authorityMs * 2) / 3 };
+    const der = signAuthority({
+      publicKey,
+      privateKey,
+      keyId,
+      commonName,
+      domains: this.#domains,
+      notBefore,
+      notAfter,
+      random: this.#random,
+    });
+    return {
+      commonName,
+      keyId,
+      privateKey,
+      certificatePem: pem(der),
+      notBefore,
+      notAfter,
+      rotateAt: now + (authorityMs * 2) / 3,
+    };
   }
 
   #createLeaf(name: string, issuer: Authority, now: number): Leaf {

@@ -27,19 +27,36 @@ interface Terms {
 }
 
 /** A self-signed authority that may sign servers' certificates under `domains`, and nothing else. @returns DER */
-export function signAuthority(terms: Terms & { readonly commonName: string; readonly domains: readonly string[]; readonly keyId: Uint8Array; readonly privateKey: KeyObject }): Buffer {
-  const subtree = (base: Partial<x509.GeneralName>): x509.GeneralSubtree => new x509.GeneralSubtree({ base: new x509.GeneralName(base) });
+export function signAuthority(
+  terms: Terms & {
+    readonly commonName: string;
+    readonly domains: readonly string[];
+    readonly keyId: Uint8Array;
+    readonly privateKey: KeyObject;
+  },
+): Buffer {
+  const subtree = (base: Partial<x509.GeneralName>): x509.GeneralSubtree =>
+    new x509.GeneralSubtree({ base: new x509.GeneralName(base) });
   const constraints = new x509.NameConstraints({
-    permittedSubtrees: new x509.GeneralSubtrees(terms.domains.map((dNSName) => subtree({ dNSName }))),
+    permittedSubtrees: new x509.GeneralSubtrees(
+      terms.domains.map((dNSName) => subtree({ dNSName })),
+    ),
     // What is not named is not constrained: addresses are excluded, in both families.
-    excludedSubtrees: new x509.GeneralSubtrees([subtree({ iPAddress: "0.0.0.0/0.0.0.0" }), subtree({ iPAddress: "::/::" })]),
+    excludedSubtrees: new x509.GeneralSubtrees([
+      subtree({ iPAddress: "0.0.0.0/0.0.0.0" }),
+      subtree({ iPAddress: "::/::" }),
+    ]),
   });
   return signed(terms, {
     issuer: terms.commonName,
     subject: terms.commonName,
     signingKey: terms.privateKey,
     extensions: [
-      extension(x509.id_ce_basicConstraints, true, new x509.BasicConstraints({ cA: true, pathLenConstraint: 0 })),
+      extension(
+        x509.id_ce_basicConstraints,
+        true,
+        new x509.BasicConstraints({ cA: true, pathLenConstraint: 0 }),
+      ),
       extension(x509.id_ce_keyUsage, true, new x509.KeyUsage(x509.KeyUsageFlags.keyCertSign)),
       extension(x509.id_ce_extKeyUsage, false, new x509.ExtendedKeyUsage([SERVER_AUTH])),
       extension(x509.id_ce_nameConstraints, true, constraints),
@@ -52,7 +69,16 @@ export function signAuthority(terms: Terms & { readonly commonName: string; read
  * A server's certificate for one name. The name is in the subjectAltName alone, where every client of today looks: a
  * common name ends at 64 characters. @returns DER
  */
-export function signServer(terms: Terms & { readonly name: string; readonly issuer: { readonly commonName: string; readonly keyId: Uint8Array; readonly privateKey: KeyObject } }): Buffer {
+export function signServer(
+  terms: Terms & {
+    readonly name: string;
+    readonly issuer: {
+      readonly commonName: string;
+      readonly keyId: Uint8Array;
+      readonly privateKey: KeyObject;
+    };
+  },
+): Buffer {
   const { name, issuer } = terms;
   return signed(terms, {
     issuer: issuer.commonName,
@@ -62,14 +88,25 @@ export function signServer(terms: Terms & { readonly name: string; readonly issu
       extension(x509.id_ce_basicConstraints, true, new x509.BasicConstraints({ cA: false })),
       extension(x509.id_ce_keyUsage, true, new x509.KeyUsage(x509.KeyUsageFlags.digitalSignature)),
       extension(x509.id_ce_extKeyUsage, false, new x509.ExtendedKeyUsage([SERVER_AUTH])),
-      extension(x509.id_ce_subjectAltName, false, new x509.SubjectAlternativeName([new x509.GeneralName({ dNSName: name })])),
-      extension(x509.id_ce_authorityKeyIdentifier, false, new x509.AuthorityKeyIdentifier({ keyIdentifier: new x509.KeyIdentifier(issuer.keyId) })),
+      extension(
+        x509.id_ce_subjectAltName,
+        false,
+        new x509.SubjectAlternativeName([new x509.GeneralName({ dNSName: name })]),
+      ),
+      extension(
+        x509.id_ce_authorityKeyIdentifier,
+        false,
+        new x509.AuthorityKeyIdentifier({ keyIdentifier: new x509.KeyIdentifier(issuer.keyId) }),
+      ),
     ],
   });
 }
 
 export function pem(der: Uint8Array): string {
-  const lines = Buffer.from(der).toString("base64").match(/.{1,64}/g) ?? [];
+  const lines =
+    Buffer.from(der)
+      .toString("base64")
+      .match(/.{1,64}/g) ?? [];
   return `-----BEGIN CERTIFICATE-----\n${lines.join("\n")}\n-----END CERTIFICATE-----\n`;
 }
 
@@ -89,22 +126,38 @@ function signed({ publicKey, notBefore, notAfter, random }: Terms, content: Cont
     issuer: distinguishedName(content.issuer),
     subject: distinguishedName(content.subject),
     validity: new x509.Validity({ notBefore: new Date(notBefore), notAfter: new Date(notAfter) }),
-    subjectPublicKeyInfo: AsnConvert.parse(publicKey.export({ type: "spki", format: "der" }), x509.SubjectPublicKeyInfo),
+    subjectPublicKeyInfo: AsnConvert.parse(
+      publicKey.export({ type: "spki", format: "der" }),
+      x509.SubjectPublicKeyInfo,
+    ),
     extensions: new x509.Extensions([...content.extensions]),
   });
   const bytes = Buffer.from(AsnConvert.serialize(tbsCertificate));
   const signature = sign("sha256", bytes, content.signingKey);
   return Buffer.from(
-    AsnConvert.serialize(new x509.Certificate({ tbsCertificate, signatureAlgorithm: algorithm, signatureValue: new Uint8Array(signature).buffer })),
+    AsnConvert.serialize(
+      new x509.Certificate({
+        tbsCertificate,
+        signatureAlgorithm: algorithm,
+        signatureValue: new Uint8Array(signature).buffer,
+      }),
+    ),
   );
 }
 
 function extension(extnID: string, critical: boolean, value: object): x509.Extension {
-  return new x509.Extension({ extnID, critical, extnValue: new OctetString(AsnConvert.serialize(value)) });
+  return new x509.Extension({
+    extnID,
+    critical,
+    extnValue: new OctetString(AsnConvert.serialize(value)),
+  });
 }
 
 function distinguishedName(commonName: string): x509.Name {
-  const attribute = new x509.AttributeTypeAndValue({ type: COMMON_NAME, value: new x509.AttributeValue({ utf8String: commonName }) });
+  const attribute = new x509.AttributeTypeAndValue({
+    type: COMMON_NAME,
+    value: new x509.AttributeValue({ utf8String: commonName }),
+  });
   return new x509.Name([new x509.RelativeDistinguishedName([attribute])]);
 }
 

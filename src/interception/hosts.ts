@@ -7,7 +7,11 @@ const IPV6 = "::1";
 /** hosts(5). Both families: a look-up of one that the file does not have would go on to DNS. */
 export function hostsFile(hosts: readonly string[]): string {
   const names = bound(hosts);
-  const lines = [`${IPV4} localhost`, `${IPV6} localhost ip6-localhost ip6-loopback`, ...[IPV4, IPV6].flatMap((address) => names.map((name) => `${address} ${name}`))];
+  const lines = [
+    `${IPV4} localhost`,
+    `${IPV6} localhost ip6-localhost ip6-loopback`,
+    ...[IPV4, IPV6].flatMap((address) => names.map((name) => `${address} ${name}`)),
+  ];
   return `${lines.join("\n")}\n`;
 }
 
@@ -25,5 +29,7 @@ export function hostAliases(hosts: readonly string[]): readonly HostAlias[] {
 /** In order, each once. @throws RangeError for what is no host name: it could be a line of its own */
 function bound(hosts: readonly string[]): string[] {
   const name = compileBoundNames({ hosts, patterns: [] });
-  return [...new Set(hosts.map((host) => name(host) as string))].filter((host) => host !== "localhost").sort();
+  return [...new Set(hosts.map((host) => name(host) as string))]
+    .filter((host) => host !== "localhost")
+    .sort();
 }

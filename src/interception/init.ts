@@ -44,7 +44,9 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
   }
   try {
     const tool = applyRedirect(parsed.options, run);
-    stdout(`svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} (${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}\n`);
+    stdout(
+      `svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} (${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}\n`,
+    );
     return 0;
   } catch (error) {
     if (!(error instanceof RedirectError)) throw error;
@@ -53,7 +55,9 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
   }
 }
 
-function parseFlags(args: readonly string[]): { readonly options: RedirectOptions; readonly print: boolean } | "help" {
+function parseFlags(
+  args: readonly string[],
+): { readonly options: RedirectOptions; readonly print: boolean } | "help" {
   const { values } = parseArgs({
     args: [...args],
     strict: true,
@@ -71,12 +75,16 @@ function parseFlags(args: readonly string[]): { readonly options: RedirectOption
   const uid = values["sidecar-uid"];
   if (uid === undefined) throw new RangeError("--sidecar-uid is wanted");
   const { gateway = [], dns = [] } = values;
-  if (values["deny-egress"] !== true && gateway.length + dns.length > 0) throw new RangeError("--gateway and --dns are exceptions of --deny-egress, which is not given");
+  if (values["deny-egress"] !== true && gateway.length + dns.length > 0)
+    throw new RangeError("--gateway and --dns are exceptions of --deny-egress, which is not given");
   const egress = { gateways: gateway.map(parseEndpoint), dnsServers: dns };
   return {
     options: {
       sidecarUid: wholeNumber(uid, "--sidecar-uid"),
-      httpsPort: values["https-port"] === undefined ? DEFAULT_HTTPS_PORT : wholeNumber(values["https-port"], "--https-port"),
+      httpsPort:
+        values["https-port"] === undefined
+          ? DEFAULT_HTTPS_PORT
+          : wholeNumber(values["https-port"], "--https-port"),
       ...(values["deny-egress"] === true ? { egress } : {}),
     },
     print: values.print === true,
@@ -86,11 +94,15 @@ function parseFlags(args: readonly string[]): { readonly options: RedirectOption
 function parseEndpoint(text: string): Endpoint {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text);
   const address = match?.[1] ?? match?.[2];
-  if (match === null || address === undefined) throw new RangeError(`--gateway ${JSON.stringify(text)}: ADDRESS:PORT or [ADDRESS]:PORT is wanted`);
+  if (match === null || address === undefined)
+    throw new RangeError(
+      `--gateway ${JSON.stringify(text)}: ADDRESS:PORT or [ADDRESS]:PORT is wanted`,
+    );
   return { address, port: Number(match[3]) };
 }
 
 function wholeNumber(text: string, flag: string): number {
-  if (!/^\d{1,10}$/.test(text)) throw new RangeError(`${flag} ${JSON.stringify(text)}: a whole number is wanted`);
+  if (!/^\d{1,10}$/.test(text))
+    throw new RangeError(`${flag} ${JSON.stringify(text)}: a whole number is wanted`);
   return Number(text);
 }

@@ -31,17 +31,22 @@ export function applyRedirect(options: RedirectOptions, run: RunCommand): Redire
   if (nft.code !== undefined && forbidden(nft.stderr)) throw notPermitted(nft.stderr);
   const iptables = applyIptables(options, run);
   if (iptables === undefined) return "iptables";
-  const first = nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
+  const first =
+    nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
   if (forbidden(iptables)) throw notPermitted(iptables);
-  throw new RedirectError(`Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and see that the kernel has one of them.`);
+  throw new RedirectError(
+    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and see that the kernel has one of them.`,
+  );
 }
 
 /** @returns what failed, or undefined */
 function applyIptables(options: RedirectOptions, run: RunCommand): string | undefined {
   for (const family of ["ip6", "ip"] as const) {
-    const [command, restore] = family === "ip" ? ["iptables", "iptables-restore"] : ["ip6tables", "ip6tables-restore"];
+    const [command, restore] =
+      family === "ip" ? ["iptables", "iptables-restore"] : ["ip6tables", "ip6tables-restore"];
     for (const { table, chain, restore: text } of iptablesTables(options, family)) {
-      const jumps = run(command, ["-w", "5", "-t", table, "-C", "OUTPUT", "-j", chain], "").code === 0;
+      const jumps =
+        run(command, ["-w", "5", "-t", table, "-C", "OUTPUT", "-j", chain], "").code === 0;
       // In front of everybody else's; and in the same transaction as what it jumps to.
       const whole = jumps ? text : text.replace(/COMMIT\n$/, `-I OUTPUT 1 -j ${chain}\nCOMMIT\n`);
       const { code, stderr } = run(restore, ["-w", "5", "--noflush"], whole);

@@ -66,8 +66,14 @@ function nftEgress({ gateways, dnsServers }: EgressOptions): string[] {
     '    oifname "lo" accept',
     // Answers to who called the agent.
     "    ct state established,related accept",
-    ...gateways.map(({ address, port }) => `    ${nftFamily(address)} daddr ${address} tcp dport ${port} accept`),
-    ...dnsServers.flatMap((address) => ["udp", "tcp"].map((protocol) => `    ${nftFamily(address)} daddr ${address} ${protocol} dport 53 accept`)),
+    ...gateways.map(
+      ({ address, port }) => `    ${nftFamily(address)} daddr ${address} tcp dport ${port} accept`,
+    ),
+    ...dnsServers.flatMap((address) =>
+      ["udp", "tcp"].map(
+        (protocol) => `    ${nftFamily(address)} daddr ${address} ${protocol} dport 53 accept`,
+      ),
+    ),
     // Neighbours must be found for anything to be sent over IPv6 (RFC 4890, section 4.4).
     "    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept",
     "    reject with icmpx type admin-prohibited",
@@ -83,27 +89,53 @@ export interface IptablesTable {
 }
 
 /** The same rules for one family of addresses, where there is no nftables. */
-export function iptablesTables(options: RedirectOptions, family: "ip" | "ip6"): readonly IptablesTable[] {
+export function iptablesTables(
+  options: RedirectOptions,
+  family: "ip" | "ip6",
+): readonly IptablesTable[] {
   check(options);
   const { httpsPort, sidecarUid, egress } = options;
   const loopback = LOOPBACK[family];
-  const own = (chain: string, target: string): string[] => (sidecarUid === undefined ? [] : [`-A ${chain} -m owner --uid-owner ${sidecarUid} -j ${target}`]);
+  const own = (chain: string, target: string): string[] =>
+    sidecarUid === undefined ? [] : [`-A ${chain} -m owner --uid-owner ${sidecarUid} -j ${target}`];
   const ofFamily = (address: string): boolean => nftFamily(address) === family;
   const port = family === "ip" ? "icmp-port-unreachable" : "icmp6-port-unreachable";
   const prohibited = family === "ip" ? "icmp-admin-prohibited" : "icmp6-adm-prohibited";
-  const redirect = [...own(IPTABLES_REDIRECT, "RETURN"), `-A ${IPTABLES_REDIRECT} -d ${loopback} -p tcp --dport 443 -j REDIRECT --to-ports ${httpsPort}`];
-  const filter = [...own(IPTABLES_EGRESS, "ACCEPT"), `-A ${IPTABLES_EGRESS} -d ${loopback} -p udp --dport 443 -j REJECT --reject-with ${port}`];
+  const redirect = [
+    ...own(IPTABLES_REDIRECT, "RETURN"),
+    `-A ${IPTABLES_REDIRECT} -d ${loopback} -p tcp --dport 443 -j REDIRECT --to-ports ${httpsPort}`,
+  ];
+  const filter = [
+    ...own(IPTABLES_EGRESS, "ACCEPT"),
+    `-A ${IPTABLES_EGRESS} -d ${loopback} -p udp --dport 443 -j REJECT --reject-with ${port}`,
+  ];
   if (egress !== undefined) {
     filter.push(
       `-A ${IPTABLES_EGRESS} -o lo -j ACCEPT`,
       `-A ${IPTABLES_EGRESS} -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT`,
-      ...egress.gateways.filter(({ address }) => ofFamily(address)).map(({ address, port }) => `-A ${IPTABLES_EGRESS} -d ${address} -p tcp --dport ${port} -j ACCEPT`),
-      ...egress.dnsServers.filter(ofFamily).flatMap((address) => ["udp", "tcp"].map((protocol) => `-A ${IPTABLES_EGRESS} -d ${address} -p ${protocol} --dport 53 -j ACCEPT`)),
-      ...(family === "ip6" ? [135, 136, 133].map((type) => `-A ${IPTABLES_EGRESS} -p ipv6-icmp --icmpv6-type ${type} -j ACCEPT`) : []),
+      ...egress.gateways
+        .filter(({ address }) => ofFamily(address))
+        .map(
+          ({ address, port }) =>
+            `-A ${IPTABLES_EGRESS} -d ${address} -p tcp --dport ${port} -j ACCEPT`,
+        ),
+      ...egress.dnsServers
+        .filter(ofFamily)
+        .flatMap((address) =>
+          ["udp", "tcp"].map(
+            (protocol) => `-A ${IPTABLES_EGRESS} -d ${address} -p ${protocol} --dport 53 -j ACCEPT`,
+          ),
+        ),
+      ...(family === "ip6"
+        ? [135, 136, 133].map(
+            (type) => `-A ${IPTABLES_EGRESS} -p ipv6-icmp --icmpv6-type ${type} -j ACCEPT`,
+          )
+        : []),
       `-A ${IPTABLES_EGRESS} -j REJECT --reject-with ${prohibited}`,
     );
   }
-  const text = (table: string, chain: string, rules: readonly string[]): string => `*${table}\n:${chain} - [0:0]\n${rules.join("\n")}\nCOMMIT\n`;
+  const text = (table: string, chain: string, rules: readonly string[]): string =>
+    `*${table}\n:${chain} - [0:0]\n${rules.join("\n")}\nCOMMIT\n`;
   return [
     // Egress first: what is not yet redirected is refused rather than let out.
     { table: "filter", chain: IPTABLES_EGRESS, restore: text("filter", IPTABLES_EGRESS, filter) },
@@ -119,7 +151,11 @@ function nftFamily(address: string): "ip" | "ip6" {
 function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
   checkPort(httpsPort);
   if (httpsPort === 443) throw new RangeError("port 443 cannot be redirected to itself");
-  if (sidecarUid !== undefined && !(Number.isInteger(sidecarUid) && sidecarUid >= 0 && sidecarUid <= MAX_UID)) throw new RangeError(`${sidecarUid} is no user id`);
+  if (
+    sidecarUid !== undefined &&
+    !(Number.isInteger(sidecarUid) && sidecarUid >= 0 && sidecarUid <= MAX_UID)
+  )
+    throw new RangeError(`${sidecarUid} is no user id`);
   for (const { address, port } of egress?.gateways ?? []) {
     checkAddress(address);
     checkPort(port);
@@ -128,10 +164,14 @@ function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
 }
 
 function checkPort(port: number): void {
-  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new RangeError(`${port} is no port: a number from 1 to 65535 is wanted`);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    throw new RangeError(`${port} is no port: a number from 1 to 65535 is wanted`);
 }
 
 /** No zone (`fe80::1%eth0`): rules know none there. */
 function checkAddress(address: string): void {
-  if (net.isIP(address) === 0 || address.includes("%")) throw new RangeError(`${JSON.stringify(address)} is no address: rules need addresses, not names`);
+  if (net.isIP(address) === 0 || address.includes("%"))
+    throw new RangeError(
+      `${JSON.stringify(address)} is no address: rules need addresses, not names`,
+    );
 }

@@ -8,8 +8,16 @@ const TIMEOUT_MS = 30_000;
 const TOOLS_PATH = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin";
 
 export function runCommand(command: string, args: readonly string[], input: string): CommandResult {
-  const { status, error, stderr, signal } = spawnSync(command, args, { input, encoding: "utf8", timeout: TIMEOUT_MS, env: { PATH: TOOLS_PATH, LC_ALL: "C" } });
+  const { status, error, stderr, signal } = spawnSync(command, args, {
+    input,
+    encoding: "utf8",
+    timeout: TIMEOUT_MS,
+    env: { PATH: TOOLS_PATH, LC_ALL: "C" },
+  });
   const failure: NodeJS.ErrnoException | undefined = error;
   if (failure?.code === "ENOENT") return { code: undefined, stderr: "" };
-  return { code: status ?? 1, stderr: failure?.message ?? (signal === null ? stderr : `${stderr} ended by ${signal}`) };
+  return {
+    code: status ?? 1,
+    stderr: failure?.message ?? (signal === null ? stderr : `${stderr} ended by ${signal}`),
+  };
 }

@@ -30,7 +30,10 @@ export function parseServerName(text: string): string | undefined {
  * @returns a function from what a client sent to the bound name in lower case, or undefined for every other
  * @throws RangeError for a host or pattern that is none
  */
-export function compileBoundNames({ hosts, patterns }: BoundNames): (serverName: string) => string | undefined {
+export function compileBoundNames({
+  hosts,
+  patterns,
+}: BoundNames): (serverName: string) => string | undefined {
   const exact = new Set(hosts.map(parseHost));
   const domains = new Set(patterns.map(patternDomain));
   return (serverName) => {
@@ -47,14 +50,17 @@ export function compileBoundNames({ hosts, patterns }: BoundNames): (serverName:
 /** The smallest set of domains that holds every bound name: what a certificate authority for them may sign. */
 export function boundDomains({ hosts, patterns }: BoundNames): string[] {
   const all = new Set([...hosts.map(parseHost), ...patterns.map(patternDomain)]);
-  const under = (name: string): boolean => name.split(".").some((_, index, labels) => index > 0 && all.has(labels.slice(index).join(".")));
+  const under = (name: string): boolean =>
+    name.split(".").some((_, index, labels) => index > 0 && all.has(labels.slice(index).join(".")));
   return [...all].filter((name) => !under(name)).sort();
 }
 
 function parseHost(host: string): string {
   const name = parseServerName(host);
   if (name === undefined) {
-    throw new RangeError(`${JSON.stringify(host)} is no host name: write it in ASCII (xn--...), without port and trailing dot; addresses have no certificates`);
+    throw new RangeError(
+      `${JSON.stringify(host)} is no host name: write it in ASCII (xn--...), without port and trailing dot; addresses have no certificates`,
+    );
   }
   return name;
 }
@@ -62,7 +68,9 @@ function parseHost(host: string): string {
 function patternDomain(pattern: string): string {
   const domain = pattern.startsWith("*.") ? parseServerName(pattern.slice(2)) : undefined;
   if (domain === undefined || !domain.includes(".")) {
-    throw new RangeError(`${JSON.stringify(pattern)} is no host pattern: write *. and a domain of two labels or more, such as *.example.com`);
+    throw new RangeError(
+      `${JSON.stringify(pattern)} is no host pattern: write *. and a domain of two labels or more, such as *.example.com`,
+    );
   }
   return domain;
 }

@@ -2,7 +2,11 @@
 import path from "node:path";
 
 /** Files of the trust folder: certificates, and never a key. */
-export const TRUST_FILES = { authority: "ca.crt", bundle: "ca-bundle.crt", javaStore: "truststore.p12" } as const;
+export const TRUST_FILES = {
+  authority: "ca.crt",
+  bundle: "ca-bundle.crt",
+  javaStore: "truststore.p12",
+} as const;
 
 /** Java wants one, even for what is not secret. */
 export const TRUST_STORE_PASSWORD = "changeit";
@@ -20,7 +24,11 @@ export interface TrustVariable {
 
 /** Most of these replace a client's roots, so they name the bundle, which holds the system's as well. */
 export const TRUST_VARIABLES: readonly TrustVariable[] = [
-  { name: "SSL_CERT_FILE", readBy: "OpenSSL (Python's ssl, Ruby, PHP, wget2), Go, rustls-native-certs", file: "bundle" },
+  {
+    name: "SSL_CERT_FILE",
+    readBy: "OpenSSL (Python's ssl, Ruby, PHP, wget2), Go, rustls-native-certs",
+    file: "bundle",
+  },
   { name: "REQUESTS_CA_BUNDLE", readBy: "Python requests", file: "bundle" },
   { name: "PIP_CERT", readBy: "pip", file: "bundle" },
   { name: "NODE_EXTRA_CA_CERTS", readBy: "Node.js, beside its own roots", file: "authority" },
@@ -28,14 +36,19 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
   { name: "GIT_SSL_CAINFO", readBy: "git", file: "bundle" },
   { name: "CURL_CA_BUNDLE", readBy: "curl", file: "bundle" },
   { name: "CARGO_HTTP_CAINFO", readBy: "cargo", file: "bundle" },
-  { name: "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", readBy: "gRPC (C core: Python, Ruby, PHP, C++)", file: "bundle" },
+  {
+    name: "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    readBy: "gRPC (C core: Python, Ruby, PHP, C++)",
+    file: "bundle",
+  },
   { name: "AWS_CA_BUNDLE", readBy: "AWS CLI and SDKs", file: "bundle" },
   { name: "CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE", readBy: "gcloud", file: "bundle" },
   {
     name: "JAVA_TOOL_OPTIONS",
     readBy: "Java",
     file: "javaStore",
-    value: (file) => `-Djavax.net.ssl.trustStore=${file} -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=${TRUST_STORE_PASSWORD}`,
+    value: (file) =>
+      `-Djavax.net.ssl.trustStore=${file} -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=${TRUST_STORE_PASSWORD}`,
   },
 ];
 
@@ -44,8 +57,14 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
  * @throws RangeError for a path that Java's variable, which is split at spaces, could not name
  */
 export function trustEnvironment(dir: string): Record<string, string> {
-  if (!/^\/[^\s"'\\]*$/.test(dir)) throw new RangeError(`the trust folder must be an absolute path without spaces, quotes and backslashes: ${JSON.stringify(dir)}`);
+  if (!/^\/[^\s"'\\]*$/.test(dir))
+    throw new RangeError(
+      `the trust folder must be an absolute path without spaces, quotes and backslashes: ${JSON.stringify(dir)}`,
+    );
   return Object.fromEntries(
-    TRUST_VARIABLES.map(({ name, file, value = (path) => path }) => [name, value(path.join(dir, TRUST_FILES[file]))]),
+    TRUST_VARIABLES.map(({ name, file, value = (path) => path }) => [
+      name,
+      value(path.join(dir, TRUST_FILES[file])),
+    ]),
   );
 }

@@ -22,20 +22,29 @@ export interface TrustedCertificate {
 export function trustStore(certificates: readonly TrustedCertificate[]): Buffer {
   const contents = new pkcs12.SafeContents(certificates.map(bag));
   const safe = new pkcs12.AuthenticatedSafe([data(AsnConvert.serialize(contents))]);
-  const pfx = new pkcs12.PFX({ version: PKCS12_VERSION, authSafe: data(AsnConvert.serialize(safe)) });
+  const pfx = new pkcs12.PFX({
+    version: PKCS12_VERSION,
+    authSafe: data(AsnConvert.serialize(safe)),
+  });
   // Optional in the format, but the package fills one in.
   delete (pfx as Partial<pkcs12.PFX>).macData;
   return Buffer.from(AsnConvert.serialize(pfx));
 }
 
 function bag({ alias, der }: TrustedCertificate): pkcs12.SafeBag {
-  const certificate = new pkcs12.CertBag({ certId: pkcs12.id_x509Certificate, certValue: octets(der) });
+  const certificate = new pkcs12.CertBag({
+    certId: pkcs12.id_x509Certificate,
+    certValue: octets(der),
+  });
   return new pkcs12.SafeBag({
     bagId: pkcs12.id_certBag,
     bagValue: AsnConvert.serialize(certificate),
     bagAttributes: [
       attribute(FRIENDLY_NAME, AsnConvert.serialize(new DirectoryString({ bmpString: alias }))),
-      attribute(TRUSTED_KEY_USAGE, AsnObjectIdentifierConverter.toASN(ANY_EXTENDED_KEY_USAGE).toBER()),
+      attribute(
+        TRUSTED_KEY_USAGE,
+        AsnObjectIdentifierConverter.toASN(ANY_EXTENDED_KEY_USAGE).toBER(),
+      ),
     ],
   });
 }

@@ -1,6 +1,14 @@
 import { execFile, execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
@@ -23,7 +31,11 @@ let ca: CertificateAuthority;
 
 beforeAll(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
-  ca = new CertificateAuthority({ clock: systemClock, random: randomBytes, names: { hosts: ["localhost"], patterns: [] } });
+  ca = new CertificateAuthority({
+    clock: systemClock,
+    random: randomBytes,
+    names: { hosts: ["localhost"], patterns: [] },
+  });
 });
 
 afterAll(() => {
@@ -31,7 +43,8 @@ afterAll(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const certificates = (file: string): number => readFileSync(file, "utf8").split("BEGIN CERTIFICATE").length - 1;
+const certificates = (file: string): number =>
+  readFileSync(file, "utf8").split("BEGIN CERTIFICATE").length - 1;
 
 describe("the trust folder", () => {
   test("holds the authority, the bundle with the system's roots, and Java's store, for everybody to read", () => {
@@ -43,7 +56,8 @@ describe("the trust folder", () => {
       process.umask(umask);
     }
     expect(readdirSync(trust).sort()).toEqual(["ca-bundle.crt", "ca.crt", "truststore.p12"]);
-    for (const file of readdirSync(trust)) expect(statSync(path.join(trust, file)).mode & 0o777).toBe(0o644);
+    for (const file of readdirSync(trust))
+      expect(statSync(path.join(trust, file)).mode & 0o777).toBe(0o644);
     expect(statSync(trust).mode & 0o777).toBe(0o755);
     expect(readFileSync(path.join(trust, "ca.crt"), "utf8")).toBe(ca.certificatesPem);
     expect(certificates(path.join(trust, "ca-bundle.crt"))).toBe(6);
@@ -52,7 +66,10 @@ describe("the trust folder", () => {
   test("never holds a private key, even where one is in what it was given", () => {
     const trust = path.join(dir, "no-key");
     const { privateKeyPem = "" } = ca.mint("localhost") ?? {};
-    writeTrust(trust, { authorities: ca.certificatesPem + privateKeyPem, systemRoots: `${privateKeyPem}\n# a comment\n${systemRoots}\n${privateKeyPem}` });
+    writeTrust(trust, {
+      authorities: ca.certificatesPem + privateKeyPem,
+      systemRoots: `${privateKeyPem}\n# a comment\n${systemRoots}\n${privateKeyPem}`,
+    });
     const der = Buffer.from(privateKeyPem.replaceAll(/-----.*-----|\s/g, ""), "base64");
     // The private value: 32 bytes in the middle of PKCS#8.
     const secret = der.subarray(36, 68);
@@ -69,8 +86,14 @@ describe("the trust folder", () => {
   test("is replaced file by file, whole; nothing is left beside", () => {
     const trust = path.join(dir, "replaced");
     const clock = new FakeClock(Date.now());
-    const rotating = new CertificateAuthority({ clock, random: randomBytes, names: { hosts: ["localhost"], patterns: [] } });
-    rotating.onChange(() => writeTrust(trust, { authorities: rotating.certificatesPem, systemRoots }));
+    const rotating = new CertificateAuthority({
+      clock,
+      random: randomBytes,
+      names: { hosts: ["localhost"], patterns: [] },
+    });
+    rotating.onChange(() =>
+      writeTrust(trust, { authorities: rotating.certificatesPem, systemRoots }),
+    );
     writeTrust(trust, { authorities: rotating.certificatesPem, systemRoots });
     const before = statSync(path.join(trust, "ca.crt")).ino;
     clock.advance(250 * 86_400_000);
@@ -82,9 +105,14 @@ describe("the trust folder", () => {
 
   test("leaves out what of the system's does not parse, and says so of ours", () => {
     const broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    writeTrust(path.join(dir, "broken"), { authorities: ca.certificatesPem, systemRoots: `${broken}${systemRoots}` });
+    writeTrust(path.join(dir, "broken"), {
+      authorities: ca.certificatesPem,
+      systemRoots: `${broken}${systemRoots}`,
+    });
     expect(certificates(path.join(dir, "broken/ca-bundle.crt"))).toBe(6);
-    expect(() => writeTrust(path.join(dir, "broken"), { authorities: broken, systemRoots })).toThrow();
+    expect(() =>
+      writeTrust(path.join(dir, "broken"), { authorities: broken, systemRoots }),
+    ).toThrow();
   });
 });
 
@@ -102,7 +130,8 @@ describe("the environment", () => {
       CARGO_HTTP_CAINFO: "/trust/ca-bundle.crt",
       GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: "/trust/ca-bundle.crt",
       CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE: "/trust/ca-bundle.crt",
-      JAVA_TOOL_OPTIONS: "-Djavax.net.ssl.trustStore=/trust/truststore.p12 -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit",
+      JAVA_TOOL_OPTIONS:
+        "-Djavax.net.ssl.trustStore=/trust/truststore.p12 -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit",
     });
   });
 
@@ -111,10 +140,21 @@ describe("the environment", () => {
   });
 
   test("is what docs/interception.md shows", () => {
-    const text = readFileSync(path.resolve(import.meta.dirname, "../../docs/interception.md"), "utf8");
-    const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \| (.+) \|$/gm)].map(([, name, value, readBy]) => ({ name, value, readBy }));
+    const text = readFileSync(
+      path.resolve(import.meta.dirname, "../../docs/interception.md"),
+      "utf8",
+    );
+    const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| `([^`]+)` \| (.+) \|$/gm)].map(
+      ([, name, value, readBy]) => ({ name, value, readBy }),
+    );
     const environment = trustEnvironment("/trust");
-    expect(rows).toEqual(TRUST_VARIABLES.map(({ name, readBy }) => ({ name, value: environment[name]?.replaceAll("/trust/", ""), readBy })));
+    expect(rows).toEqual(
+      TRUST_VARIABLES.map(({ name, readBy }) => ({
+        name,
+        value: environment[name]?.replaceAll("/trust/", ""),
+        readBy,
+      })),
+    );
   });
 });
 
@@ -136,7 +176,15 @@ describe("clients, by their environment alone", () => {
         key,
         SNICallback: (name, done) => {
           const minted = ca.mint(name);
-          done(null, minted === undefined ? undefined : tls.createSecureContext({ cert: minted.certificateChainPem, key: minted.privateKeyPem }));
+          done(
+            null,
+            minted === undefined
+              ? undefined
+              : tls.createSecureContext({
+                  cert: minted.certificateChainPem,
+                  key: minted.privateKeyPem,
+                }),
+          );
         },
       },
       (_request, response) => response.end("mediated"),
@@ -149,25 +197,47 @@ describe("clients, by their environment alone", () => {
     await new Promise((resolve) => server.close(resolve));
   });
 
-  const python = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
-  const java = 'public class Get { public static void main(String[] a) throws Exception { System.out.println(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } }';
+  const python =
+    "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
+  const java =
+    "public class Get { public static void main(String[] a) throws Exception { System.out.println(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } }";
   const clients: Record<string, () => readonly [command: string, ...args: string[]]> = {
     curl: () => ["curl", "-sS", url],
-    node: () => [process.execPath, "-e", "fetch(process.argv[1]).then((r) => r.text()).then(console.log)", url],
+    node: () => [
+      process.execPath,
+      "-e",
+      "fetch(process.argv[1]).then((r) => r.text()).then(console.log)",
+      url,
+    ],
     "python's ssl": () => ["python3", "-c", python, url],
-    openssl: () => ["openssl", "s_client", "-connect", new URL(url).host, "-servername", "localhost", "-verify_hostname", "localhost", "-verify_return_error", "-brief"],
+    openssl: () => [
+      "openssl",
+      "s_client",
+      "-connect",
+      new URL(url).host,
+      "-servername",
+      "localhost",
+      "-verify_hostname",
+      "localhost",
+      "-verify_return_error",
+      "-brief",
+    ],
   };
 
-  test.each(Object.entries(clients))("%s", async (_name, command) => {
-    const [program, ...args] = command();
-    const answer = run(program, args, { env });
-    answer.child.stdin?.end();
-    const { stdout, stderr } = await answer;
-    expect(stdout + stderr).toMatch(/mediated|Verification: OK/);
-    const refused = run(program, args, { env: withoutTrust });
-    refused.child.stdin?.end();
-    await expect(refused).rejects.toThrow();
-  }, 20_000);
+  test.each(Object.entries(clients))(
+    "%s",
+    async (_name, command) => {
+      const [program, ...args] = command();
+      const answer = run(program, args, { env });
+      answer.child.stdin?.end();
+      const { stdout, stderr } = await answer;
+      expect(stdout + stderr).toMatch(/mediated|Verification: OK/);
+      const refused = run(program, args, { env: withoutTrust });
+      refused.child.stdin?.end();
+      await expect(refused).rejects.toThrow();
+    },
+    20_000,
+  );
 
   // Where there is one: it is too large to install for two tests.
   if (existsSync("/usr/bin/java") && existsSync("/usr/bin/keytool")) {
@@ -175,11 +245,17 @@ describe("clients, by their environment alone", () => {
       const source = path.join(dir, "Get.java");
       writeFileSync(source, java);
       expect((await run("java", [source, url], { env })).stdout).toContain("mediated");
-      await expect(run("java", [source, url], { env: withoutTrust })).rejects.toThrow(/PKIX path building failed/);
+      await expect(run("java", [source, url], { env: withoutTrust })).rejects.toThrow(
+        /PKIX path building failed/,
+      );
     }, 60_000);
 
     test("keytool: each is trusted, and no key is in it", () => {
-      const listed = execFileSync("keytool", ["-list", "-keystore", path.join(dir, "clients/truststore.p12"), "-storepass", "changeit"], { encoding: "utf8" });
+      const listed = execFileSync(
+        "keytool",
+        ["-list", "-keystore", path.join(dir, "clients/truststore.p12"), "-storepass", "changeit"],
+        { encoding: "utf8" },
+      );
       expect(listed.match(/trustedCertEntry/g)).toHaveLength(6);
       expect(listed).not.toContain("PrivateKeyEntry");
     });
@@ -189,6 +265,8 @@ describe("clients, by their environment alone", () => {
 test("Java's store is the format that RFC 7292 has, without a MAC", () => {
   const file = path.join(dir, "one.p12");
   writeFileSync(file, trustStore([{ alias: "one", der: Buffer.from("30030101ff", "hex") }]));
-  const parsed = execFileSync("openssl", ["asn1parse", "-inform", "DER", "-in", file], { encoding: "utf8" });
+  const parsed = execFileSync("openssl", ["asn1parse", "-inform", "DER", "-in", file], {
+    encoding: "utf8",
+  });
   expect(parsed.split("\n").filter((line) => line.includes("d=1"))).toHaveLength(2);
 });

@@ -1,6 +1,16 @@
 /** What the sidecar hands out for clients to trust: files of the shared volume, replaced as the authority rotates. */
 import { randomBytes, X509Certificate } from "node:crypto";
-import { chmodSync, closeSync, fchmodSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
 import path from "node:path";
 import { pem } from "./certificate.ts";
 import { TRUST_FILES } from "./trust-environment.ts";
@@ -26,8 +36,14 @@ export function writeTrust(dir: string, { authorities, systemRoots }: Trust): vo
   const all = [...own, ...system];
   replaceFile(path.join(dir, TRUST_FILES.authority), own.map(pem).join(""));
   replaceFile(path.join(dir, TRUST_FILES.bundle), all.map(pem).join(""));
-  const aliases = [...own.map((_, index) => `svc-${index}`), ...system.map((_, index) => `root-${index}`)];
-  replaceFile(path.join(dir, TRUST_FILES.javaStore), trustStore(all.map((der, index) => ({ der, alias: aliases[index] as string }))));
+  const aliases = [
+    ...own.map((_, index) => `svc-${index}`),
+    ...system.map((_, index) => `root-${index}`),
+  ];
+  replaceFile(
+    path.join(dir, TRUST_FILES.javaStore),
+    trustStore(all.map((der, index) => ({ der, alias: aliases[index] as string }))),
+  );
 }
 
 function blocks(text: string): string[] {
@@ -62,5 +78,5 @@ function replaceFile(file: string, content: string | Buffer): void {
 }
 
 function writeAll(descriptor: number, bytes: Buffer): void {
-  for (let offset = 0; offset < bytes.length; ) offset += writeSync(descriptor, bytes, offset);
+  for (let offset = 0; offset < bytes.length;) offset += writeSync(descriptor, bytes, offset);
 }

@@ -11,11 +11,21 @@ export type Unit = "tokens" | "requests" | "microUsd";
 
 export type Check =
   /** At most `limit` admissions in any `windowMs`. */
-  | { readonly kind: "rate"; readonly account: string; readonly limit: number; readonly windowMs: number }
+  | {
+      readonly kind: "rate";
+      readonly account: string;
+      readonly limit: number;
+      readonly windowMs: number;
+    }
   /** At most `limit` leases at once. */
   | { readonly kind: "concurrency"; readonly account: string; readonly limit: number }
   /** Used, reserved and this reservation are at most `limit` in a UTC day. */
-  | { readonly kind: "daily"; readonly account: string; readonly unit: Unit; readonly limit: number };
+  | {
+      readonly kind: "daily";
+      readonly account: string;
+      readonly unit: Unit;
+      readonly limit: number;
+    };
 
 /** Whole numbers from 0 to 2^53. */
 export interface Amounts {

@@ -61,4 +61,5 @@ export const TOTALS = [...UNITS, "unpricedRequests"] as const satisfies readonly
 const zero = (): Totals => ({ tokens: 0, microUsd: 0, requests: 0, unpricedRequests: 0 });
 
 /** Counters hold whole numbers that are not negative, whatever comes. */
-export const whole = (amount: number): number => (amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0);
+export const whole = (amount: number): number =>
+  amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0;

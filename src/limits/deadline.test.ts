@@ -5,7 +5,11 @@ import { NOON, pass, rounds } from "./testing.ts";
 
 const MS = 40;
 
-function make(): { readonly clock: FakeClock; readonly late: () => void; readonly deadline: Deadline<string> } {
+function make(): {
+  readonly clock: FakeClock;
+  readonly late: () => void;
+  readonly deadline: Deadline<string>;
+} {
   const clock = new FakeClock(NOON);
   const late = vi.fn<() => void>();
   return { clock, late, deadline: new Deadline(clock, MS, late) };

@@ -65,9 +65,11 @@ export class Deadline<W> {
     this.#cancel = this.#clock.after(this.#stepMs, () => {
       this.#counted += this.#sinceLook();
       // Sockets are read between a timer and the second immediate after it.
-      setImmediate(() => setImmediate(() => {
-        if (round === this.#round) this.#judge();
-      }));
+      setImmediate(() =>
+        setImmediate(() => {
+          if (round === this.#round) this.#judge();
+        }),
+      );
     });
   }
 

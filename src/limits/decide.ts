@@ -10,7 +10,12 @@ export type Refusal = Extract<Admission, { kind: "refused" }>;
 export const CONCURRENCY_RETRY_MS = 1_000;
 
 /** The first check that refuses, or undefined. */
-export function refusalOf(scope: ScopeLedger, checks: readonly Check[], lease: HeldLease, now: number): Refusal | undefined {
+export function refusalOf(
+  scope: ScopeLedger,
+  checks: readonly Check[],
+  lease: HeldLease,
+  now: number,
+): Refusal | undefined {
   for (const check of checks) {
     const refusal = judge(scope, check, lease, now);
     if (refusal !== undefined) return refusal;
@@ -18,13 +23,24 @@ export function refusalOf(scope: ScopeLedger, checks: readonly Check[], lease: H
   return undefined;
 }
 
-function judge(scope: ScopeLedger, check: Check, lease: HeldLease, now: number): Refusal | undefined {
+function judge(
+  scope: ScopeLedger,
+  check: Check,
+  lease: HeldLease,
+  now: number,
+): Refusal | undefined {
   switch (check.kind) {
     case "rate": {
       const window = scope.window(check.account, check.windowMs);
       const used = window.count(now);
       if (used < check.limit) return undefined;
-      return { kind: "refused", check, used, reserved: 0, retryAfterMs: window.retryAfterMs(now, check.limit) };
+      return {
+        kind: "refused",
+        check,
+        used,
+        reserved: 0,
+        retryAfterMs: window.retryAfterMs(now, check.limit),
+      };
     }
     case "concurrency": {
       const reserved = scope.inFlight(check.account);

@@ -2,14 +2,29 @@
 import type { Registry } from "prom-client";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
-import type { AccountUsage, Admission, AdmitRequest, Lease, Limits, Subject, Usage } from "./contract.ts";
+import type {
+  AccountUsage,
+  Admission,
+  AdmitRequest,
+  Lease,
+  Limits,
+  Subject,
+  Usage,
+} from "./contract.ts";
 import { utcDay } from "./day.ts";
 import { refusalOf } from "./decide.ts";
 import { encoded } from "./keys.ts";
 import { HeldLease } from "./held-lease.ts";
 import { Ledger, type ScopeLedger } from "./ledger.ts";
 import type { RedisOptions } from "./redis-options.ts";
-import { admitWords, type AdmitWords, type Question, readAdmit, syncWords, type Writer } from "./shared-scope.ts";
+import {
+  admitWords,
+  type AdmitWords,
+  type Question,
+  readAdmit,
+  syncWords,
+  type Writer,
+} from "./shared-scope.ts";
 import { Store } from "./store.ts";
 import { StoreMetrics } from "./store-metrics.ts";
 
@@ -67,7 +82,13 @@ export class GatewayLimits implements Limits {
       return;
     }
     this.#store = new Store({
-      redis, clock, log, metrics: this.#metrics, processId, admitTimeoutMs, random,
+      redis,
+      clock,
+      log,
+      metrics: this.#metrics,
+      processId,
+      admitTimeoutMs,
+      random,
       catchUp: () => this.#catchUp(),
       isUp: () => this.#writeDirty(),
     });
@@ -118,7 +139,12 @@ export class GatewayLimits implements Limits {
         const scope = this.#ledger.scope(name);
         const questions = asked.map(({ account }) => ({ account, day }));
         const heard = this.#store?.up === true ? await this.#write(scope, questions) : undefined;
-        const usages = heard ?? asked.map(({ account }) => ({ ...scope.account(day, account).total, inFlight: scope.inFlight(account) }));
+        const usages =
+          heard ??
+          asked.map(({ account }) => ({
+            ...scope.account(day, account).total,
+            inFlight: scope.inFlight(account),
+          }));
         for (const [index, usage] of usages.entries()) answers.set(asked[index] as Subject, usage);
       }),
     );
@@ -138,7 +164,12 @@ export class GatewayLimits implements Limits {
     this.#store.close();
   }
 
-  #admitInMemory(scope: ScopeLedger, request: AdmitRequest, now: number, unanswered: boolean): Admission {
+  #admitInMemory(
+    scope: ScopeLedger,
+    request: AdmitRequest,
+    now: number,
+    unanswered: boolean,
+  ): Admission {
     if (this.#store !== undefined) this.#metrics.failedOpen();
     const lease = scope.lease(request, utcDay(now));
     const refusal = refusalOf(scope, request.checks, lease, now);
@@ -150,7 +181,13 @@ export class GatewayLimits implements Limits {
   }
 
   /** @param again after what was settled here was told: it may have been all that was in the way */
-  async #admitInStore(store: Store, scope: ScopeLedger, request: AdmitRequest, now: number, again = false): Promise<Admission> {
+  async #admitInStore(
+    store: Store,
+    scope: ScopeLedger,
+    request: AdmitRequest,
+    now: number,
+    again = false,
+  ): Promise<Admission> {
     const day = utcDay(now);
     const lease = scope.lease(request, day);
     let words: AdmitWords | undefined;
@@ -173,9 +210,17 @@ export class GatewayLimits implements Limits {
       refusedHere = admission.kind === "refused";
       return admission;
     }
-    const { refusal, hasLost } = readAdmit(scope, request, { day, now, stored: words.stored }, reply);
+    const { refusal, hasLost } = readAdmit(
+      scope,
+      request,
+      { day, now, stored: words.stored },
+      reply,
+    );
     if (hasLost) this.#tellAgain();
-    if (refusal !== undefined) return heldBack && refusal.check.kind !== "rate" ? this.#admitInStore(store, scope, request, now, true) : refusal;
+    if (refusal !== undefined)
+      return heldBack && refusal.check.kind !== "rate"
+        ? this.#admitInStore(store, scope, request, now, true)
+        : refusal;
     lease.inStore = true;
     scope.hold(lease, request, now);
     return { kind: "admitted", lease };
@@ -199,7 +244,10 @@ export class GatewayLimits implements Limits {
     scope.outbox.ended.add(request.id);
     for (const check of request.checks) {
       if (check.kind !== "rate") continue;
-      scope.outbox.takenBack.push({ window: scope.window(check.account, check.windowMs), entry: { id: request.id, at } });
+      scope.outbox.takenBack.push({
+        window: scope.window(check.account, check.windowMs),
+        entry: { id: request.id, at },
+      });
     }
     this.#writeNow(scope);
   }
@@ -242,7 +290,10 @@ export class GatewayLimits implements Limits {
   }
 
   /** Tells the store all that it has not been told of a scope. Undefined: it did not hear, and will be told again. */
-  async #write(scope: ScopeLedger, questions: readonly Question[] = []): Promise<readonly AccountUsage[] | undefined> {
+  async #write(
+    scope: ScopeLedger,
+    questions: readonly Question[] = [],
+  ): Promise<readonly AccountUsage[] | undefined> {
     const store = this.#store as Store;
     const ended = [...scope.outbox.ended];
     const takenBack = [...scope.outbox.takenBack];

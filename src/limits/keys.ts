@@ -7,7 +7,10 @@
 const RESERVED = /[%|{}]/g;
 
 export function encoded(part: string): string {
-  return part.replace(RESERVED, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`);
+  return part.replace(
+    RESERVED,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
 }
 
 const PREFIX = "svc:";

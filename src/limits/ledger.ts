@@ -48,13 +48,18 @@ export class ScopeLedger {
   window(account: string, windowMs: number): SlidingWindow {
     const key = `${windowMs} ${account}`;
     let window = this.#windows.get(key);
-    if (window === undefined) this.#windows.set(key, (window = new SlidingWindow(account, windowMs)));
+    if (window === undefined)
+      this.#windows.set(key, (window = new SlidingWindow(account, windowMs)));
     return window;
   }
 
   /** What the request would hold; it does not yet. */
   lease(request: AdmitRequest, day: string): HeldLease {
-    return new HeldLease(request, day, request.accounts.map((account) => this.account(day, account)));
+    return new HeldLease(
+      request,
+      day,
+      request.accounts.map((account) => this.account(day, account)),
+    );
   }
 
   /** The call is admitted, by whomever: it holds its amounts from now on, and is in the windows of its checks. */
@@ -62,7 +67,8 @@ export class ScopeLedger {
     this.leases.set(lease.id, lease);
     this.#count(lease, 1);
     for (const check of request.checks) {
-      if (check.kind === "rate") this.window(check.account, check.windowMs).add({ id: request.id, at: now });
+      if (check.kind === "rate")
+        this.window(check.account, check.windowMs).add({ id: request.id, at: now });
     }
   }
 
@@ -98,12 +104,19 @@ export class ScopeLedger {
   /** Lets go of days before `oldest` and of empty windows. True when nothing is left. */
   prune(oldest: string, now: number): boolean {
     for (const [day, accounts] of this.#days) {
-      if (day < oldest && [...accounts.values()].every((account) => account.leases === 0)) this.#days.delete(day);
+      if (day < oldest && [...accounts.values()].every((account) => account.leases === 0))
+        this.#days.delete(day);
     }
     for (const [key, window] of this.#windows) {
       if (window.count(now) === 0) this.#windows.delete(key);
     }
-    return this.#days.size === 0 && this.#windows.size === 0 && this.leases.size === 0 && this.asking === 0 && this.outbox.empty;
+    return (
+      this.#days.size === 0 &&
+      this.#windows.size === 0 &&
+      this.leases.size === 0 &&
+      this.asking === 0 &&
+      this.outbox.empty
+    );
   }
 }
 

@@ -7,7 +7,17 @@ import type { Admission, AdmitRequest, Check, Lease } from "./contract.ts";
 import { DAY_MS } from "./day.ts";
 import { parseRedisSettings } from "./redis-options.ts";
 import { FakeClock } from "../platform/testing.ts";
-import { concurrency, daily, Gateway, NOON, NOTHING, rate, rounds, SCOPE, used } from "./testing.ts";
+import {
+  concurrency,
+  daily,
+  Gateway,
+  NOON,
+  NOTHING,
+  rate,
+  rounds,
+  SCOPE,
+  used,
+} from "./testing.ts";
 
 interface Kind {
   readonly name: string;
@@ -59,9 +69,18 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
 
   const first = (): Gateway => gateways[0] as Gateway;
 
-  function request(checks: readonly Check[], tokens = 0, more: Partial<AdmitRequest> = {}): AdmitRequest {
+  function request(
+    checks: readonly Check[],
+    tokens = 0,
+    more: Partial<AdmitRequest> = {},
+  ): AdmitRequest {
     return {
-      id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks, reserve: { tokens, microUsd: 0, requests: 1 }, ...more,
+      id: randomUUID(),
+      scope: SCOPE,
+      accounts: ["agent"],
+      checks,
+      reserve: { tokens, microUsd: 0, requests: 1 },
+      ...more,
     };
   }
 
@@ -72,7 +91,12 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   }
 
   /** 200 callers at once, on two processes. */
-  async function crowd(make: () => AdmitRequest): Promise<{ readonly leases: readonly (readonly [Gateway, Lease])[]; readonly refused: number }> {
+  async function crowd(
+    make: () => AdmitRequest,
+  ): Promise<{
+    readonly leases: readonly (readonly [Gateway, Lease])[];
+    readonly refused: number;
+  }> {
     const both = [first(), await another()];
     const answers = await Promise.all(
       Array.from({ length: 200 }, async (_, index): Promise<[Gateway, Admission]> => {
@@ -80,11 +104,14 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
         return [gateway, await gateway.limits.admit(make())];
       }),
     );
-    const leases = answers.flatMap(([gateway, answer]) => (answer.kind === "admitted" ? [[gateway, answer.lease] as const] : []));
+    const leases = answers.flatMap(([gateway, answer]) =>
+      answer.kind === "admitted" ? [[gateway, answer.lease] as const] : [],
+    );
     return { leases, refused: answers.length - leases.length };
   }
 
-  const usage = async (gateway = first(), account = "agent") => (await gateway.limits.usage([{ scope: SCOPE, account }]))[0];
+  const usage = async (gateway = first(), account = "agent") =>
+    (await gateway.limits.usage([{ scope: SCOPE, account }]))[0];
 
   test("200 at the edge of a daily budget: never over, exact when settled", async () => {
     const { leases, refused } = await crowd(() => request([daily(1_000)], 30));
@@ -93,7 +120,13 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     for (const [gateway, lease] of leases) gateway.limits.settle(lease, used(7, 11));
     await until(async () => (await usage())?.tokens === 33 * 7);
     for (const gateway of gateways) {
-      expect(await usage(gateway)).toEqual({ tokens: 231, microUsd: 363, requests: 33, unpricedRequests: 0, inFlight: 0 });
+      expect(await usage(gateway)).toEqual({
+        tokens: 231,
+        microUsd: 363,
+        requests: 33,
+        unpricedRequests: 0,
+        inFlight: 0,
+      });
     }
     // What was reserved and not used is there again: 769 are left.
     expect((await crowd(() => request([daily(1_000)], 30))).leases).toHaveLength(25);
@@ -101,11 +134,24 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
 
   test("200 at the edge of a cost just below 2^53", async () => {
     const each = 900_000_000_000_001;
-    const { leases } = await crowd(() => request([daily(10 * each + 1, "microUsd")], 0, { reserve: { tokens: 0, microUsd: each, requests: 1 } }));
+    const { leases } = await crowd(() =>
+      request([daily(10 * each + 1, "microUsd")], 0, {
+        reserve: { tokens: 0, microUsd: each, requests: 1 },
+      }),
+    );
     expect(leases).toHaveLength(10);
     for (const [gateway, lease] of leases) gateway.limits.settle(lease, used(1, each));
-    for (const gateway of gateways) await until(async () => (await usage(gateway))?.microUsd === 10 * each);
-    expect((await first().limits.admit(request([daily(10 * each, "microUsd")], 0, { reserve: { tokens: 0, microUsd: 1, requests: 1 } }))).kind).toBe("refused");
+    for (const gateway of gateways)
+      await until(async () => (await usage(gateway))?.microUsd === 10 * each);
+    expect(
+      (
+        await first().limits.admit(
+          request([daily(10 * each, "microUsd")], 0, {
+            reserve: { tokens: 0, microUsd: 1, requests: 1 },
+          }),
+        )
+      ).kind,
+    ).toBe("refused");
   });
 
   test("200 at the edge of requests a day", async () => {
@@ -124,13 +170,21 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     expect(answer).toMatchObject({ kind: "refused", used: 20, retryAfterMs: 1 });
     clock.advance(1);
     expect((await crowd(() => request([rate(20)]))).leases).toHaveLength(1);
-    expect(await first().limits.admit(request([rate(20)]))).toMatchObject({ kind: "refused", retryAfterMs: 10_000 });
+    expect(await first().limits.admit(request([rate(20)]))).toMatchObject({
+      kind: "refused",
+      retryAfterMs: 10_000,
+    });
   });
 
   test("200 at the edge of concurrency: places are free when calls end", async () => {
     const { leases } = await crowd(() => request([concurrency(5)]));
     expect(leases).toHaveLength(5);
-    expect(await first().limits.admit(request([concurrency(5)]))).toMatchObject({ kind: "refused", used: 0, reserved: 5, retryAfterMs: 1_000 });
+    expect(await first().limits.admit(request([concurrency(5)]))).toMatchObject({
+      kind: "refused",
+      used: 0,
+      reserved: 5,
+      retryAfterMs: 1_000,
+    });
     for (const [gateway, lease] of leases.slice(0, 2)) gateway.limits.settle(lease, NOTHING);
     await until(async () => (await usage())?.inFlight === 3);
     expect((await crowd(() => request([concurrency(5)]))).leases).toHaveLength(2);
@@ -142,12 +196,19 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     await admitted(first(), request([], 50));
     const tight = daily(100);
     const answer = await first().limits.admit(request([rate(9), tight, concurrency(1)], 21));
-    expect(answer).toEqual({ kind: "refused", check: tight, used: 30, reserved: 50, retryAfterMs: DAY_MS / 2 });
+    expect(answer).toEqual({
+      kind: "refused",
+      check: tight,
+      used: 30,
+      reserved: 50,
+      retryAfterMs: DAY_MS / 2,
+    });
     expect((await first().limits.admit(request([daily(100)], 20))).kind).toBe("admitted");
   });
 
   test("who is refused takes nothing", async () => {
-    for (let time = 0; time < 5; time++) expect((await first().limits.admit(request([rate(3), daily(10)], 11))).kind).toBe("refused");
+    for (let time = 0; time < 5; time++)
+      expect((await first().limits.admit(request([rate(3), daily(10)], 11))).kind).toBe("refused");
     expect(await usage()).toMatchObject({ inFlight: 0, requests: 0 });
     for (let time = 0; time < 3; time++) await admitted(first(), request([rate(3), daily(10)], 1));
   });
@@ -157,7 +218,11 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     first().limits.settle(one, NOTHING);
     const two = await admitted(first(), request([daily(100), daily(1, "requests")], 100));
     first().limits.settle(two, used(0));
-    expect(await first().limits.admit(request([daily(1, "requests")]))).toMatchObject({ kind: "refused", used: 1, reserved: 0 });
+    expect(await first().limits.admit(request([daily(1, "requests")]))).toMatchObject({
+      kind: "refused",
+      used: 1,
+      reserved: 0,
+    });
     expect(await usage()).toMatchObject({ tokens: 0, requests: 1, inFlight: 0 });
   });
 
@@ -170,33 +235,62 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   test("what was used above the reservation counts too", async () => {
     const lease = await admitted(first(), request([daily(100)], 10));
     first().limits.settle(lease, used(150));
-    expect(await first().limits.admit(request([daily(100)]))).toMatchObject({ kind: "refused", used: 150, reserved: 0 });
+    expect(await first().limits.admit(request([daily(100)]))).toMatchObject({
+      kind: "refused",
+      used: 150,
+      reserved: 0,
+    });
   });
 
   test("midnight: a call counts into the day in which it was admitted, and pins nothing of the next", async () => {
     clock.advance(DAY_MS / 2 - 1);
     const late = await admitted(first(), request([daily(100)], 100));
     expect(late.day).toBe("2026-11-21");
-    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({ kind: "refused", retryAfterMs: 1 });
+    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({
+      kind: "refused",
+      retryAfterMs: 1,
+    });
     clock.advance(1);
     const early = await admitted(await another(), request([daily(100)], 100));
     expect(early.day).toBe("2026-11-22");
     first().limits.settle(late, used(60));
-    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({ kind: "refused", used: 0, reserved: 100 });
+    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({
+      kind: "refused",
+      used: 0,
+      reserved: 100,
+    });
     expect(await usage()).toMatchObject({ tokens: 0, requests: 0, inFlight: 1 });
     clock.set(NOON);
     expect(await usage()).toMatchObject({ tokens: 60, requests: 1 });
-    expect(await first().limits.admit(request([daily(100)], 41))).toMatchObject({ kind: "refused", used: 60, reserved: 0 });
+    expect(await first().limits.admit(request([daily(100)], 41))).toMatchObject({
+      kind: "refused",
+      used: 60,
+      reserved: 0,
+    });
   });
 
   test("accounts of a scope have counters of their own, and a call may count on several", async () => {
-    const both = { accounts: ["provider", "key/a"], checks: [daily(100, "tokens", "provider"), daily(50, "tokens", "key/a")] };
+    const both = {
+      accounts: ["provider", "key/a"],
+      checks: [daily(100, "tokens", "provider"), daily(50, "tokens", "key/a")],
+    };
     const lease = await admitted(first(), request([], 40, both));
-    expect(await first().limits.admit(request([], 20, both))).toMatchObject({ kind: "refused", check: both.checks[1], reserved: 40 });
+    expect(await first().limits.admit(request([], 20, both))).toMatchObject({
+      kind: "refused",
+      check: both.checks[1],
+      reserved: 40,
+    });
     first().limits.settle(lease, used(45));
-    const other = { accounts: ["provider", "key/b"], checks: [daily(100, "tokens", "provider"), daily(50, "tokens", "key/b")] };
+    const other = {
+      accounts: ["provider", "key/b"],
+      checks: [daily(100, "tokens", "provider"), daily(50, "tokens", "key/b")],
+    };
     await admitted(first(), request([], 50, other));
-    expect(await first().limits.admit(request([], 6, other))).toMatchObject({ check: other.checks[0], used: 45, reserved: 50 });
+    expect(await first().limits.admit(request([], 6, other))).toMatchObject({
+      check: other.checks[0],
+      used: 45,
+      reserved: 50,
+    });
     expect(await usage(first(), "key/a")).toMatchObject({ tokens: 45, inFlight: 0 });
     expect(await usage(first(), "key/b")).toMatchObject({ tokens: 0, inFlight: 1 });
   });
@@ -204,13 +298,21 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   test("scopes and accounts with the store's own signs in their names are kept apart", async () => {
     const names = ["a|b", "a%7Cb", "{a}b", "a}b", "a b"];
     for (const [index, name] of names.entries()) {
-      const asked = { scope: `agent/${name}`, accounts: [name], checks: [daily(100, "tokens", name)] };
+      const asked = {
+        scope: `agent/${name}`,
+        accounts: [name],
+        checks: [daily(100, "tokens", name)],
+      };
       first().limits.settle(await admitted(first(), request([], 1, asked)), used(index + 1));
     }
-    const usages = await first().limits.usage(names.map((name) => ({ scope: `agent/${name}`, account: name })));
+    const usages = await first().limits.usage(
+      names.map((name) => ({ scope: `agent/${name}`, account: name })),
+    );
     expect(usages.map(({ tokens }) => tokens)).toEqual([1, 2, 3, 4, 5]);
     await admitted(first(), request([], 1, { accounts: ["a|b"] }));
-    const parts = await first().limits.usage(["a", "b", "a|b"].map((account) => ({ scope: SCOPE, account })));
+    const parts = await first().limits.usage(
+      ["a", "b", "a|b"].map((account) => ({ scope: SCOPE, account })),
+    );
     expect(parts.map(({ inFlight }) => inFlight)).toEqual([0, 0, 1]);
   });
 
@@ -221,8 +323,17 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const other = await another();
     clock.advance(1_000);
     await until(async () => (await usage(other))?.tokens === 9);
-    expect(await usage()).toEqual({ tokens: 9, microUsd: 8, requests: 1, unpricedRequests: 1, inFlight: 0 });
-    expect(await first().limits.admit(request([daily(10)], 2))).toMatchObject({ kind: "refused", used: 9 });
+    expect(await usage()).toEqual({
+      tokens: 9,
+      microUsd: 8,
+      requests: 1,
+      unpricedRequests: 1,
+      inFlight: 0,
+    });
+    expect(await first().limits.admit(request([daily(10)], 2))).toMatchObject({
+      kind: "refused",
+      used: 9,
+    });
   });
 
   test("a clock that was set back leaves no window shut", async () => {
@@ -232,15 +343,29 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   });
 
   test("limits of 0 refuse all", async () => {
-    expect(await first().limits.admit(request([rate(0)]))).toMatchObject({ kind: "refused", retryAfterMs: 60_000 });
+    expect(await first().limits.admit(request([rate(0)]))).toMatchObject({
+      kind: "refused",
+      retryAfterMs: 60_000,
+    });
     expect((await first().limits.admit(request([concurrency(0)]))).kind).toBe("refused");
     expect((await first().limits.admit(request([daily(0, "requests")]))).kind).toBe("refused");
   });
 
   test("amounts that are no amounts do no harm", async () => {
     const lease = await admitted(first(), request([daily(100)], Number.NaN));
-    first().limits.settle(lease, { tokens: -5, microUsd: Number.NaN, requests: 0.5, unpriced: false });
-    expect(await usage()).toEqual({ tokens: 0, microUsd: 0, requests: 1, unpricedRequests: 0, inFlight: 0 });
+    first().limits.settle(lease, {
+      tokens: -5,
+      microUsd: Number.NaN,
+      requests: 0.5,
+      unpriced: false,
+    });
+    expect(await usage()).toEqual({
+      tokens: 0,
+      microUsd: 0,
+      requests: 1,
+      unpricedRequests: 0,
+      inFlight: 0,
+    });
     expect(await first().up()).toBe(true);
   });
 
@@ -276,7 +401,9 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     for (let passed = 0; passed < 4 * LEASE_MS; passed += LEASE_MS / 3) {
       clock.advance(LEASE_MS / 3);
       const expiry = clock.now() + LEASE_MS;
-      await until(async () => (await leaseExpiry(lease.id)) === expiry, { what: "the lease to be renewed" });
+      await until(async () => (await leaseExpiry(lease.id)) === expiry, {
+        what: "the lease to be renewed",
+      });
       expect((await other.limits.admit(request([concurrency(1)]))).kind).toBe("refused");
     }
     first().limits.settle(lease, used(10));
@@ -289,7 +416,9 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const lease = await admitted(first(), request([concurrency(1)], 10));
     await (server as RedisServer).command("FLUSHALL");
     clock.advance(LEASE_MS / 3);
-    await until(async () => (await usage(other))?.inFlight === 1, { what: "the lease to be told again" });
+    await until(async () => (await usage(other))?.inFlight === 1, {
+      what: "the lease to be told again",
+    });
     await allExpire();
     first().limits.settle(lease, used(10));
     await until(async () => (await usage(other))?.tokens === 10);
@@ -300,28 +429,49 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const other = await another();
     for (const gateway of [first(), other]) {
       gateway.limits.settle(await admitted(gateway, request([daily(100)], 10)), used(50));
-      await until(async () => ((await usage(gateway))?.tokens ?? 0) % 50 === 0 && (await usage(gateway))?.inFlight === 0);
+      await until(
+        async () =>
+          ((await usage(gateway))?.tokens ?? 0) % 50 === 0 &&
+          (await usage(gateway))?.inFlight === 0,
+      );
     }
     await until(async () => (await usage())?.tokens === 100);
     await (server as RedisServer).command("FLUSHALL");
     first().limits.record(SCOPE, ["agent"], used(1), clock.now());
     expect(await usage()).toMatchObject({ tokens: 101 });
-    expect(await other.limits.admit(request([daily(100)], 1))).toMatchObject({ kind: "refused", used: 101 });
-    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({ kind: "refused", used: 101 });
-    await until(async () => (await storedTotal("tokens")) === 101, { what: "both to have told their totals again" });
+    expect(await other.limits.admit(request([daily(100)], 1))).toMatchObject({
+      kind: "refused",
+      used: 101,
+    });
+    expect(await first().limits.admit(request([daily(100)], 1))).toMatchObject({
+      kind: "refused",
+      used: 101,
+    });
+    await until(async () => (await storedTotal("tokens")) === 101, {
+      what: "both to have told their totals again",
+    });
   });
 
   test("more than one script should say at once is told in parts", async () => {
     const many = 1_201;
-    for (let call = 0; call < many; call++) await admitted(first(), request([rate(many)], 1, { accounts: ["agent", `key/${call}`] }));
-    first().limits.record(SCOPE, Array.from({ length: many }, (_, key) => `key/${key}`), used(2), clock.now());
+    for (let call = 0; call < many; call++)
+      await admitted(first(), request([rate(many)], 1, { accounts: ["agent", `key/${call}`] }));
+    first().limits.record(
+      SCOPE,
+      Array.from({ length: many }, (_, key) => `key/${key}`),
+      used(2),
+      clock.now(),
+    );
     await (server as RedisServer).command("FLUSHALL");
     await (server as RedisServer).command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
     const other = await another();
     await until(async () => (await usage(other))?.inFlight === many);
     await until(async () => (await usage(other, `key/${many - 1}`))?.tokens === 2);
     expect(await usage(other, "key/0")).toMatchObject({ tokens: 2, inFlight: 1 });
-    expect(await other.limits.admit(request([rate(many)]))).toMatchObject({ kind: "refused", used: many });
+    expect(await other.limits.admit(request([rate(many)]))).toMatchObject({
+      kind: "refused",
+      used: many,
+    });
   });
 
   test("a process that stops writes what is pending", async () => {
@@ -334,7 +484,11 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   });
 
   test("far from all limits, calls that end within 5 ms are told together", async () => {
-    const leases = await Promise.all(Array.from({ length: 10 }, () => admitted(first(), request([daily(10_000), concurrency(100)], 1))));
+    const leases = await Promise.all(
+      Array.from({ length: 10 }, () =>
+        admitted(first(), request([daily(10_000), concurrency(100)], 1)),
+      ),
+    );
     const before = await scriptsRun();
     for (const lease of leases) {
       first().limits.settle(lease, used(3));
@@ -342,7 +496,9 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     }
     expect(await scriptsRun()).toBe(before);
     clock.advance(5);
-    await until(async () => (await storedTotal("tokens")) === 30, { what: "the totals to be told" });
+    await until(async () => (await storedTotal("tokens")) === 30, {
+      what: "the totals to be told",
+    });
     expect(await scriptsRun()).toBe(before + 1);
     expect(await usage(await another())).toMatchObject({ tokens: 30, requests: 10, inFlight: 0 });
   });
@@ -352,33 +508,46 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const lease = await admitted(first(), request([concurrency(1)]));
     expect((await other.limits.admit(request([concurrency(1)]))).kind).toBe("refused");
     first().limits.settle(lease, used(1));
-    await until(async () => (await leaseExpiry(lease.id)) === 0, { what: "the lease to be given back" });
+    await until(async () => (await leaseExpiry(lease.id)) === 0, {
+      what: "the lease to be given back",
+    });
     expect((await other.limits.admit(request([concurrency(1)]))).kind).toBe("admitted");
   });
 
   test.each([
     ["a daily budget", daily(100), 30, 80],
     ["concurrency", concurrency(4), 0, 0],
-  ])("what has ended here refuses nothing here, told or not: %s", async (_name, check, small, large) => {
-    const leases = check.kind === "concurrency" ? 2 : 1;
-    const held = [];
-    for (let lease = 0; lease < leases; lease++) held.push(await admitted(first(), request([check], small)));
-    for (const lease of held) first().limits.settle(lease, NOTHING);
-    const asked = check.kind === "concurrency" ? 4 : 1;
-    for (let admission = 0; admission < asked; admission++) await admitted(first(), request([check], large));
-    expect((await first().limits.admit(request([check], large))).kind).toBe("refused");
-  });
+  ])(
+    "what has ended here refuses nothing here, told or not: %s",
+    async (_name, check, small, large) => {
+      const leases = check.kind === "concurrency" ? 2 : 1;
+      const held = [];
+      for (let lease = 0; lease < leases; lease++)
+        held.push(await admitted(first(), request([check], small)));
+      for (const lease of held) first().limits.settle(lease, NOTHING);
+      const asked = check.kind === "concurrency" ? 4 : 1;
+      for (let admission = 0; admission < asked; admission++)
+        await admitted(first(), request([check], large));
+      expect((await first().limits.admit(request([check], large))).kind).toBe("refused");
+    },
+  );
 
   test("every key has a time to live, and the scope as its hash tag", async () => {
-    const everything = [rate(9), concurrency(9), daily(99), daily(9, "requests"), daily(9, "microUsd")];
+    const everything = [
+      rate(9),
+      concurrency(9),
+      daily(99),
+      daily(9, "requests"),
+      daily(9, "microUsd"),
+    ];
     first().limits.settle(await admitted(first(), request(everything, 10)), used(5));
     await admitted(first(), request(everything, 10));
     await usage();
     const keys = (await (server as RedisServer).command("KEYS", "*")) as string[];
     const ours = keys.filter((key) => !key.startsWith("svc:{probe/"));
-    expect(ours.map((key) => key.replace(/^svc:\{agent\/default\/researcher\}:/, "")).toSorted()).toEqual([
-      "amounts", "leases", "reserved", "usage:2026-11-21", "window:60000:agent",
-    ]);
+    expect(
+      ours.map((key) => key.replace(/^svc:\{agent\/default\/researcher\}:/, "")).toSorted(),
+    ).toEqual(["amounts", "leases", "reserved", "usage:2026-11-21", "window:60000:agent"]);
     await allExpire();
   });
 
@@ -404,13 +573,17 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
 
   async function allExpire(): Promise<void> {
     const redis = server as RedisServer;
-    for (const key of (await redis.command("KEYS", "*")) as string[]) expect(await redis.command("PTTL", key), key).toBeGreaterThan(0);
+    for (const key of (await redis.command("KEYS", "*")) as string[])
+      expect(await redis.command("PTTL", key), key).toBeGreaterThan(0);
   }
 
   /** How often the server ran a script so far. */
   async function scriptsRun(): Promise<number> {
     const stats = String(await (server as RedisServer).command("INFO", "commandstats"));
-    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+    return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
   }
 
   async function leaseExpiry(id: string): Promise<number> {
@@ -418,6 +591,12 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   }
 
   async function storedTotal(unit: "tokens"): Promise<number> {
-    return Number(await (server as RedisServer).command("HGET", `svc:{${SCOPE}}:usage:2026-11-21`, `agent|${unit.slice(0, 1)}`));
+    return Number(
+      await (server as RedisServer).command(
+        "HGET",
+        `svc:{${SCOPE}}:usage:2026-11-21`,
+        `agent|${unit.slice(0, 1)}`,
+      ),
+    );
   }
 });

@@ -3,15 +3,30 @@ import type { Limits } from "./contract.ts";
 import { GatewayLimits, type GatewayLimitsOptions } from "./gateway-limits.ts";
 
 export type {
-  AccountUsage, Admission, AdmitRequest, Amounts, Check, Lease, Limits, Subject, Unit, Usage,
+  AccountUsage,
+  Admission,
+  AdmitRequest,
+  Amounts,
+  Check,
+  Lease,
+  Limits,
+  Subject,
+  Unit,
+  Usage,
 } from "./contract.ts";
 
 type Defaulted = "leaseMs" | "admitTimeoutMs" | "random";
-export type LimitsOptions = Omit<GatewayLimitsOptions, Defaulted> & Partial<Pick<GatewayLimitsOptions, Defaulted>>;
+export type LimitsOptions = Omit<GatewayLimitsOptions, Defaulted> &
+  Partial<Pick<GatewayLimitsOptions, Defaulted>>;
 
 const LEASE_MS = 30_000;
 const ADMIT_TIMEOUT_MS = 40;
 
 export function createLimits(options: LimitsOptions): Limits {
-  return new GatewayLimits({ leaseMs: LEASE_MS, admitTimeoutMs: ADMIT_TIMEOUT_MS, random: Math.random, ...options });
+  return new GatewayLimits({
+    leaseMs: LEASE_MS,
+    admitTimeoutMs: ADMIT_TIMEOUT_MS,
+    random: Math.random,
+    ...options,
+  });
 }

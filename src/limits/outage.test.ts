@@ -7,7 +7,18 @@ import type { Admission, Check, Lease } from "./contract.ts";
 import { type LimitsOptions } from "./limits.ts";
 import { parseRedisSettings } from "./redis-options.ts";
 import { FakeClock } from "../platform/testing.ts";
-import { NOON, concurrency, daily, Gateway, NOTHING, pass, rate, rounds, SCOPE, used } from "./testing.ts";
+import {
+  NOON,
+  concurrency,
+  daily,
+  Gateway,
+  NOTHING,
+  pass,
+  rate,
+  rounds,
+  SCOPE,
+  used,
+} from "./testing.ts";
 
 const TIMEOUT_MS = 40;
 /** More than a probe's interval. */
@@ -39,7 +50,13 @@ async function proxyOf(server: RedisServer): Promise<TcpProxy> {
 }
 
 function gatewayAt(url: string, options: Partial<LimitsOptions> = {}): Gateway {
-  const gateway = new Gateway(clock, { redis: parseRedisSettings({ url }), processId: randomUUID(), admitTimeoutMs: TIMEOUT_MS, random: () => 0, ...options });
+  const gateway = new Gateway(clock, {
+    redis: parseRedisSettings({ url }),
+    processId: randomUUID(),
+    admitTimeoutMs: TIMEOUT_MS,
+    random: () => 0,
+    ...options,
+  });
   cleanups.push(async () => {
     const closed = gateway.limits.close();
     clock.advance(1_000);
@@ -55,7 +72,15 @@ async function gatewayOn(url: string): Promise<Gateway> {
 }
 
 const ask = (gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Admission> =>
-  Promise.resolve(gateway.limits.admit({ id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks, reserve: { tokens, microUsd: 0, requests: 1 } }));
+  Promise.resolve(
+    gateway.limits.admit({
+      id: randomUUID(),
+      scope: SCOPE,
+      accounts: ["agent"],
+      checks,
+      reserve: { tokens, microUsd: 0, requests: 1 },
+    }),
+  );
 
 async function admitted(gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Lease> {
   const admission = await ask(gateway, checks, tokens);
@@ -63,7 +88,8 @@ async function admitted(gateway: Gateway, checks: readonly Check[], tokens = 0):
   return admission.lease;
 }
 
-const usage = async (gateway: Gateway) => (await gateway.limits.usage([{ scope: SCOPE, account: "agent" }]))[0];
+const usage = async (gateway: Gateway) =>
+  (await gateway.limits.usage([{ scope: SCOPE, account: "agent" }]))[0];
 
 /** Lets time pass until the store is used again by all. */
 async function back(...gateways: readonly Gateway[]): Promise<void> {
@@ -84,7 +110,8 @@ async function stored(server: RedisServer, field: string): Promise<number> {
   return Number(await server.command("HGET", `svc:{${SCOPE}}:usage:2026-11-21`, field));
 }
 
-const leases = async (server: RedisServer): Promise<number> => Number(await server.command("ZCARD", `svc:{${SCOPE}}:leases`));
+const leases = async (server: RedisServer): Promise<number> =>
+  Number(await server.command("ZCARD", `svc:{${SCOPE}}:leases`));
 
 test("killed and restarted empty: decided at once meanwhile, and all is counted after, of every process", async () => {
   const server = await redis();
@@ -111,8 +138,11 @@ test("killed and restarted empty: decided at once meanwhile, and all is counted 
 
   await server.restart();
   await back(a, b);
-  await until(async () => (await stored(server, "agent|t")) === 370, { what: "all totals to be told" });
-  for (const gateway of [a, b]) expect(await usage(gateway)).toMatchObject({ tokens: 370, requests: 5, inFlight: 1 });
+  await until(async () => (await stored(server, "agent|t")) === 370, {
+    what: "all totals to be told",
+  });
+  for (const gateway of [a, b])
+    expect(await usage(gateway)).toMatchObject({ tokens: 370, requests: 5, inFlight: 1 });
   expect(await ask(a, checks, 621)).toMatchObject({ kind: "refused", used: 370, reserved: 10 });
   b.limits.settle(stillOpen, used(10));
   await pass(clock, 10);
@@ -159,7 +189,10 @@ test("answers that come seconds late hold nobody up; an admission that was refus
   const one = await admitted(gateway, [concurrency(2), rate(9)]);
   proxy.hold();
   // Both are asked of the store, which admits one more and has room for it; memory decides, in this order.
-  const answers = [ask(gateway, [concurrency(2), rate(9)]), ask(gateway, [concurrency(2), rate(9)])];
+  const answers = [
+    ask(gateway, [concurrency(2), rate(9)]),
+    ask(gateway, [concurrency(2), rate(9)]),
+  ];
   await until(() => proxy.held > 0, { what: "the answers to be on their way" });
   await pass(clock, TIMEOUT_MS);
   const kinds = (await Promise.all(answers)).map(({ kind }) => kind);
@@ -178,7 +211,12 @@ test("what the store admitted late, and memory refused, is given back there", as
   const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
   const held = await admitted(gateway, [concurrency(1)]);
   // Its process takes it for live, the store does not: the store admits one more.
-  await server.command("DEL", `svc:{${SCOPE}}:leases`, `svc:{${SCOPE}}:amounts`, `svc:{${SCOPE}}:reserved`);
+  await server.command(
+    "DEL",
+    `svc:{${SCOPE}}:leases`,
+    `svc:{${SCOPE}}:amounts`,
+    `svc:{${SCOPE}}:reserved`,
+  );
   proxy.hold();
   const asked = ask(gateway, [concurrency(1), rate(9)]);
   await until(() => proxy.held > 0);
@@ -188,8 +226,12 @@ test("what the store admitted late, and memory refused, is given back there", as
   gateway.limits.settle(held, NOTHING);
   proxy.release();
   await back(gateway);
-  await until(async () => (await leases(server)) === 0, { what: "the late admission to be taken back" });
-  await until(async () => (await server.command("ZCARD", `svc:{${SCOPE}}:window:60000:agent`)) === 0);
+  await until(async () => (await leases(server)) === 0, {
+    what: "the late admission to be taken back",
+  });
+  await until(
+    async () => (await server.command("ZCARD", `svc:{${SCOPE}}:window:60000:agent`)) === 0,
+  );
 });
 
 test("a settling that was lost with its connection is told again", async () => {
@@ -226,13 +268,18 @@ test("what is counted while the store is told what it missed is told at the end 
       records++;
       proxy.release();
       proxy.hold();
-    } else if (records === 0 || (await server.command("HEXISTS", `svc:{${SCOPE}}:usage:2026-11-21`, "agent|t")) === 0) {
+    } else if (
+      records === 0 ||
+      (await server.command("HEXISTS", `svc:{${SCOPE}}:usage:2026-11-21`, "agent|t")) === 0
+    ) {
       clock.advance(STEP_MS);
     }
     return false;
   });
   proxy.release();
-  await until(async () => (await stored(server, "agent|t")) === records, { what: "the last record to be told, though no time passes" });
+  await until(async () => (await stored(server, "agent|t")) === records, {
+    what: "the last record to be told, though no time passes",
+  });
 });
 
 test("a store that stays slow is not used: it answers, but not in time", async () => {
@@ -277,7 +324,9 @@ test("full: errors of the store are an outage, with the reason in the one warnin
   gateway.limits.settle(lease, used(30));
   expect(await ask(gateway, checks, 61)).toMatchObject({ kind: "refused", used: 30, reserved: 10 });
   clock.advance(STEP_MS);
-  expect(gateway.warnings.map(({ reason }) => reason)).toEqual(["OOM: its memory is full: raise maxmemory"]);
+  expect(gateway.warnings.map(({ reason }) => reason)).toEqual([
+    "OOM: its memory is full: raise maxmemory",
+  ]);
   await server.command("CONFIG", "SET", "maxmemory", "0");
   await back(gateway);
   expect(await usage(gateway)).toMatchObject({ tokens: 30, inFlight: 1 });
@@ -302,11 +351,17 @@ test("read-only: it answers PING and is away all the same", async () => {
 });
 
 test.each([
-  { name: "a wrong password", password: "not-the-secret", reason: "WRONGPASS: user or password are wrong" },
+  {
+    name: "a wrong password",
+    password: "not-the-secret",
+    reason: "WRONGPASS: user or password are wrong",
+  },
   { name: "no password", password: "", reason: "NOAUTH: it asks for a password and none is set" },
 ])("$name: limits hold in memory, and no password is in the log", async ({ password, reason }) => {
   const server = await redis({ password: "the-secret" });
-  const gateway = gatewayAt(`redis://${password === "" ? "" : `:${password}@`}127.0.0.1:${server.port}`);
+  const gateway = gatewayAt(
+    `redis://${password === "" ? "" : `:${password}@`}127.0.0.1:${server.port}`,
+  );
   await until(() => gateway.warnings.length > 0);
   expect((await ask(gateway, [daily(10)], 10)).kind).toBe("admitted");
   expect(await ask(gateway, [daily(10)], 1)).toMatchObject({ kind: "refused", reserved: 10 });
@@ -352,7 +407,9 @@ test("a server that closes idle connections is no outage", async () => {
   gateway.limits.settle(await admitted(gateway, [daily(100)], 10), used(10));
   await pass(clock, 10);
   await until(async () => (await stored(server, "agent|t")) === 10);
-  const connections = async (): Promise<string> => String(await server.command("INFO", "stats")).match(/total_connections_received:\d+/)?.[0] ?? "";
+  const connections = async (): Promise<string> =>
+    String(await server.command("INFO", "stats")).match(/total_connections_received:\d+/)?.[0] ??
+    "";
   const before = await connections();
   await server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
   await until(async () => (await connections()) !== before, { what: "a new connection" });
@@ -371,9 +428,23 @@ test("a permission that the user lacks is named", async () => {
 
 test("the permissions that the documentation names are enough", async () => {
   const server = await redis();
-  await server.command("ACL", "SETUSER", "svc", "on", ">pass", "+@scripting", "+@read", "+@write", "+@connection", "~svc:*");
+  await server.command(
+    "ACL",
+    "SETUSER",
+    "svc",
+    "on",
+    ">pass",
+    "+@scripting",
+    "+@read",
+    "+@write",
+    "+@connection",
+    "~svc:*",
+  );
   const gateway = await gatewayOn(`redis://svc:pass@127.0.0.1:${server.port}`);
-  gateway.limits.settle(await admitted(gateway, [daily(100), rate(9), concurrency(9)], 10), used(10));
+  gateway.limits.settle(
+    await admitted(gateway, [daily(100), rate(9), concurrency(9)], 10),
+    used(10),
+  );
   expect(await usage(gateway)).toMatchObject({ tokens: 10 });
   expect(gateway.warnings).toEqual([]);
 });

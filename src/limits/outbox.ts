@@ -18,8 +18,11 @@ export class Outbox {
 
   get empty(): boolean {
     return (
-      this.ended.size === 0 && this.live.size === 0 && this.totals.size === 0 &&
-      this.admissions.length === 0 && this.takenBack.length === 0
+      this.ended.size === 0 &&
+      this.live.size === 0 &&
+      this.totals.size === 0 &&
+      this.admissions.length === 0 &&
+      this.takenBack.length === 0
     );
   }
 

@@ -7,9 +7,18 @@ import { ADMIT, PROBE, SYNC } from "./scripts.ts";
 declare module "ioredis" {
   // The names and parameters of ioredis' own declaration.
   interface RedisCommander<Context> {
-    svcAdmit(keys: number, ...keysAndArguments: readonly (string | number)[]): Result<number[], Context>;
-    svcSync(keys: number, ...keysAndArguments: readonly (string | number)[]): Result<number[], Context>;
-    svcProbe(keys: number, ...keysAndArguments: readonly (string | number)[]): Result<string, Context>;
+    svcAdmit(
+      keys: number,
+      ...keysAndArguments: readonly (string | number)[]
+    ): Result<number[], Context>;
+    svcSync(
+      keys: number,
+      ...keysAndArguments: readonly (string | number)[]
+    ): Result<number[], Context>;
+    svcProbe(
+      keys: number,
+      ...keysAndArguments: readonly (string | number)[]
+    ): Result<string, Context>;
   }
 }
 
@@ -35,7 +44,9 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
     ...(options.username !== undefined && { username: options.username }),
     ...(options.password !== undefined && { password: options.password.reveal() }),
     // A name is asked for, an address cannot be.
-    ...(options.tls !== undefined && { tls: { ...options.tls, ...(isIP(options.host) === 0 && { servername: options.host }) } }),
+    ...(options.tls !== undefined && {
+      tls: { ...options.tls, ...(isIP(options.host) === 0 && { servername: options.host }) },
+    }),
     // RESP2 is what every compatible store speaks; CLIENT SETINFO and INFO may be forbidden to us, and our probe knows more.
     protocol: 2,
     disableClientInfo: true,

@@ -3,7 +3,11 @@ import { backoffMs, reasonOf } from "./redis-client.ts";
 import { parseRedisSettings } from "./redis-options.ts";
 
 test("an address alone", () => {
-  expect(parseRedisSettings({ url: "redis://store" })).toEqual({ host: "store", port: 6379, database: 0 });
+  expect(parseRedisSettings({ url: "redis://store" })).toEqual({
+    host: "store",
+    port: 6379,
+    database: 0,
+  });
 });
 
 test("all in the URL", () => {
@@ -13,7 +17,12 @@ test("all in the URL", () => {
 });
 
 test("single settings win", () => {
-  const options = parseRedisSettings({ url: "redis://a:b@store/1", username: "svc", password: "other", database: 2 });
+  const options = parseRedisSettings({
+    url: "redis://a:b@store/1",
+    username: "svc",
+    password: "other",
+    database: 2,
+  });
   expect(options).toMatchObject({ username: "svc", database: 2 });
   expect(options.password?.reveal()).toBe("other");
 });
@@ -33,7 +42,9 @@ test.each([
 
 test("certificates that are none are an error", () => {
   for (const ca of ["", "PEM", "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n"]) {
-    expect(() => parseRedisSettings({ url: "rediss://store", ca })).toThrow(/CA certificates of Redis/);
+    expect(() => parseRedisSettings({ url: "rediss://store", ca })).toThrow(
+      /CA certificates of Redis/,
+    );
   }
 });
 
@@ -45,7 +56,9 @@ test("reasons never show what Redis repeats of our arguments", () => {
   ]) {
     expect(reasonOf(new Error(message))).not.toContain("secret");
   }
-  expect(reasonOf(Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }))).toBe("ECONNREFUSED");
+  expect(reasonOf(Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }))).toBe(
+    "ECONNREFUSED",
+  );
 });
 
 test("attempts to connect come apart, up to two seconds, with chance in them", () => {

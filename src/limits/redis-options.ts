@@ -34,7 +34,8 @@ export function parseRedisSettings(settings: RedisSettings): RedisOptions {
   const { url } = settings;
   if (!URL.canParse(url)) throw wrong("is not a URL");
   const parsed = new URL(url);
-  if (parsed.protocol !== "redis:" && parsed.protocol !== "rediss:") throw wrong(`begins with ${parsed.protocol}//`);
+  if (parsed.protocol !== "redis:" && parsed.protocol !== "rediss:")
+    throw wrong(`begins with ${parsed.protocol}//`);
   if (parsed.hostname === "") throw wrong("has no host");
   if (parsed.search !== "" || parsed.hash !== "") throw wrong("has a query or a fragment");
   const username = settings.username ?? decoded(parsed.username);
@@ -55,13 +56,16 @@ function checkCertificates(pem: string): void {
   try {
     void new X509Certificate(pem);
   } catch {
-    throw new Error("the CA certificates of Redis are none: give a file in PEM, which begins with -----BEGIN CERTIFICATE-----");
+    throw new Error(
+      "the CA certificates of Redis are none: give a file in PEM, which begins with -----BEGIN CERTIFICATE-----",
+    );
   }
 }
 
 function databaseOf(value: number | string): number {
   const database = value === "" ? 0 : Number(value);
-  if (!Number.isInteger(database) || database < 0) throw wrong("has a database that is not a whole number");
+  if (!Number.isInteger(database) || database < 0)
+    throw wrong("has a database that is not a whole number");
   return database;
 }
 
@@ -74,4 +78,6 @@ function decoded(part: string): string {
 }
 
 const wrong = (what: string): Error =>
-  new Error(`the address of Redis ${what}: write redis://host:6379, or rediss://user:password@host:6379/0 for TLS`);
+  new Error(
+    `the address of Redis ${what}: write redis://host:6379, or rediss://user:password@host:6379/0 for TLS`,
+  );

@@ -34,11 +34,22 @@ export interface AdmitWords extends Words {
   readonly stored: readonly number[];
 }
 
-export function admitWords(scope: ScopeLedger, request: AdmitRequest, held: HeldLease, now: number, writer: Writer): AdmitWords {
+export function admitWords(
+  scope: ScopeLedger,
+  request: AdmitRequest,
+  held: HeldLease,
+  now: number,
+  writer: Writer,
+): AdmitWords {
   const { keys } = scope;
   const named = [keys.leases, keys.amounts, keys.reserved, keys.usage(held.day)];
   const args: (string | number)[] = [
-    now, held.id, held.packed, now + writer.leaseMs, Math.max(IDLE_TTL_MS, 2 * writer.leaseMs), writer.processId,
+    now,
+    held.id,
+    held.packed,
+    now + writer.leaseMs,
+    Math.max(IDLE_TTL_MS, 2 * writer.leaseMs),
+    writer.processId,
   ];
   const stored: number[] = [];
   for (const check of request.checks) {
@@ -46,14 +57,28 @@ export function admitWords(scope: ScopeLedger, request: AdmitRequest, held: Held
     switch (check.kind) {
       case "rate":
         named.push(keys.window(check.account, check.windowMs));
-        args.push("r", account.field, check.limit, check.windowMs, check.windowMs + WINDOW_SLACK_MS, 0);
+        args.push(
+          "r",
+          account.field,
+          check.limit,
+          check.windowMs,
+          check.windowMs + WINDOW_SLACK_MS,
+          0,
+        );
         break;
       case "concurrency":
         args.push("c", account.field, check.limit, 0, 0, 0);
         break;
       case "daily":
         stored.push(account.stored[check.unit]);
-        args.push("d", account.field, check.limit, UNIT_FIELD[check.unit], account.others[check.unit], account.own[check.unit]);
+        args.push(
+          "d",
+          account.field,
+          check.limit,
+          UNIT_FIELD[check.unit],
+          account.others[check.unit],
+          account.own[check.unit],
+        );
         break;
     }
   }
@@ -85,7 +110,16 @@ export function readAdmit(
   }
   const check = request.checks[index - 1];
   if (check === undefined) return { refusal: undefined, hasLost };
-  return { refusal: { kind: "refused", check, used, reserved, retryAfterMs: retryAfterMs(check, wait, asked.now) }, hasLost };
+  return {
+    refusal: {
+      kind: "refused",
+      check,
+      used,
+      reserved,
+      retryAfterMs: retryAfterMs(check, wait, asked.now),
+    },
+    hasLost,
+  };
 }
 
 function retryAfterMs(check: Check, wait: number, now: number): number {
@@ -110,17 +144,40 @@ export interface Question {
 }
 
 /** All that is in the outbox, which is empty afterwards, in as few syncs as may be; the last one asks the questions. */
-export function syncWords(scope: ScopeLedger, questions: readonly Question[], now: number, writer: Writer): readonly Sync[] {
+export function syncWords(
+  scope: ScopeLedger,
+  questions: readonly Question[],
+  now: number,
+  writer: Writer,
+): readonly Sync[] {
   const { outbox } = scope;
   const syncs: Sync[] = [];
   const live = [...outbox.live].filter((lease) => !lease.settled);
   const totals = [...outbox.totals];
   const admissions = [...outbox.admissions];
   const next = <T>(items: T[]): T[] => items.splice(0, LARGEST_SYNC);
-  while (live.length > LARGEST_SYNC || totals.length > LARGEST_SYNC || admissions.length > LARGEST_SYNC) {
-    syncs.push(oneSync(scope, { ...NOTHING, live: next(live), totals: next(totals), admissions: next(admissions) }, now, writer));
+  while (
+    live.length > LARGEST_SYNC ||
+    totals.length > LARGEST_SYNC ||
+    admissions.length > LARGEST_SYNC
+  ) {
+    syncs.push(
+      oneSync(
+        scope,
+        { ...NOTHING, live: next(live), totals: next(totals), admissions: next(admissions) },
+        now,
+        writer,
+      ),
+    );
   }
-  const rest = { ended: [...outbox.ended], live, totals, admissions, takenBack: [...outbox.takenBack], questions };
+  const rest = {
+    ended: [...outbox.ended],
+    live,
+    totals,
+    admissions,
+    takenBack: [...outbox.takenBack],
+    questions,
+  };
   syncs.push(oneSync(scope, rest, now, writer));
   outbox.clear();
   return syncs;
@@ -135,7 +192,14 @@ interface Part {
   readonly questions: readonly Question[];
 }
 
-const NOTHING: Part = { ended: [], live: [], totals: [], admissions: [], takenBack: [], questions: [] };
+const NOTHING: Part = {
+  ended: [],
+  live: [],
+  totals: [],
+  admissions: [],
+  takenBack: [],
+  questions: [],
+};
 
 function oneSync(scope: ScopeLedger, part: Part, now: number, writer: Writer): Sync {
   const keys: string[] = [scope.keys.leases, scope.keys.amounts, scope.keys.reserved];
@@ -144,7 +208,13 @@ function oneSync(scope: ScopeLedger, part: Part, now: number, writer: Writer): S
     return known < 0 ? keys.push(name) : known + 1;
   };
   const ttl = Math.max(IDLE_TTL_MS, 2 * writer.leaseMs);
-  const args: (string | number)[] = [now, now + writer.leaseMs, ttl, USAGE_TTL_MS, writer.processId];
+  const args: (string | number)[] = [
+    now,
+    now + writer.leaseMs,
+    ttl,
+    USAGE_TTL_MS,
+    writer.processId,
+  ];
   args.push(part.ended.length, ...part.ended);
   args.push(part.live.length);
   for (const lease of part.live) {
@@ -154,18 +224,31 @@ function oneSync(scope: ScopeLedger, part: Part, now: number, writer: Writer): S
   args.push(part.totals.length);
   const said = part.totals.map((account) => ({ account, own: { ...account.own } }));
   for (const { account, own } of said) {
-    args.push(key(scope.keys.usage(account.day)), account.field, own.tokens, own.microUsd, own.requests, own.unpricedRequests);
+    args.push(
+      key(scope.keys.usage(account.day)),
+      account.field,
+      own.tokens,
+      own.microUsd,
+      own.requests,
+      own.unpricedRequests,
+    );
   }
   args.push(part.admissions.length);
   for (const { window, entry } of part.admissions) {
-    args.push(key(scope.keys.window(window.account, window.windowMs)), window.windowMs + WINDOW_SLACK_MS, entry.at, entry.id);
+    args.push(
+      key(scope.keys.window(window.account, window.windowMs)),
+      window.windowMs + WINDOW_SLACK_MS,
+      entry.at,
+      entry.id,
+    );
   }
   args.push(part.takenBack.length);
   for (const { window, entry } of part.takenBack) {
     args.push(key(scope.keys.window(window.account, window.windowMs)), entry.id);
   }
   args.push(part.questions.length);
-  for (const { account, day } of part.questions) args.push(key(scope.keys.usage(day)), encoded(account));
+  for (const { account, day } of part.questions)
+    args.push(key(scope.keys.usage(day)), encoded(account));
   const read = (reply: readonly number[]): readonly AccountUsage[] => {
     let at = 0;
     for (const { account, own } of said) {

@@ -69,7 +69,9 @@ export class Store {
     this.#options = options;
     const { clock, redis } = options;
     this.#address = `${redis.host}:${redis.port}`;
-    this.#admits = new Deadline(clock, options.admitTimeoutMs, () => this.#late(options.admitTimeoutMs));
+    this.#admits = new Deadline(clock, options.admitTimeoutMs, () =>
+      this.#late(options.admitTimeoutMs),
+    );
     this.#syncs = new Deadline(clock, SYNC_TIMEOUT_MS, () => this.#late(SYNC_TIMEOUT_MS));
     options.metrics.up(false);
     this.#client = connectRedis(redis, () => backoffMs(this.#failures++, options.random));
@@ -109,13 +111,24 @@ export class Store {
     }
     this.#cork();
     const { keys, args } = write();
-    return this.#run("admit", pending, this.#admits, this.#client.svcAdmit(keys.length, ...keys, ...args), late);
+    return this.#run(
+      "admit",
+      pending,
+      this.#admits,
+      this.#client.svcAdmit(keys.length, ...keys, ...args),
+      late,
+    );
   }
 
   /** Tells what we know. Undefined: it may or may not have been heard. */
   sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
     this.#cork();
-    return this.#run("sync", this.#pending(), this.#syncs, this.#client.svcSync(keys.length, ...keys, ...args));
+    return this.#run(
+      "sync",
+      this.#pending(),
+      this.#syncs,
+      this.#client.svcSync(keys.length, ...keys, ...args),
+    );
   }
 
   close(): void {
@@ -187,7 +200,9 @@ export class Store {
   #onClose(): void {
     this.#connected = false;
     if (this.#state === "connecting") {
-      this.#away(this.#lastError === undefined ? "it closed the connection" : reasonOf(this.#lastError));
+      this.#away(
+        this.#lastError === undefined ? "it closed the connection" : reasonOf(this.#lastError),
+      );
     } else if (this.#state === "up") {
       this.#state = "connecting";
       this.#connecting = Promise.withResolvers();
@@ -197,7 +212,8 @@ export class Store {
   }
 
   #giveUpPending(): void {
-    for (const pending of [...this.#admits.takeAll(), ...this.#syncs.takeAll()]) pending.resolve(undefined);
+    for (const pending of [...this.#admits.takeAll(), ...this.#syncs.takeAll()])
+      pending.resolve(undefined);
   }
 
   #late(ms: number): void {
@@ -213,7 +229,10 @@ export class Store {
     this.#goodProbes = 0;
     this.#awaySince = clock.monotonic();
     metrics.up(false);
-    log.warn({ store: this.#address, reason }, "the store of limits is away: they are checked in this process's memory until it is back");
+    log.warn(
+      { store: this.#address, reason },
+      "the store of limits is away: they are checked in this process's memory until it is back",
+    );
     this.#connecting.resolve();
     this.#giveUpPending();
     this.#probeSoon();
@@ -237,7 +256,8 @@ export class Store {
     if (this.#goodProbes >= enough && (await this.#caughtUp()) && this.#connected) this.#isUp();
     this.#recovering = false;
     if (this.#state === "away") this.#probeSoon();
-    else if (this.#state === "connecting" && this.#connected) this.#away(`no answer in ${this.#options.admitTimeoutMs} ms`);
+    else if (this.#state === "connecting" && this.#connected)
+      this.#away(`no answer in ${this.#options.admitTimeoutMs} ms`);
   }
 
   async #caughtUp(): Promise<boolean> {
@@ -254,7 +274,10 @@ export class Store {
     if (this.#state === "closed" || this.#state === "up") return;
     const { clock, log, metrics } = this.#options;
     if (this.#state === "away") {
-      log.info({ store: this.#address, awayMs: Math.round(clock.monotonic() - this.#awaySince) }, "the store of limits is used again");
+      log.info(
+        { store: this.#address, awayMs: Math.round(clock.monotonic() - this.#awaySince) },
+        "the store of limits is used again",
+      );
     }
     this.#state = "up";
     this.#failures = 0;
@@ -269,7 +292,9 @@ export class Store {
     const since = clock.monotonic();
     let slow = false;
     const quick = new Deadline<unknown>(clock, admitTimeoutMs, () => (slow = true));
-    const patience = new Deadline<unknown>(clock, PROBE_PATIENCE_MS, () => this.#client.disconnect(true));
+    const patience = new Deadline<unknown>(clock, PROBE_PATIENCE_MS, () =>
+      this.#client.disconnect(true),
+    );
     quick.add(quick);
     patience.add(patience);
     try {

@@ -30,7 +30,10 @@ export class Gateway {
 
   constructor(clock: FakeClock, options: Omit<LimitsOptions, "clock" | "log" | "registry">) {
     this.clock = clock;
-    const log = pino({ level: "info" }, { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) });
+    const log = pino(
+      { level: "info" },
+      { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) },
+    );
     this.limits = createLimits({ ...options, clock, log, registry: this.#registry });
   }
 
@@ -46,7 +49,12 @@ export class Gateway {
   /** Answers of the store to its probes. */
   async probes(): Promise<number> {
     const metric = await this.#registry.getSingleMetric("svc_store_seconds")?.get();
-    const count = metric?.values.find((value) => "metricName" in value && value.metricName === "svc_store_seconds_count" && value.labels["op"] === "probe");
+    const count = metric?.values.find(
+      (value) =>
+        "metricName" in value &&
+        value.metricName === "svc_store_seconds_count" &&
+        value.labels["op"] === "probe",
+    );
     return count?.value ?? 0;
   }
 
@@ -57,11 +65,32 @@ export class Gateway {
 
 export const SCOPE = "agent/default/researcher";
 
-export const daily = (limit: number, unit: "tokens" | "requests" | "microUsd" = "tokens", account = "agent"): Check => ({
-  kind: "daily", account, unit, limit,
+export const daily = (
+  limit: number,
+  unit: "tokens" | "requests" | "microUsd" = "tokens",
+  account = "agent",
+): Check => ({
+  kind: "daily",
+  account,
+  unit,
+  limit,
 });
-export const rate = (limit: number, windowMs = 60_000): Check => ({ kind: "rate", account: "agent", limit, windowMs });
-export const concurrency = (limit: number): Check => ({ kind: "concurrency", account: "agent", limit });
+export const rate = (limit: number, windowMs = 60_000): Check => ({
+  kind: "rate",
+  account: "agent",
+  limit,
+  windowMs,
+});
+export const concurrency = (limit: number): Check => ({
+  kind: "concurrency",
+  account: "agent",
+  limit,
+});
 
 export const NOTHING: Usage = { tokens: 0, microUsd: 0, requests: 0, unpriced: false };
-export const used = (tokens: number, microUsd = 0, requests = 1): Usage => ({ tokens, microUsd, requests, unpriced: false });
+export const used = (tokens: number, microUsd = 0, requests = 1): Usage => ({
+  tokens,
+  microUsd,
+  requests,
+  unpriced: false,
+});

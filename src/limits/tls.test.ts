@@ -18,11 +18,29 @@ const file = (name: string): string => path.join(dir, name);
 
 /** Signs itself, for 127.0.0.1. */
 function certificate(name: string): void {
-  execFileSync("openssl", [
-    "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-    "-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1",
-    "-keyout", file(`${name}.key`), "-out", file(`${name}.pem`),
-  ], { stdio: "ignore" });
+  execFileSync(
+    "openssl",
+    [
+      "req",
+      "-x509",
+      "-newkey",
+      "ec",
+      "-pkeyopt",
+      "ec_paramgen_curve:prime256v1",
+      "-nodes",
+      "-days",
+      "2",
+      "-subj",
+      `/CN=${name}`,
+      "-addext",
+      "subjectAltName=IP:127.0.0.1",
+      "-keyout",
+      file(`${name}.key`),
+      "-out",
+      file(`${name}.pem`),
+    ],
+    { stdio: "ignore" },
+  );
 }
 
 beforeAll(async () => {
@@ -30,7 +48,8 @@ beforeAll(async () => {
   certificate("store");
   certificate("stranger");
   server = await RedisServer.start({
-    password: "the-secret", tls: { cert: file("store.pem"), key: file("store.key"), ca: file("store.pem") },
+    password: "the-secret",
+    tls: { cert: file("store.pem"), key: file("store.key"), ca: file("store.pem") },
   });
 });
 
@@ -39,23 +58,35 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-test.each(["rediss:", "redis:"])("with its authority, which asks for TLS by itself, and %s: used", async (protocol) => {
-  const ca = readFileSync(file("store.pem"), "utf8");
-  const redis = parseRedisSettings({ url: server.url.replace("rediss:", protocol), ca });
-  const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
-  await until(() => gateway.up());
-  const reserve = { tokens: 1, microUsd: 0, requests: 1 };
-  const admission = await gateway.limits.admit({ id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks: [daily(9)], reserve });
-  expect(admission.kind).toBe("admitted");
-  expect(await gateway.metric("svc_store_fail_open_total")).toBe(0);
-  await gateway.limits.close();
-});
+test.each(["rediss:", "redis:"])(
+  "with its authority, which asks for TLS by itself, and %s: used",
+  async (protocol) => {
+    const ca = readFileSync(file("store.pem"), "utf8");
+    const redis = parseRedisSettings({ url: server.url.replace("rediss:", protocol), ca });
+    const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
+    await until(() => gateway.up());
+    const reserve = { tokens: 1, microUsd: 0, requests: 1 };
+    const admission = await gateway.limits.admit({
+      id: randomUUID(),
+      scope: SCOPE,
+      accounts: ["agent"],
+      checks: [daily(9)],
+      reserve,
+    });
+    expect(admission.kind).toBe("admitted");
+    expect(await gateway.metric("svc_store_fail_open_total")).toBe(0);
+    await gateway.limits.close();
+  },
+);
 
 test.each([
   { name: "another authority", ca: "stranger.pem" },
   { name: "the system's authorities", ca: undefined },
 ])("with $name: away, and no password is sent", async ({ ca }) => {
-  const redis = parseRedisSettings({ url: server.url, ...(ca !== undefined && { ca: readFileSync(file(ca), "utf8") }) });
+  const redis = parseRedisSettings({
+    url: server.url,
+    ...(ca !== undefined && { ca: readFileSync(file(ca), "utf8") }),
+  });
   const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
   await until(() => gateway.warnings.length > 0);
   expect(gateway.warnings[0]?.["reason"]).toMatch(/self-signed|unable to verify/);

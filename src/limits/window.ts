@@ -32,9 +32,14 @@ export class SlidingWindow {
   /** How many are in the window that ends now. What has left it is forgotten. */
   count(now: number): number {
     const entries = this.#entries;
-    while (this.#first < entries.length && (entries[this.#first] as WindowEntry).at <= now - this.windowMs) this.#first++;
+    while (
+      this.#first < entries.length &&
+      (entries[this.#first] as WindowEntry).at <= now - this.windowMs
+    )
+      this.#first++;
     // From a clock that was set back by more than a window: they would count for as long as it was set back.
-    while (entries.length > this.#first && (entries.at(-1) as WindowEntry).at > now + this.windowMs) entries.pop();
+    while (entries.length > this.#first && (entries.at(-1) as WindowEntry).at > now + this.windowMs)
+      entries.pop();
     if (this.#first >= COMPACT_AT && this.#first * 2 >= entries.length) {
       this.#entries = entries.slice(this.#first);
       this.#first = 0;

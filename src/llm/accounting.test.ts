@@ -5,36 +5,80 @@ import { identityHeaders, totalsHeaders } from "./accounting.ts";
 import { Gateway, provider } from "./testing.ts";
 import { chat } from "./testing-samples.ts";
 
-const usage: Usage = { inputTokens: 100, cachedInputTokens: 20, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0, outputTokens: 7 };
+const usage: Usage = {
+  inputTokens: 100,
+  cachedInputTokens: 20,
+  cacheWrite5mTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 7,
+};
 const none = { cachedInputTokens: 0, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0 };
 const completed = { status: 200, end: "completed", code: undefined } as const;
 
-function started(change: (call: Call) => void, model = "openai/m"): { readonly shared: Gateway; readonly call: Call } {
+function started(
+  change: (call: Call) => void,
+  model = "openai/m",
+): { readonly shared: Gateway; readonly call: Call } {
   const shared = new Gateway(provider("openai"), provider("anthropic"));
-  const call = shared.trip().request({ body: chat(model) }).call();
+  const call = shared
+    .trip()
+    .request({ body: chat(model) })
+    .call();
   change(call);
   return { shared, call };
 }
 
 describe("assess", () => {
-  test.each<[string, (call: Call) => void, "exact" | "estimated" | "none", Partial<Usage> | undefined]>([
-    ["the provider's final word", (call) => Object.assign(call, { usage, partialUsage: { ...usage, outputTokens: 1 } }), "exact", usage],
+  test.each<
+    [string, (call: Call) => void, "exact" | "estimated" | "none", Partial<Usage> | undefined]
+  >([
+    [
+      "the provider's final word",
+      (call) => Object.assign(call, { usage, partialUsage: { ...usage, outputTokens: 1 } }),
+      "exact",
+      usage,
+    ],
     ["nothing was begun", () => undefined, "none", undefined],
-    ["nothing but a request", (call) => Object.assign(call, { answered: true }), "estimated", { ...none, outputTokens: 0 }],
-    ["some text", (call) => Object.assign(call, { answered: true, outputCharacters: 9 }), "estimated", { outputTokens: 3 }],
+    [
+      "nothing but a request",
+      (call) => Object.assign(call, { answered: true }),
+      "estimated",
+      { ...none, outputTokens: 0 },
+    ],
+    [
+      "some text",
+      (call) => Object.assign(call, { answered: true, outputCharacters: 9 }),
+      "estimated",
+      { outputTokens: 3 },
+    ],
     [
       "the provider's first word, and more text than it said",
-      (call) => Object.assign(call, { answered: true, outputCharacters: 400, partialUsage: { ...usage, outputTokens: 1 } }),
+      (call) =>
+        Object.assign(call, {
+          answered: true,
+          outputCharacters: 400,
+          partialUsage: { ...usage, outputTokens: 1 },
+        }),
       "estimated",
       { ...usage, outputTokens: 100 },
     ],
     [
       "the provider's first word, and less text than it said",
-      (call) => Object.assign(call, { answered: true, outputCharacters: 4, partialUsage: { ...usage, outputTokens: 50 } }),
+      (call) =>
+        Object.assign(call, {
+          answered: true,
+          outputCharacters: 4,
+          partialUsage: { ...usage, outputTokens: 50 },
+        }),
       "estimated",
       { ...usage, outputTokens: 50 },
     ],
-    ["a first word before anything was begun", (call) => Object.assign(call, { partialUsage: usage }), "none", undefined],
+    [
+      "a first word before anything was begun",
+      (call) => Object.assign(call, { partialUsage: usage }),
+      "none",
+      undefined,
+    ],
   ])("%s", (_name, change, kind, counts) => {
     const { shared, call } = started(change);
     const { usageKind, usage: found } = shared.accounting.assess(call);
@@ -56,7 +100,9 @@ describe("assess", () => {
     expect(settlement.cost).toBeUndefined();
     expect(totalsHeaders(settlement).map(([name]) => name)).not.toContain("x-svc-cost-usd");
     expect(shared.log[0]).not.toHaveProperty("costUsd");
-    expect(await shared.metric("svc_llm_unpriced_total")).toEqual([{ value: 1, labels: { workload: "default/tester", model: "unknown" } }]);
+    expect(await shared.metric("svc_llm_unpriced_total")).toEqual([
+      { value: 1, labels: { workload: "default/tester", model: "unknown" } },
+    ]);
     expect(await shared.metric("svc_cost_usd_total")).toEqual([]);
   });
 
@@ -85,7 +131,11 @@ describe("settle", () => {
       ["output", 70e-6],
     ]);
     const durations = await shared.metric("svc_llm_duration_seconds");
-    expect(durations.filter(({ labels }) => labels["le"] === 1 || labels["le"] === 2.5).map(({ value }) => value)).toEqual([0, 1]);
+    expect(
+      durations
+        .filter(({ labels }) => labels["le"] === 1 || labels["le"] === 2.5)
+        .map(({ value }) => value),
+    ).toEqual([0, 1]);
   });
 
   test("retries are counted by the provider that failed, fallbacks by where the call went", async () => {
@@ -100,9 +150,19 @@ describe("settle", () => {
       { value: 1, labels: { workload: "default/tester", provider: "openai", status: "UF" } },
     ]);
     expect(await shared.metric("svc_llm_fallbacks_total")).toEqual([
-      { value: 1, labels: { workload: "default/tester", from: "openai/m", to: "anthropic/claude" } },
+      {
+        value: 1,
+        labels: { workload: "default/tester", from: "openai/m", to: "anthropic/claude" },
+      },
     ]);
-    expect(shared.log).toMatchObject([{ retries: 2, asked: "openai/m", model: "anthropic/claude", attempts: [{ provider: "openai" }, {}, { provider: "anthropic" }] }]);
+    expect(shared.log).toMatchObject([
+      {
+        retries: 2,
+        asked: "openai/m",
+        model: "anthropic/claude",
+        attempts: [{ provider: "openai" }, {}, { provider: "anthropic" }],
+      },
+    ]);
     expect(Object.fromEntries(identityHeaders(call))).toEqual({
       "x-svc-call-id": "call-1",
       "x-svc-model-id": "anthropic/claude",
@@ -115,13 +175,19 @@ describe("settle", () => {
     const shared = new Gateway(provider("openai"));
     const streamed = { body: chat("openai/m", { stream: true }) };
     const counted = async (): Promise<number> =>
-      (await shared.metric("svc_llm_time_to_first_token_seconds")).filter(({ labels }) => labels["le"] === "+Inf").reduce((sum, { value }) => sum + value, 0);
+      (await shared.metric("svc_llm_time_to_first_token_seconds"))
+        .filter(({ labels }) => labels["le"] === "+Inf")
+        .reduce((sum, { value }) => sum + value, 0);
     shared.trip().request().responseHeaders(200).closed();
     shared.trip().request(streamed).responseHeaders(500).closed();
     shared.trip().request(streamed).responseHeaders(503, { "x-svc-local": "UF x" }).closed();
     shared.trip().request(streamed).closed();
     expect(await counted()).toBe(0);
-    shared.trip().request(streamed).responseHeaders(200, { "content-type": "text/event-stream" }).closed();
+    shared
+      .trip()
+      .request(streamed)
+      .responseHeaders(200, { "content-type": "text/event-stream" })
+      .closed();
     expect(await counted()).toBe(1);
   });
 });

@@ -45,10 +45,17 @@ export class Accounting {
     const free = call.route.operation === "count_tokens";
     const estimated = call.usage === undefined && call.answered && !free;
     const usage = call.usage ?? (estimated ? estimate(call) : undefined);
-    if (usage === undefined) return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs };
+    if (usage === undefined)
+      return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs };
     const price = this.#options.prices().priceOf(call.target.model);
     const cost = price === undefined ? undefined : costOf(price, usage);
-    return { usage, usageKind: estimated ? "estimated" : "exact", cost, costUsd: cost === undefined ? undefined : formatUsd(cost.total), durationMs };
+    return {
+      usage,
+      usageKind: estimated ? "estimated" : "exact",
+      cost,
+      costUsd: cost === undefined ? undefined : formatUsd(cost.total),
+      durationMs,
+    };
   }
 
   /**
@@ -56,7 +63,11 @@ export class Accounting {
    * @param done told when the audit record is on the disk, or cannot be kept: not before then may the answer's last
    * byte go out
    */
-  settle(call: Call, outcome: CallOutcome, done: (settlement: Settlement, kept: boolean) => void): void {
+  settle(
+    call: Call,
+    outcome: CallOutcome,
+    done: (settlement: Settlement, kept: boolean) => void,
+  ): void {
     const settlement = this.assess(call);
     settleReservation(this.#options.limits, call, used(outcome, settlement));
     this.#options.metrics.settled(call, outcome, settlement);
@@ -89,7 +100,13 @@ export class Accounting {
 
 /** What counts against budgets: what was used, and the request itself unless it came to nothing. */
 function used(outcome: CallOutcome, { usage, cost }: Settlement): CountedUsage {
-  if (usage === undefined) return { tokens: 0, microUsd: 0, requests: outcome.end === "completed" ? 1 : 0, unpriced: false };
+  if (usage === undefined)
+    return {
+      tokens: 0,
+      microUsd: 0,
+      requests: outcome.end === "completed" ? 1 : 0,
+      unpriced: false,
+    };
   return {
     tokens: usage.inputTokens + usage.outputTokens,
     microUsd: cost === undefined ? 0 : Number(toMicrodollars(cost.total)),

@@ -22,11 +22,16 @@ const BODIES: Readonly<Record<Dialect, (model: string) => object>> = {
 
 /** Where the path names the model, it is put there. */
 function pathFor(dialect: Dialect, model: string): string {
-  return dialect === "gemini" ? `/v1beta/models/${encodeURIComponent(model)}:generateContent` : PATHS[dialect];
+  return dialect === "gemini"
+    ? `/v1beta/models/${encodeURIComponent(model)}:generateContent`
+    : PATHS[dialect];
 }
 
 /** Code and message as a client of the dialect finds them; throws where the shape is not that dialect's. */
-function readError(dialect: Dialect, text: string): { readonly code: string; readonly message: string; readonly status?: number } {
+function readError(
+  dialect: Dialect,
+  text: string,
+): { readonly code: string; readonly message: string; readonly status?: number } {
   const body = JSON.parse(text) as { type?: string; error: Record<string, unknown> };
   const { error } = body;
   switch (dialect) {
@@ -42,7 +47,11 @@ function readError(dialect: Dialect, text: string): { readonly code: string; rea
     case "gemini": {
       const details = error["details"] as { "@type": string; reason: string }[];
       expect(details[0]?.["@type"]).toBe("type.googleapis.com/google.rpc.ErrorInfo");
-      return { code: (details[0]?.reason ?? "").toLowerCase(), message: String(error["message"]), status: Number(error["code"]) };
+      return {
+        code: (details[0]?.reason ?? "").toLowerCase(),
+        message: String(error["message"]),
+        status: Number(error["code"]),
+      };
     }
   }
 }
@@ -56,12 +65,37 @@ interface Case {
 
 /** Refused before the body is read. */
 const BY_HEADERS: readonly Case[] = [
-  { name: "no key", status: 401, code: "missing_key", request: () => ({ headers: { authorization: "" } }) },
-  { name: "keys that differ", status: 401, code: "missing_key", request: () => ({ headers: { "x-api-key": "another" } }) },
-  { name: "an unknown key", status: 401, code: "invalid_key", request: () => ({ headers: { authorization: "Bearer svcw_other" } }) },
+  {
+    name: "no key",
+    status: 401,
+    code: "missing_key",
+    request: () => ({ headers: { authorization: "" } }),
+  },
+  {
+    name: "keys that differ",
+    status: 401,
+    code: "missing_key",
+    request: () => ({ headers: { "x-api-key": "another" } }),
+  },
+  {
+    name: "an unknown key",
+    status: 401,
+    code: "invalid_key",
+    request: () => ({ headers: { authorization: "Bearer svcw_other" } }),
+  },
   { name: "no body", status: 400, code: "invalid_request", request: () => ({ endOfStream: true }) },
-  { name: "a compressed body", status: 415, code: "unsupported_encoding", request: () => ({ headers: { "content-encoding": "gzip" } }) },
-  { name: "another method", status: 405, code: "method_not_allowed", request: () => ({ headers: { ":method": "GET" } }) },
+  {
+    name: "a compressed body",
+    status: 415,
+    code: "unsupported_encoding",
+    request: () => ({ headers: { "content-encoding": "gzip" } }),
+  },
+  {
+    name: "another method",
+    status: 405,
+    code: "method_not_allowed",
+    request: () => ({ headers: { ":method": "GET" } }),
+  },
 ];
 
 /** Refused by the body. */
@@ -70,14 +104,35 @@ const BY_BODY: readonly Case[] = [
   { name: "no object", status: 400, code: "invalid_request", request: () => ({ body: "[]" }) },
   { name: "JSON null", status: 400, code: "invalid_request", request: () => ({ body: "null" }) },
   { name: "an empty body", status: 400, code: "invalid_request", request: () => ({ body: "" }) },
-  { name: "an unknown model", status: 404, code: "model_not_found", request: (d) => ({ path: pathFor(d, "gone/m"), body: BODIES[d]("gone/m") }) },
-  { name: "a denied model", status: 403, code: "model_not_allowed", request: (d) => ({ path: pathFor(d, "secret-model"), body: BODIES[d]("secret-model") }) },
-  { name: "a name of several", status: 400, code: "ambiguous_model", request: (d) => ({ path: pathFor(d, "both"), body: BODIES[d]("both") }) },
-  { name: "a body above the limit", status: 413, code: "body_too_large", request: () => ({ body: Buffer.alloc(MAX_REQUEST_BODY_BYTES + 1, " ") }) },
+  {
+    name: "an unknown model",
+    status: 404,
+    code: "model_not_found",
+    request: (d) => ({ path: pathFor(d, "gone/m"), body: BODIES[d]("gone/m") }),
+  },
+  {
+    name: "a denied model",
+    status: 403,
+    code: "model_not_allowed",
+    request: (d) => ({ path: pathFor(d, "secret-model"), body: BODIES[d]("secret-model") }),
+  },
+  {
+    name: "a name of several",
+    status: 400,
+    code: "ambiguous_model",
+    request: (d) => ({ path: pathFor(d, "both"), body: BODIES[d]("both") }),
+  },
+  {
+    name: "a body above the limit",
+    status: 413,
+    code: "body_too_large",
+    request: () => ({ body: Buffer.alloc(MAX_REQUEST_BODY_BYTES + 1, " ") }),
+  },
 ];
 
 const DIALECTS: readonly Dialect[] = ["openai", "anthropic", "gemini"];
-const each = (cases: readonly Case[]) => DIALECTS.flatMap((dialect) => cases.map((one) => ({ dialect, ...one })));
+const each = (cases: readonly Case[]) =>
+  DIALECTS.flatMap((dialect) => cases.map((one) => ({ dialect, ...one })));
 
 describe("refusals, in the dialect of the caller", () => {
   test.each(each(BY_HEADERS))("$dialect: $name", async ({ dialect, status, code, request }) => {
@@ -125,10 +180,25 @@ describe("refusals, in the dialect of the caller", () => {
     ["embeddings of Anthropic", "openai", "/v1/embeddings", { model: "anthropic/m", input: "x" }],
     ["responses of Gemini", "openai", "/v1/responses", { model: "gemini/m", input: "x" }],
     ["responses of the mock", "openai", "/v1/responses", { model: "mock/m", input: "x" }],
-    ["token counts of OpenAI", "anthropic", "/v1/messages/count_tokens", { model: "openai/m", messages: [] }],
-    ["token counts of Anthropic for Gemini's clients", "gemini", "/v1beta/models/anthropic%2Fm:countTokens", {}],
+    [
+      "token counts of OpenAI",
+      "anthropic",
+      "/v1/messages/count_tokens",
+      { model: "openai/m", messages: [] },
+    ],
+    [
+      "token counts of Anthropic for Gemini's clients",
+      "gemini",
+      "/v1beta/models/anthropic%2Fm:countTokens",
+      {},
+    ],
   ])("an endpoint that the provider lacks: %s", (_name, dialect, path, body) => {
-    const gateway = new Gateway(provider("openai"), provider("anthropic"), provider("gemini"), provider("mock"));
+    const gateway = new Gateway(
+      provider("openai"),
+      provider("anthropic"),
+      provider("gemini"),
+      provider("mock"),
+    );
     const { status, body: text } = gateway.trip().request({ path, body }).exchange.responded;
     expect(status).toBe(501);
     expect(readError(dialect, text).code).toBe("not_implemented");
@@ -136,8 +206,19 @@ describe("refusals, in the dialect of the caller", () => {
 
   test.each<[Dialect, string, object]>([
     ["openai", "/v1/chat/completions", chat("anthropic/m", { n: 2 })],
-    ["anthropic", "/v1/messages", { ...BODIES.anthropic("openai/m"), tools: [{ type: "web_search_20250305", name: "web_search" }] }],
-    ["gemini", "/v1beta/models/openai%2Fm:generateContent", { ...BODIES.gemini(""), tools: [{ googleSearch: {} }] }],
+    [
+      "anthropic",
+      "/v1/messages",
+      {
+        ...BODIES.anthropic("openai/m"),
+        tools: [{ type: "web_search_20250305", name: "web_search" }],
+      },
+    ],
+    [
+      "gemini",
+      "/v1beta/models/openai%2Fm:generateContent",
+      { ...BODIES.gemini(""), tools: [{ googleSearch: {} }] },
+    ],
   ])("what the provider cannot express, asked by %s", (dialect, path, body) => {
     const gateway = new Gateway(provider("openai"), provider("anthropic"));
     const { status, body: text } = gateway.trip().request({ path, body }).exchange.responded;
@@ -151,8 +232,12 @@ describe("refusals, in the dialect of the caller", () => {
     const refused = gateway.trip().requestHeaders({ path: `${path}?xalt=sse` }).exchange.responded;
     expect(refused.status).toBe(400);
     expect(readError("gemini", refused.body).code).toBe("invalid_request");
-    expect(gateway.trip().requestHeaders({ path: `${path}?alt=sse` }).exchange.last.kind).toBe("pass");
-    expect(gateway.trip().requestHeaders({ path: `${path}?x=1&alt=sse&y=2` }).exchange.last.kind).toBe("pass");
+    expect(gateway.trip().requestHeaders({ path: `${path}?alt=sse` }).exchange.last.kind).toBe(
+      "pass",
+    );
+    expect(
+      gateway.trip().requestHeaders({ path: `${path}?x=1&alt=sse&y=2` }).exchange.last.kind,
+    ).toBe("pass");
   });
 
   test("a model's name is shown back short", () => {
@@ -162,7 +247,9 @@ describe("refusals, in the dialect of the caller", () => {
   });
 
   test("a key that is sent twice but is the same is one key", () => {
-    const trip = new Gateway(provider("openai")).trip().requestHeaders({ headers: { "x-api-key": TOKEN } });
+    const trip = new Gateway(provider("openai"))
+      .trip()
+      .requestHeaders({ headers: { "x-api-key": TOKEN } });
     expect(trip.exchange.last.kind).toBe("pass");
   });
 
@@ -172,7 +259,9 @@ describe("refusals, in the dialect of the caller", () => {
     trip.responseHeaders(413, { "x-svc-local": "- request_payload_too_large" });
     expect(trip.exchange.responded.status).toBe(413);
     expect(readError("anthropic", trip.exchange.responded.body).code).toBe("body_too_large");
-    expect(await gateway.metric("svc_llm_refused_total")).toEqual([{ value: 1, labels: { code: "body_too_large" } }]);
+    expect(await gateway.metric("svc_llm_refused_total")).toEqual([
+      { value: 1, labels: { code: "body_too_large" } },
+    ]);
     trip.closed();
     expect(gateway.logText).toEqual([]);
   });
@@ -183,7 +272,9 @@ describe("a call on its way", () => {
 
   test("the first attempt's request is made, and the caller's own headers go", () => {
     const strangers = { "x-svc-cluster": "chain/other" };
-    const trip = gateway().trip().request({ headers: strangers, body: chat("anthropic/m") });
+    const trip = gateway()
+      .trip()
+      .request({ headers: strangers, body: chat("anthropic/m") });
     const { headers, body, clearRouteCache } = trip.exchange.proceeded;
     const set = new Map(headers?.set);
     expect(set.get("x-svc-cluster")).toBe("upstream/default/anthropic@https://anthropic.test:443");
@@ -202,7 +293,9 @@ describe("a call on its way", () => {
 
   test("no header is both set and removed", () => {
     for (const name of ["openai", "anthropic"]) {
-      const { headers } = gateway().trip().request({ body: chat(`${name}/m`) }).exchange.proceeded;
+      const { headers } = gateway()
+        .trip()
+        .request({ body: chat(`${name}/m`) }).exchange.proceeded;
       const set = new Set(headers?.set?.map(([header]) => header));
       expect((headers?.remove ?? []).filter((header) => set.has(header))).toEqual([]);
     }
@@ -210,18 +303,40 @@ describe("a call on its way", () => {
 
   test("the caller's bytes go on untouched where nothing must change", () => {
     const raw = '{ "model":"openai/m" , "input" : "x" }';
-    const changed = gateway().trip().request({ path: "/v1/embeddings", body: raw }).exchange.proceeded;
+    const changed = gateway().trip().request({ path: "/v1/embeddings", body: raw })
+      .exchange.proceeded;
     expect(String(changed.body)).toBe('{ "model":"m" , "input" : "x" }');
     const google = new Gateway(provider("gemini"));
-    const same = google.trip().request({ path: "/v1beta/models/gemini%2Fm:generateContent", body: '{ "contents": [] }' }).exchange.proceeded;
+    const same = google
+      .trip()
+      .request({ path: "/v1beta/models/gemini%2Fm:generateContent", body: '{ "contents": [] }' })
+      .exchange.proceeded;
     expect(same.body).toBeUndefined();
     expect(new Map(same.headers?.set).has("content-length")).toBe(false);
   });
 
   test.each([
-    ["alone, in its own time", 1, 30_000, "upstream/default/openai@https://openai.test:443", "30000"],
-    ["with attempts left and a long time, straight", 3, 120_000, "chain/default/openai@https://openai.test:443", "131020"],
-    ["with attempts left and a short time, through the internal listener, which keeps it", 3, 119_999, "svc_attempts", "131019"],
+    [
+      "alone, in its own time",
+      1,
+      30_000,
+      "upstream/default/openai@https://openai.test:443",
+      "30000",
+    ],
+    [
+      "with attempts left and a long time, straight",
+      3,
+      120_000,
+      "chain/default/openai@https://openai.test:443",
+      "131020",
+    ],
+    [
+      "with attempts left and a short time, through the internal listener, which keeps it",
+      3,
+      119_999,
+      "svc_attempts",
+      "131019",
+    ],
   ])("the first attempt goes %s", (_name, attempts, firstByteTimeoutMs, cluster, perTry) => {
     const retries = { attempts, baseIntervalMs: 5, maxIntervalMs: 20, maxRetryAfterMs: 10_000 };
     const trip = new Gateway(provider("openai", { retries, firstByteTimeoutMs })).trip().request();
@@ -232,11 +347,16 @@ describe("a call on its way", () => {
   });
 
   test("fallbacks that are missing, deny the model, or lack the endpoint are no attempts", () => {
-    const fallbacks = ["default/gone", "default/closed", "default/anthropic"].map((key) => ({ provider: key, model: undefined }));
+    const fallbacks = ["default/gone", "default/closed", "default/anthropic"].map((key) => ({
+      provider: key,
+      model: undefined,
+    }));
     const closed = provider("closed", { allowsModel: () => false });
     const all = new Gateway(provider("openai", { fallbacks }), closed, provider("anthropic"));
     const retriesOf = (path: string, body: object): string | undefined =>
-      new Map(all.trip().request({ path, body }).exchange.proceeded.headers?.set).get("x-envoy-max-retries");
+      new Map(all.trip().request({ path, body }).exchange.proceeded.headers?.set).get(
+        "x-envoy-max-retries",
+      );
     expect(retriesOf("/v1/chat/completions", chat("openai/m"))).toBe("1");
     expect(retriesOf("/v1/embeddings", { model: "openai/m", input: "x" })).toBe("0");
   });
@@ -244,7 +364,12 @@ describe("a call on its way", () => {
   test("a reload in the middle of a request does not change what it sees", () => {
     const shared = gateway();
     const trip = shared.trip().requestHeaders();
-    shared.policy = { version: "2", agentsByTokenHash: new Map(), keysByHash: new Map(), providers: new Map() };
+    shared.policy = {
+      version: "2",
+      agentsByTokenHash: new Map(),
+      keysByHash: new Map(),
+      providers: new Map(),
+    };
     expect(trip.requestBody(chat("openai/m")).exchange.last.kind).toBe("proceed");
     expect(shared.trip().requestHeaders().exchange.responded.status).toBe(401);
   });
@@ -252,16 +377,25 @@ describe("a call on its way", () => {
 
 describe("a Permit", () => {
   test("cannot be written down", () => {
-    const { grants } = new Gateway(provider("openai")).policy.agentsByTokenHash.values().next().value ?? { grants: [] };
+    const { grants } = new Gateway(provider("openai")).policy.agentsByTokenHash.values().next()
+      .value ?? { grants: [] };
     // @ts-expect-error it has a brand that no other file can name
     const forged: Permit = { agent: undefined as never, grant: grants[0] as never };
     expect(forged).toBeDefined();
   });
 
   test("is asserted in authorize.ts alone", () => {
-    const files = readdirSync(path.resolve(import.meta.dirname, ".."), { recursive: true, encoding: "utf8" })
-      .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.startsWith("gen"));
-    const makers = files.filter((file) => /\bas\s+(unknown\s+as\s+)?Permit\b|<Permit>/.test(readFileSync(path.resolve(import.meta.dirname, "..", file), "utf8")));
+    const files = readdirSync(path.resolve(import.meta.dirname, ".."), {
+      recursive: true,
+      encoding: "utf8",
+    }).filter(
+      (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.startsWith("gen"),
+    );
+    const makers = files.filter((file) =>
+      /\bas\s+(unknown\s+as\s+)?Permit\b|<Permit>/.test(
+        readFileSync(path.resolve(import.meta.dirname, "..", file), "utf8"),
+      ),
+    );
     expect(makers).toEqual([path.join("llm", "authorize.ts")]);
   });
 });

@@ -59,18 +59,39 @@ export interface CallerOptions {
   readonly now: number;
 }
 
-export function readCaller(headers: HeaderMap, endOfStream: boolean, { snapshot, clientAddress, now }: CallerOptions): Caller | Refusal {
+export function readCaller(
+  headers: HeaderMap,
+  endOfStream: boolean,
+  { snapshot, clientAddress, now }: CallerOptions,
+): Caller | Refusal {
   const path = headers.get(":path") ?? "";
   const route = parseRoute(path);
   const dialect = route?.dialect ?? dialectOfPath(path);
   const address = clientAddress(headers.get(InternalHeader.peer), headers.get("x-forwarded-for"));
-  const whoIs = (policy: CallerPolicy | undefined): Who => ({ policy, address, model: route?.model, path: path.split("?", 1)[0] ?? "" });
+  const whoIs = (policy: CallerPolicy | undefined): Who => ({
+    policy,
+    address,
+    model: route?.model,
+    path: path.split("?", 1)[0] ?? "",
+  });
   let policy: CallerPolicy | undefined;
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect, who: whoIs(policy) });
+  const refuse = (error: PublicError): Refusal => ({
+    kind: "refused",
+    error,
+    dialect,
+    who: whoIs(policy),
+  });
 
   if (route === undefined) return refuse(publicError("not_found", "The gateway has no such path."));
-  if (headers.get(":method") !== "POST") return refuse(publicError("method_not_allowed", "Use POST here."));
-  const identity = identify(snapshot, { surface: route.surface, headers, query: route.query, address, now });
+  if (headers.get(":method") !== "POST")
+    return refuse(publicError("method_not_allowed", "Use POST here."));
+  const identity = identify(snapshot, {
+    surface: route.surface,
+    headers,
+    query: route.query,
+    address,
+    now,
+  });
   policy = identity.policy;
   if (identity.kind === "refused") return refuse(identity.error);
   if (endOfStream) return refuse(publicError("invalid_request", "The request has no body."));
@@ -78,8 +99,18 @@ export function readCaller(headers: HeaderMap, endOfStream: boolean, { snapshot,
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     return refuse(publicError("unsupported_encoding", "Send the body without content-encoding."));
   }
-  if (route.dialect === "gemini" && route.stream === true && !/(^|&)alt=sse(&|$)/.test(route.query)) {
-    return refuse(publicError("invalid_request", "Streams are served as server-sent events: add ?alt=sse.", "alt"));
+  if (
+    route.dialect === "gemini" &&
+    route.stream === true &&
+    !/(^|&)alt=sse(&|$)/.test(route.query)
+  ) {
+    return refuse(
+      publicError(
+        "invalid_request",
+        "Streams are served as server-sent events: add ?alt=sse.",
+        "alt",
+      ),
+    );
   }
   return {
     kind: "caller",
@@ -115,9 +146,16 @@ export interface Admitted {
 }
 
 export function admit(caller: Caller, raw: Buffer, options: AdmissionOptions): Admitted | Refusal {
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: caller.route.dialect, who: caller.who });
+  const refuse = (error: PublicError): Refusal => ({
+    kind: "refused",
+    error,
+    dialect: caller.route.dialect,
+    who: caller.who,
+  });
   if (raw.length > MAX_REQUEST_BODY_BYTES) {
-    return refuse(publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`));
+    return refuse(
+      publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`),
+    );
   }
   let body: unknown;
   try {
@@ -134,25 +172,54 @@ export function admit(caller: Caller, raw: Buffer, options: AdmissionOptions): A
 }
 
 /** @throws BadRequestError */
-function admitParsed(caller: Caller, raw: Buffer, body: unknown, options: AdmissionOptions): Admitted | Refusal {
+function admitParsed(
+  caller: Caller,
+  raw: Buffer,
+  body: unknown,
+  options: AdmissionOptions,
+): Admitted | Refusal {
   const { route, vendorHeaders } = caller;
   const facts = readFacts(route, body);
   const who = { ...caller.who, model: facts.model };
-  const refuse = (error: PublicError): Refusal => ({ kind: "refused", error, dialect: route.dialect, who });
+  const refuse = (error: PublicError): Refusal => ({
+    kind: "refused",
+    error,
+    dialect: route.dialect,
+    who,
+  });
   const decision = authorize(caller.policy, facts.model);
   if (decision.kind === "refused") return refuse(decision.error);
   const { permit } = decision;
   const first: Target = { provider: permit.grant.provider, model: permit.grant.model };
   if (!serves(first, route, facts.stream)) {
     const { name, kind } = first.provider;
-    return refuse(publicError("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`));
+    return refuse(
+      publicError("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`),
+    );
   }
   const books = booksOf(caller.policy, options.snapshot);
-  const size = sizeOf({ caller: caller.policy, route, facts, body, limited: books.checks.length > 0 });
+  const size = sizeOf({
+    caller: caller.policy,
+    route,
+    facts,
+    body,
+    limited: books.checks.length > 0,
+  });
   if (size.kind === "too_large") return { ...refuse(size.error), retryAfterMs: 0 };
   const { outputCap } = size;
-  const request = prepareAttempt(permit, first, { route, stream: facts.stream, raw, body, vendorHeaders, outputCap });
-  const plan = new RetryPlan(targets(first, caller.policy, route, facts.stream, options.snapshot), options.random, MAX_ATTEMPTS);
+  const request = prepareAttempt(permit, first, {
+    route,
+    stream: facts.stream,
+    raw,
+    body,
+    vendorHeaders,
+    outputCap,
+  });
+  const plan = new RetryPlan(
+    targets(first, caller.policy, route, facts.stream, options.snapshot),
+    options.random,
+    MAX_ATTEMPTS,
+  );
   const call = new Call({
     id: options.newCallId(),
     route,
@@ -197,24 +264,39 @@ const EXACT_TIMEOUT_BELOW_MS = 120_000;
  * goes through the internal listener too.
  */
 function firstAttemptIsInternal(call: Call): boolean {
-  return call.plan.maxAttempts > 1 && call.target.provider.firstByteTimeoutMs < EXACT_TIMEOUT_BELOW_MS;
+  return (
+    call.plan.maxAttempts > 1 && call.target.provider.firstByteTimeoutMs < EXACT_TIMEOUT_BELOW_MS
+  );
 }
 
 function routing(call: Call): (readonly [string, string])[] {
   const { plan, target } = call;
   const { provider } = target;
   const retried = plan.maxAttempts > 1;
-  const cluster = firstAttemptIsInternal(call) ? Cluster.attempts : retried ? chainCluster(provider) : upstreamCluster(provider);
+  const cluster = firstAttemptIsInternal(call)
+    ? Cluster.attempts
+    : retried
+      ? chainCluster(provider)
+      : upstreamCluster(provider);
   return [
     [InternalHeader.cluster, cluster],
     [CALL_ID_HEADER, call.id],
     ["x-envoy-max-retries", String(plan.maxAttempts - 1)],
-    ["x-envoy-upstream-rq-per-try-timeout-ms", String(retried ? plan.longestAttemptMs : provider.firstByteTimeoutMs)],
+    [
+      "x-envoy-upstream-rq-per-try-timeout-ms",
+      String(retried ? plan.longestAttemptMs : provider.firstByteTimeoutMs),
+    ],
   ];
 }
 
 /** The provider that was asked, then its fallbacks that exist, allow the model and have the endpoint. */
-function targets(first: Target, caller: CallerPolicy, route: LlmRoute, stream: boolean, snapshot: PolicySnapshot): Target[] {
+function targets(
+  first: Target,
+  caller: CallerPolicy,
+  route: LlmRoute,
+  stream: boolean,
+  snapshot: PolicySnapshot,
+): Target[] {
   const found = [first];
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);

@@ -2,7 +2,13 @@
 import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "./call.ts";
 import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
-import { createStreamReader, dialects, translateError, translateResponse, UpstreamFormatError } from "./dialects/registry.ts";
+import {
+  createStreamReader,
+  dialects,
+  translateError,
+  translateResponse,
+  UpstreamFormatError,
+} from "./dialects/registry.ts";
 import { publicError } from "./errors.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
@@ -45,22 +51,44 @@ export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer 
   }
   const upstream = call.target.provider.dialect;
   const client = call.route.dialect;
-  if (call.route.operation === "responses") return { kind: "answer", body, usage: readResponsesUsage(parsed) };
+  if (call.route.operation === "responses")
+    return { kind: "answer", body, usage: readResponsesUsage(parsed) };
   if (call.route.operation === "count_tokens") return { kind: "answer", body, usage: undefined };
-  if (upstream === client) return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
+  if (upstream === client)
+    return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
   try {
-    const translated = translateResponse({ upstream, client, body: parsed, model: call.target.model, now, id: call.id });
+    const translated = translateResponse({
+      upstream,
+      client,
+      body: parsed,
+      model: call.target.model,
+      now,
+      id: call.id,
+    });
     return { kind: "answer", body: translated.body, usage: translated.usage };
   } catch (error) {
     if (!(error instanceof UpstreamFormatError)) throw error;
     const message = `The provider's answer cannot be translated: ${error.message}`;
-    return { kind: "invalid", error: publicError("upstream_invalid", message), usage: dialects[upstream].readUsage(parsed) };
+    return {
+      kind: "invalid",
+      error: publicError("upstream_invalid", message),
+      usage: dialects[upstream].readUsage(parsed),
+    };
   }
 }
 
 /** An upstream's error body, in the caller's dialect; its status stays. */
-export function upstreamError(call: Call, status: number, body: Buffer): { readonly status: number; readonly body: Buffer } {
-  return translateError({ upstream: call.target.provider.dialect, client: call.route.dialect, status, body });
+export function upstreamError(
+  call: Call,
+  status: number,
+  body: Buffer,
+): { readonly status: number; readonly body: Buffer } {
+  return translateError({
+    upstream: call.target.provider.dialect,
+    client: call.route.dialect,
+    status,
+    body,
+  });
 }
 
 export function streamReader(call: Call, now: number): StreamReader {

@@ -5,14 +5,24 @@ import type { Failure } from "./retry-plan.ts";
 import { Gateway, provider, type RecordingExchange } from "./testing.ts";
 import { ANSWERS, chat } from "./testing-samples.ts";
 
-const failure = (status: number, retryAfterMs?: number, flags = ""): Failure => ({ status, retryAfterMs, flags });
-const retries = (attempts: number) => ({ attempts, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 });
+const failure = (status: number, retryAfterMs?: number, flags = ""): Failure => ({
+  status,
+  retryAfterMs,
+  flags,
+});
+const retries = (attempts: number) => ({
+  attempts,
+  baseIntervalMs: 100,
+  maxIntervalMs: 1_000,
+  maxRetryAfterMs: 10_000,
+});
 const fallback = (name: string, model?: string) => ({ provider: `default/${name}`, model });
 
 /** Jitter is half of its ceiling (the fake random): the first wait of a provider. */
 const FIRST_WAIT_MS = 50;
 
-const setOf = (exchange: RecordingExchange): Map<string, string> => new Map(exchange.proceeded.headers?.set);
+const setOf = (exchange: RecordingExchange): Map<string, string> =>
+  new Map(exchange.proceeded.headers?.set);
 
 describe("an attempt after the first", () => {
   const gateway = (): Gateway => new Gateway(provider("openai", { retries: retries(3) }));
@@ -28,7 +38,10 @@ describe("an attempt after the first", () => {
     shared.clock.advance(1);
     expect(exchange.proceeded).toMatchObject({ replaceAll: true, clearRouteCache: true });
     expect(shared.clock.pending).toEqual([]);
-    expect(call.attempts).toEqual([{ provider: "openai", model: "m", failure: failure(503) }, { provider: "openai", model: "m" }]);
+    expect(call.attempts).toEqual([
+      { provider: "openai", model: "m", failure: failure(503) },
+      { provider: "openai", model: "m" },
+    ]);
   });
 
   test("takes a report that came before it", () => {
@@ -132,11 +145,18 @@ describe("an attempt after the first", () => {
   });
 
   test("a first attempt that was sent here goes on as it is, in its own time; the next is a second one", () => {
-    const shared = new Gateway(provider("openai", { retries: retries(2), firstByteTimeoutMs: 5_000 }));
+    const shared = new Gateway(
+      provider("openai", { retries: retries(2), firstByteTimeoutMs: 5_000 }),
+    );
     const call = shared.trip().request().call();
     const first = shared.attempt("call-1").exchange;
     expect(first.proceeded).toEqual({
-      headers: { set: [["x-svc-upstream", "upstream/default/openai@https://openai.test:443"], ["x-envoy-upstream-rq-per-try-timeout-ms", "5000"]] },
+      headers: {
+        set: [
+          ["x-svc-upstream", "upstream/default/openai@https://openai.test:443"],
+          ["x-envoy-upstream-rq-per-try-timeout-ms", "5000"],
+        ],
+      },
       clearRouteCache: true,
     });
     expect(call.retries).toBe(0);
@@ -160,30 +180,48 @@ describe("the end of the plan", () => {
     const { status, headers, body } = trip.exchange.responded;
     expect(status).toBe(429);
     expect(headers.get("retry-after")).toBe("11");
-    expect(JSON.parse(body)).toMatchObject({ error: { code: "upstream_rate_limited", type: "rate_limit_error" } });
-    expect(shared.log).toMatchObject([{ status: 429, end: "failed", code: "upstream_rate_limited", usage: "none" }]);
+    expect(JSON.parse(body)).toMatchObject({
+      error: { code: "upstream_rate_limited", type: "rate_limit_error" },
+    });
+    expect(shared.log).toMatchObject([
+      { status: 429, end: "failed", code: "upstream_rate_limited", usage: "none" },
+    ]);
   });
 
   test("a wait above the cap falls back at once", () => {
-    const shared = new Gateway(provider("openai", { retries: retries(3), fallbacks: [fallback("anthropic", "claude")] }), provider("anthropic"));
+    const shared = new Gateway(
+      provider("openai", { retries: retries(3), fallbacks: [fallback("anthropic", "claude")] }),
+      provider("anthropic"),
+    );
     const call = shared.trip().request().call();
     call.reportSentFailure(failure(429, 10_001));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
-    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/anthropic@https://anthropic.test:443");
+    expect(setOf(exchange).get("x-svc-upstream")).toBe(
+      "upstream/default/anthropic@https://anthropic.test:443",
+    );
     expect(call.fellBackFrom).toBe("openai/m");
     expect(call.modelId).toBe("anthropic/claude");
   });
 
   test("a fallback that cannot express the request is skipped", () => {
     const fallbacks = [fallback("anthropic"), fallback("other")];
-    const shared = new Gateway(provider("openai", { fallbacks }), provider("anthropic"), provider("other"));
-    const call = shared.trip().request({ body: chat("openai/m", { n: 2 }) }).call();
+    const shared = new Gateway(
+      provider("openai", { fallbacks }),
+      provider("anthropic"),
+      provider("other"),
+    );
+    const call = shared
+      .trip()
+      .request({ body: chat("openai/m", { n: 2 }) })
+      .call();
     call.reportSentFailure(failure(500));
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
     expect(exchange.answers).toHaveLength(1);
-    expect(setOf(exchange).get("x-svc-upstream")).toBe("upstream/default/other@https://other.test:443");
+    expect(setOf(exchange).get("x-svc-upstream")).toBe(
+      "upstream/default/other@https://other.test:443",
+    );
     expect(call.attempts.map(({ provider: name, failure: why }) => [name, why?.flags])).toEqual([
       ["openai", ""],
       ["anthropic", "unsupported_by_upstream"],
@@ -193,11 +231,23 @@ describe("the end of the plan", () => {
 
   test("a fallback skipped when the report before it never came: the reason stands at the one that was skipped", () => {
     const fallbacks = [fallback("anthropic"), fallback("other")];
-    const shared = new Gateway(provider("openai", { fallbacks }), provider("anthropic"), provider("other"));
-    const call = shared.trip().request({ body: chat("openai/m", { n: 2 }) }).call();
+    const shared = new Gateway(
+      provider("openai", { fallbacks }),
+      provider("anthropic"),
+      provider("other"),
+    );
+    const call = shared
+      .trip()
+      .request({ body: chat("openai/m", { n: 2 }) })
+      .call();
     shared.attempt("call-1");
     shared.clock.advance(250);
-    expect(call.attempts.map(({ provider: name, failure: why }) => [name, why?.flags === "unsupported_by_upstream"])).toEqual([
+    expect(
+      call.attempts.map(({ provider: name, failure: why }) => [
+        name,
+        why?.flags === "unsupported_by_upstream",
+      ]),
+    ).toEqual([
       ["openai", false],
       ["anthropic", true],
       ["other", false],
@@ -206,8 +256,15 @@ describe("the end of the plan", () => {
 
   test("a report after a skipped attempt is of the one that was sent", () => {
     const fallbacks = [fallback("anthropic"), fallback("other")];
-    const shared = new Gateway(provider("openai", { fallbacks }), provider("anthropic"), provider("other"));
-    const call = shared.trip().request({ body: chat("openai/m", { n: 2 }) }).call();
+    const shared = new Gateway(
+      provider("openai", { fallbacks }),
+      provider("anthropic"),
+      provider("other"),
+    );
+    const call = shared
+      .trip()
+      .request({ body: chat("openai/m", { n: 2 }) })
+      .call();
     call.reportSentFailure(failure(500));
     shared.attempt("call-1");
     shared.clock.advance(0);
@@ -216,7 +273,10 @@ describe("the end of the plan", () => {
   });
 
   test("no fallback can express the request: the failure of the one that could is told", () => {
-    const shared = new Gateway(provider("openai", { fallbacks: [fallback("anthropic")] }), provider("anthropic"));
+    const shared = new Gateway(
+      provider("openai", { fallbacks: [fallback("anthropic")] }),
+      provider("anthropic"),
+    );
     const trip = shared.trip().request({ body: chat("openai/m", { n: 2 }) });
     trip.call().reportSentFailure(failure(500));
     const { exchange } = shared.attempt("call-1");
@@ -224,7 +284,9 @@ describe("the end of the plan", () => {
     expect(exchange.responded.status).toBe(421);
     trip.responseHeaders(421);
     expect(trip.exchange.responded.status).toBe(503);
-    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({ error: { code: "upstream_unavailable" } });
+    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({
+      error: { code: "upstream_unavailable" },
+    });
     expect(trip.exchange.responded.headers.has("retry-after")).toBe(false);
   });
 });
@@ -245,7 +307,11 @@ describe("nothing of an attempt stays on the next", () => {
   const pairs = PROVIDER_KINDS.flatMap((from) => PROVIDER_KINDS.map((to) => [from, to] as const));
 
   test.each(pairs)("%s, then %s", (from, to) => {
-    const first = provider("first", { kind: from, dialect: provider(from).dialect, fallbacks: [fallback("second")] });
+    const first = provider("first", {
+      kind: from,
+      dialect: provider(from).dialect,
+      fallbacks: [fallback("second")],
+    });
     const second = provider("second", { kind: to, dialect: provider(to).dialect });
     const shared = new Gateway(
       from === "mock" ? { ...first, apiKey: undefined } : first,
@@ -253,7 +319,12 @@ describe("nothing of an attempt stays on the next", () => {
     );
     const trip = shared.trip().request({
       path: "/v1/messages",
-      headers: { "anthropic-version": "2023-01-01", "anthropic-beta": "some-beta", cookie: "a=b", "openai-project": "p" },
+      headers: {
+        "anthropic-version": "2023-01-01",
+        "anthropic-beta": "some-beta",
+        cookie: "a=b",
+        "openai-project": "p",
+      },
       body: { ...chat("first/m"), max_tokens: 10 },
     });
     trip.call().reportSentFailure(failure(500));
@@ -277,7 +348,9 @@ describe("nothing of an attempt stays on the next", () => {
   });
 
   test("each attempt is made from the caller's own body, with the model of that attempt", () => {
-    const openai = provider("openai", { fallbacks: [fallback("anthropic", "claude"), fallback("other", "gpt")] });
+    const openai = provider("openai", {
+      fallbacks: [fallback("anthropic", "claude"), fallback("other", "gpt")],
+    });
     const shared = new Gateway(openai, provider("anthropic"), provider("other"));
     const call = shared.trip().request().call();
     const models = [1, 2].map(() => {
@@ -287,7 +360,10 @@ describe("nothing of an attempt stays on the next", () => {
       return JSON.parse(String(exchange.proceeded.body)) as object;
     });
     expect(models).toEqual([
-      expect.objectContaining({ model: "claude", messages: [{ role: "user", content: expect.anything() as unknown }] }),
+      expect.objectContaining({
+        model: "claude",
+        messages: [{ role: "user", content: expect.anything() as unknown }],
+      }),
       { ...chat("gpt") },
     ]);
   });

@@ -113,7 +113,10 @@ export class AttemptProcessor implements Processor {
   }
 
   #sendAsItIs(call: Call): void {
-    this.#exchange.proceed("request_headers", { headers: { set: routing(call) }, clearRouteCache: true });
+    this.#exchange.proceed("request_headers", {
+      headers: { set: routing(call) },
+      clearRouteCache: true,
+    });
   }
 
   #send(call: Call, request: AttemptRequest): void {
@@ -133,8 +136,14 @@ export class AttemptProcessor implements Processor {
     const seconds = wait === undefined ? undefined : retryAfterSeconds(wait);
     const error =
       failure.status === 429
-        ? publicError("upstream_rate_limited", `The provider asks to wait ${seconds ?? "some"} seconds.`)
-        : publicError("upstream_unavailable", `The provider answered ${failure.status || "nothing"}; no attempt is left.`);
+        ? publicError(
+            "upstream_rate_limited",
+            `The provider asks to wait ${seconds ?? "some"} seconds.`,
+          )
+        : publicError(
+            "upstream_unavailable",
+            `The provider answered ${failure.status || "nothing"}; no attempt is left.`,
+          );
     call.plannedError = { error, retryAfterMs: wait };
     this.#exchange.respond({ status: NOT_RETRIED, body: "" });
   }

@@ -42,14 +42,59 @@ describe("LLM_CALL", () => {
   });
 
   const ends: readonly (readonly [string, boolean, (trip: Trip) => void, object])[] = [
-    ["an error of the provider", false, (trip) => void trip.responseHeaders(500).responseBody({ error: { message: "x" } }), { status: 500, end: "failed", code: "upstream_error", usage: "none" }],
-    ["an error without a body", false, (trip) => void trip.responseHeaders(503, {}, true), { status: 503, end: "failed", usage: "none" }],
-    ["no provider reached", false, (trip) => void trip.responseHeaders(503, { "x-svc-local": "UF x" }), { status: 503, end: "failed", code: "upstream_unavailable" }],
-    ["an answer that is none", false, (trip) => void trip.responseHeaders(200).responseBody("?"), { end: "failed", code: "upstream_invalid", usage: "estimated" }],
-    ["a client that leaves before the answer", false, (trip) => void trip.closed(), { status: 499, end: "disconnected", usage: "estimated" }],
-    ["a stream that is cut", true, (trip) => void trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai[1] ?? "", true), { end: "cut", code: "stream_interrupted", usage: "estimated" }],
-    ["a client that leaves a stream", true, (trip) => void trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai[1] ?? "", false).closed(), { end: "disconnected", usage: "estimated" }],
-    ["a whole stream", true, (trip) => void trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai.join("")), { end: "completed", usage: "exact" }],
+    [
+      "an error of the provider",
+      false,
+      (trip) => void trip.responseHeaders(500).responseBody({ error: { message: "x" } }),
+      { status: 500, end: "failed", code: "upstream_error", usage: "none" },
+    ],
+    [
+      "an error without a body",
+      false,
+      (trip) => void trip.responseHeaders(503, {}, true),
+      { status: 503, end: "failed", usage: "none" },
+    ],
+    [
+      "no provider reached",
+      false,
+      (trip) => void trip.responseHeaders(503, { "x-svc-local": "UF x" }),
+      { status: 503, end: "failed", code: "upstream_unavailable" },
+    ],
+    [
+      "an answer that is none",
+      false,
+      (trip) => void trip.responseHeaders(200).responseBody("?"),
+      { end: "failed", code: "upstream_invalid", usage: "estimated" },
+    ],
+    [
+      "a client that leaves before the answer",
+      false,
+      (trip) => void trip.closed(),
+      { status: 499, end: "disconnected", usage: "estimated" },
+    ],
+    [
+      "a stream that is cut",
+      true,
+      (trip) =>
+        void trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai[1] ?? "", true),
+      { end: "cut", code: "stream_interrupted", usage: "estimated" },
+    ],
+    [
+      "a client that leaves a stream",
+      true,
+      (trip) =>
+        void trip
+          .responseHeaders(200, EVENT_STREAM)
+          .responseBody(STREAMS.openai[1] ?? "", false)
+          .closed(),
+      { end: "disconnected", usage: "estimated" },
+    ],
+    [
+      "a whole stream",
+      true,
+      (trip) => void trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai.join("")),
+      { end: "completed", usage: "exact" },
+    ],
   ];
 
   test.each(ends)("one for %s, without a word of it", (_name, stream, end, expected) => {
@@ -70,7 +115,10 @@ describe("LLM_CALL", () => {
     expect(shared.audit.ofType("LLM_CALL")[0]).toMatchObject({
       provider: "anthropic",
       model: "claude",
-      attempts: [{ provider: "openai", model: "m", status: 429, flags: undefined }, { provider: "anthropic", model: "claude" }],
+      attempts: [
+        { provider: "openai", model: "m", status: 429, flags: undefined },
+        { provider: "anthropic", model: "claude" },
+      ],
     });
   });
 });
@@ -80,9 +128,21 @@ describe("nothing ends before it is on record", () => {
 
   test.each<[string, boolean, (trip: Trip) => Trip]>([
     ["a whole answer", false, (trip) => trip.responseHeaders(200).responseBody(ANSWERS.openai)],
-    ["an error of the provider", false, (trip) => trip.responseHeaders(500).responseBody({ error: { message: "x" } })],
+    [
+      "an error of the provider",
+      false,
+      (trip) => trip.responseHeaders(500).responseBody({ error: { message: "x" } }),
+    ],
     ["an error of ours", false, (trip) => trip.responseHeaders(503, { "x-svc-local": "UF x" })],
-    ["a stream", true, (trip) => trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai[1] ?? "", false).responseBody(STREAMS.openai.slice(2).join(""))],
+    [
+      "a stream",
+      true,
+      (trip) =>
+        trip
+          .responseHeaders(200, EVENT_STREAM)
+          .responseBody(STREAMS.openai[1] ?? "", false)
+          .responseBody(STREAMS.openai.slice(2).join("")),
+    ],
   ])("%s", (_name, stream, end) => {
     const shared = gateway();
     const trip = shared.trip().request({ body: chat("openai/m", stream ? { stream } : {}) });
@@ -143,19 +203,38 @@ describe("nothing ends before it is on record", () => {
 describe("LLM_REFUSED", () => {
   test("says who was refused what", () => {
     const shared = gateway();
-    shared.trip().request({ body: chat("secret-model"), headers: { "x-svc-peer": "198.51.100.7" } });
+    shared
+      .trip()
+      .request({ body: chat("secret-model"), headers: { "x-svc-peer": "198.51.100.7" } });
     expect(shared.audit.events).toEqual([
       {
         type: "LLM_REFUSED",
-        fields: { workload: "default/tester", client_ip: "198.51.100.7", path: "/v1/chat/completions", asked: "secret-model", code: "model_not_allowed", status: 403 },
+        fields: {
+          workload: "default/tester",
+          client_ip: "198.51.100.7",
+          path: "/v1/chat/completions",
+          asked: "secret-model",
+          code: "model_not_allowed",
+          status: 403,
+        },
       },
     ]);
   });
 
   test("never the key that was tried, nor one in a query", () => {
     const shared = gateway();
-    shared.trip().requestHeaders({ path: "/v1beta/models/m:generateContent?key=sk-tried-1", headers: { authorization: "Bearer sk-tried-2" } });
-    shared.trip().requestHeaders({ path: "/v1beta/models/m:generateContent?key=sk-tried-1", headers: { authorization: "" } });
+    shared
+      .trip()
+      .requestHeaders({
+        path: "/v1beta/models/m:generateContent?key=sk-tried-1",
+        headers: { authorization: "Bearer sk-tried-2" },
+      });
+    shared
+      .trip()
+      .requestHeaders({
+        path: "/v1beta/models/m:generateContent?key=sk-tried-1",
+        headers: { authorization: "" },
+      });
     expect(shared.audit.ofType("LLM_REFUSED")).toHaveLength(2);
     expect(JSON.stringify(shared.audit.events)).not.toContain("sk-tried");
   });
@@ -171,14 +250,18 @@ describe("LLM_REFUSED", () => {
     knock(ANONYMOUS_RECORDS_PER_SECOND + 30);
     expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND);
     shared.clock.advance(1_000);
-    expect(shared.audit.events.at(-1)).toEqual({ type: "LLM_REFUSED", fields: { count: 30, codes: { invalid_key: 30 } } });
+    expect(shared.audit.events.at(-1)).toEqual({
+      type: "LLM_REFUSED",
+      fields: { count: 30, codes: { invalid_key: 30 } },
+    });
     knock(1);
     expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND + 2);
   });
 
   test("callers that are known are each on record", () => {
     const shared = gateway();
-    for (let i = 0; i < ANONYMOUS_RECORDS_PER_SECOND + 30; i += 1) shared.trip().request({ body: chat("gone/m") });
+    for (let i = 0; i < ANONYMOUS_RECORDS_PER_SECOND + 30; i += 1)
+      shared.trip().request({ body: chat("gone/m") });
     expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND + 30);
   });
 });

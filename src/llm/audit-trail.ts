@@ -43,7 +43,16 @@ export class AuditTrail {
   refused({ who, error }: Pick<Refusal, "who" | "error">, recorded: Recorded): void {
     if (who.policy === undefined && !this.#listAnonymous(error.code)) return recorded(true);
     const { access_key, source, workload } = policyFields(who.policy);
-    const fields = { access_key, asked: who.model, client_ip: who.address, code: error.code, path: who.path, source, status: error.status, workload };
+    const fields = {
+      access_key,
+      asked: who.model,
+      client_ip: who.address,
+      code: error.code,
+      path: who.path,
+      source,
+      status: error.status,
+      workload,
+    };
     this.#append({ type: "LLM_REFUSED", fields }, recorded);
   }
 
@@ -108,8 +117,16 @@ function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): F
 }
 
 /** `workload` as the interface has it; names of keys are unique in their namespace only, so `access_key` says that too. */
-function policyFields(policy: CallerPolicy | undefined): { readonly access_key?: string; readonly source?: string; readonly workload?: string } {
+function policyFields(policy: CallerPolicy | undefined): {
+  readonly access_key?: string;
+  readonly source?: string;
+  readonly workload?: string;
+} {
   if (policy === undefined) return {};
   if (policy.kind === "agent") return { workload: policy.workload };
-  return { workload: policy.workload, source: "external", access_key: `${policy.namespace}/${policy.name}` };
+  return {
+    workload: policy.workload,
+    source: "external",
+    access_key: `${policy.namespace}/${policy.name}`,
+  };
 }

@@ -13,7 +13,10 @@ const open = provider("openai", { external: EXTERNAL });
 function policy(key: Partial<AccessKeyPolicy> = {}, provided = open): PolicySnapshot {
   const held = accessKey(provided, key);
   const entry = (graceUntil: number | undefined): KeyEntry => ({ key: held, graceUntil });
-  const keysByHash = new Map([[hashKey(KEY), entry(undefined)], [hashKey(OLD_KEY), entry(NOW + 60_000)]]);
+  const keysByHash = new Map([
+    [hashKey(KEY), entry(undefined)],
+    [hashKey(OLD_KEY), entry(NOW + 60_000)],
+  ]);
   return { ...snapshot(provided), keysByHash };
 }
 
@@ -37,19 +40,44 @@ describe("who calls", () => {
   test.each<[string, PolicySnapshot, Claim, string]>([
     ["an agent", policy(), claim(TOKEN, { surface: "internal" }), "default/tester"],
     ["an access key", policy(), claim(KEY), "ext:laptop"],
-    ["one in its vendor's wrapping", policy(), claim(undefined, { headers: headers({ "x-api-key": `sk-ant-api03-${KEY}-AA` }) }), "ext:laptop"],
+    [
+      "one in its vendor's wrapping",
+      policy(),
+      claim(undefined, { headers: headers({ "x-api-key": `sk-ant-api03-${KEY}-AA` }) }),
+      "ext:laptop",
+    ],
     ["the key before, in its grace period", policy(), claim(OLD_KEY), "ext:laptop"],
-    ["the key before, at the end of it", policy(), claim(OLD_KEY, { now: NOW + 60_000 }), "key_expired"],
+    [
+      "the key before, at the end of it",
+      policy(),
+      claim(OLD_KEY, { now: NOW + 60_000 }),
+      "key_expired",
+    ],
     ["a key that expires in a moment", policy({ expiresAt: NOW + 1 }), claim(KEY), "ext:laptop"],
     ["a key that has just expired", policy({ expiresAt: NOW }), claim(KEY), "key_expired"],
     ["a revoked key", policy({ revoked: true }), claim(KEY), "key_revoked"],
     ["a revoked key in its grace period", policy({ revoked: true }), claim(OLD_KEY), "key_revoked"],
-    ["a provider that is closed to the outside", policy({}, provider("openai")), claim(KEY), "external_access_disabled"],
-    ["an address that is not allowed", policy({ allowsAddress: () => false }), claim(KEY), "address_not_allowed"],
+    [
+      "a provider that is closed to the outside",
+      policy({}, provider("openai")),
+      claim(KEY),
+      "external_access_disabled",
+    ],
+    [
+      "an address that is not allowed",
+      policy({ allowsAddress: () => false }),
+      claim(KEY),
+      "address_not_allowed",
+    ],
     ["a workload token outside", policy(), claim(TOKEN), "wrong_surface"],
     ["an access key inside", policy(), claim(KEY, { surface: "internal" }), "wrong_surface"],
     ["no key", policy(), claim(undefined), "missing_key"],
-    ["two keys", policy(), claim(KEY, { headers: headers({ authorization: `Bearer ${KEY}`, "x-api-key": TOKEN }) }), "missing_key"],
+    [
+      "two keys",
+      policy(),
+      claim(KEY, { headers: headers({ authorization: `Bearer ${KEY}`, "x-api-key": TOKEN }) }),
+      "missing_key",
+    ],
     ["the key in another case", policy(), claim(KEY.toUpperCase()), "invalid_key"],
     ["the key with something behind it", policy(), claim(`${KEY}x`), "invalid_key"],
     ["the key's hash", policy(), claim(hashKey(KEY)), "invalid_key"],
@@ -67,14 +95,23 @@ describe("who calls", () => {
 
 describe("what a key opens", () => {
   const key = accessKey(open, {
-    resolveModel: (model) => (model === "m" ? { kind: "granted", grant: { ref: "openai/m", provider: open, model } } : { kind: "denied", reason: "AccessKey laptop may not use it" }),
+    resolveModel: (model) =>
+      model === "m"
+        ? { kind: "granted", grant: { ref: "openai/m", provider: open, model } }
+        : { kind: "denied", reason: "AccessKey laptop may not use it" },
   });
 
   test("its permit holds it", () => {
-    expect(authorize(key, "m")).toMatchObject({ kind: "permit", permit: { caller: { workload: "ext:laptop" }, grant: { ref: "openai/m" } } });
+    expect(authorize(key, "m")).toMatchObject({
+      kind: "permit",
+      permit: { caller: { workload: "ext:laptop" }, grant: { ref: "openai/m" } },
+    });
   });
 
   test("nothing else", () => {
-    expect(authorize(key, "other")).toMatchObject({ kind: "refused", error: { status: 403, code: "model_not_allowed" } });
+    expect(authorize(key, "other")).toMatchObject({
+      kind: "refused",
+      error: { status: 403, code: "model_not_allowed" },
+    });
   });
 });

@@ -1,7 +1,13 @@
 /** Who calls, and may they use this model: the only maker of a {@link Permit}. */
 import { readCredential } from "../access/credentials.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
-import type { AccessKeyPolicy, AgentPolicy, CallerPolicy, KeyEntry, PolicySnapshot } from "../policy/snapshot.ts";
+import type {
+  AccessKeyPolicy,
+  AgentPolicy,
+  CallerPolicy,
+  KeyEntry,
+  PolicySnapshot,
+} from "../policy/snapshot.ts";
 import type { Permit } from "./call.ts";
 import type { PublicError } from "./dialects/dialect.ts";
 import { type ErrorCode, publicError } from "./errors.ts";
@@ -22,54 +28,93 @@ export interface Claim {
 export type Identity =
   | { readonly kind: "known"; readonly policy: CallerPolicy }
   /** `policy` where it is known who was refused. */
-  | { readonly kind: "refused"; readonly error: PublicError; readonly policy: CallerPolicy | undefined };
+  | {
+      readonly kind: "refused";
+      readonly error: PublicError;
+      readonly policy: CallerPolicy | undefined;
+    };
 
-const KIND_OF_KEY: Readonly<Record<Surface, string>> = { internal: "workload token", external: "access key" };
+const KIND_OF_KEY: Readonly<Record<Surface, string>> = {
+  internal: "workload token",
+  external: "access key",
+};
 
 export function identify(snapshot: PolicySnapshot, claim: Claim): Identity {
   const { surface } = claim;
   const credential = readCredential(claim.headers, claim.query);
   switch (credential.kind) {
     case "none":
-      return refused("missing_key", `No API key: send the ${KIND_OF_KEY[surface]} as your client sends its API key.`);
+      return refused(
+        "missing_key",
+        `No API key: send the ${KIND_OF_KEY[surface]} as your client sends its API key.`,
+      );
     case "conflict":
       return refused("missing_key", "The request carries several different API keys; send one.");
     case "key": {
       // By their hashes: how long a look-up takes says nothing of a key.
       const agent = snapshot.agentsByTokenHash.get(credential.sha256);
       const entry = snapshot.keysByHash.get(credential.sha256);
-      return surface === "external" ? identifyKey(snapshot, claim, entry, agent) : identifyAgent(agent, entry);
+      return surface === "external"
+        ? identifyKey(snapshot, claim, entry, agent)
+        : identifyAgent(agent, entry);
     }
   }
 }
 
 function identifyAgent(agent: AgentPolicy | undefined, entry: KeyEntry | undefined): Identity {
   if (agent !== undefined) return { kind: "known", policy: agent };
-  if (entry !== undefined) return refused("wrong_surface", "An access key opens what is under /ext, and nothing else.", entry.key);
+  if (entry !== undefined)
+    return refused(
+      "wrong_surface",
+      "An access key opens what is under /ext, and nothing else.",
+      entry.key,
+    );
   return refused("invalid_key", "The API key is not a workload token of this gateway.");
 }
 
-function identifyKey(snapshot: PolicySnapshot, claim: Claim, entry: KeyEntry | undefined, agent: AgentPolicy | undefined): Identity {
-  if (agent !== undefined) return refused("wrong_surface", "A workload token opens nothing under /ext.", agent);
-  if (entry === undefined) return refused("invalid_key", "The API key is not an access key of this gateway.");
+function identifyKey(
+  snapshot: PolicySnapshot,
+  claim: Claim,
+  entry: KeyEntry | undefined,
+  agent: AgentPolicy | undefined,
+): Identity {
+  if (agent !== undefined)
+    return refused("wrong_surface", "A workload token opens nothing under /ext.", agent);
+  if (entry === undefined)
+    return refused("invalid_key", "The API key is not an access key of this gateway.");
   const error = keyError(snapshot, claim, entry);
-  return error === undefined ? { kind: "known", policy: entry.key } : { kind: "refused", error, policy: entry.key };
+  return error === undefined
+    ? { kind: "known", policy: entry.key }
+    : { kind: "refused", error, policy: entry.key };
 }
 
 /** Why a known key opens nothing now; undefined where it does. */
-function keyError(snapshot: PolicySnapshot, { now, address }: Claim, { key, graceUntil }: KeyEntry): PublicError | undefined {
+function keyError(
+  snapshot: PolicySnapshot,
+  { now, address }: Claim,
+  { key, graceUntil }: KeyEntry,
+): PublicError | undefined {
   if (key.revoked) return publicError("key_revoked", "The access key was revoked.");
   if (graceUntil !== undefined && graceUntil <= now) {
-    return publicError("key_expired", `The access key was rotated; the one before is no longer taken since ${iso(graceUntil)}.`);
+    return publicError(
+      "key_expired",
+      `The access key was rotated; the one before is no longer taken since ${iso(graceUntil)}.`,
+    );
   }
   if (key.expiresAt !== undefined && key.expiresAt <= now) {
     return publicError("key_expired", `The access key expired at ${iso(key.expiresAt)}.`);
   }
   if (!isOpen(snapshot, key)) {
-    return publicError("external_access_disabled", "The access key's provider is not open to calls from outside (spec.externalAccess.enabled).");
+    return publicError(
+      "external_access_disabled",
+      "The access key's provider is not open to calls from outside (spec.externalAccess.enabled).",
+    );
   }
   if (!key.allowsAddress(address)) {
-    return publicError("address_not_allowed", `The access key may not be used from the address ${address}.`);
+    return publicError(
+      "address_not_allowed",
+      `The access key may not be used from the address ${address}.`,
+    );
   }
   return undefined;
 }
@@ -95,9 +140,15 @@ export function authorize(caller: CallerPolicy, model: string): Authorization {
         `The model ${quote(model)} is served by several providers: write one of ${resolution.candidates.join(", ")}.`,
       );
     case "unknown":
-      return denied("model_not_found", `There is no model ${quote(model)} here. GET ${listPath(caller)} lists yours.`);
+      return denied(
+        "model_not_found",
+        `There is no model ${quote(model)} here. GET ${listPath(caller)} lists yours.`,
+      );
     case "denied":
-      return denied("model_not_allowed", `The model ${quote(model)} is not allowed: ${resolution.reason}.`);
+      return denied(
+        "model_not_allowed",
+        `The model ${quote(model)} is not allowed: ${resolution.reason}.`,
+      );
   }
 }
 

@@ -43,16 +43,30 @@ export function sizeOf({ caller, route, facts, body, limited }: Sizing): Size {
   const answers = route.operation === "chat" || route.operation === "responses";
   const asked = answers ? total(facts.maxOutputTokens, facts.choices) : 0;
   if (perRequest === undefined) {
-    return { kind: "sized", promptTokens, outputTokens: asked ?? ASSUMED_OUTPUT_TOKENS * facts.choices, outputCap: undefined };
+    return {
+      kind: "sized",
+      promptTokens,
+      outputTokens: asked ?? ASSUMED_OUTPUT_TOKENS * facts.choices,
+      outputCap: undefined,
+    };
   }
   const left = perRequest - promptTokens;
-  if (left < (asked ?? facts.choices)) return { kind: "too_large", error: tooLarge(perRequest, promptTokens, asked) };
+  if (left < (asked ?? facts.choices))
+    return { kind: "too_large", error: tooLarge(perRequest, promptTokens, asked) };
   const outputCap = asked === undefined ? Math.floor(left / facts.choices) : undefined;
   return { kind: "sized", promptTokens, outputTokens: asked ?? left, outputCap };
 }
 
-export function demandOf({ promptTokens, outputTokens }: Extract<Size, { kind: "sized" }>, model: string, prices: PriceBook): Demand {
-  return { promptTokens, outputTokens, microUsd: priceDemand(prices, model, promptTokens, outputTokens) };
+export function demandOf(
+  { promptTokens, outputTokens }: Extract<Size, { kind: "sized" }>,
+  model: string,
+  prices: PriceBook,
+): Demand {
+  return {
+    promptTokens,
+    outputTokens,
+    microUsd: priceDemand(prices, model, promptTokens, outputTokens),
+  };
 }
 
 function total(tokens: number | undefined, choices: number): number | undefined {

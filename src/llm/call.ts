@@ -40,7 +40,11 @@ export interface CallOutcome {
 }
 
 /** The failure of an attempt that was never sent: its provider cannot express the request. */
-export const SKIPPED: Failure = { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" };
+export const SKIPPED: Failure = {
+  status: 0,
+  retryAfterMs: undefined,
+  flags: "unsupported_by_upstream",
+};
 
 /** What a call begins with. */
 export interface CallInit {
@@ -92,7 +96,9 @@ export class Call {
   /** The first attempt is under way: at once where it goes straight to its provider. */
   firstAttemptStarted = true;
   /** Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of the last answer. */
-  plannedError: { readonly error: PublicError; readonly retryAfterMs: number | undefined } | undefined;
+  plannedError:
+    | { readonly error: PublicError; readonly retryAfterMs: number | undefined }
+    | undefined;
   firstByteAt: number | undefined;
   /** As the provider said it, finally. */
   usage: Usage | undefined;
@@ -134,7 +140,9 @@ export class Call {
     const first = this.attempts[0];
     if (first === undefined) return undefined;
     const { provider, model } = this.target;
-    return first.provider === provider.name && first.model === model ? undefined : `${first.provider}/${first.model}`;
+    return first.provider === provider.name && first.model === model
+      ? undefined
+      : `${first.provider}/${first.model}`;
   }
 
   get modelId(): string {

@@ -9,8 +9,12 @@ const PAGE = readFileSync(path.resolve(import.meta.dirname, "../../docs/errors.m
 
 describe("docs/errors.md", () => {
   test("has the table's codes, statuses and meanings, in its order", () => {
-    const rows = [...PAGE.matchAll(/^\| `(\w+)` \| (\d+) \| (.+) \|$/gm)].map(([, code, status, meaning]) => [code, Number(status), meaning]);
-    expect(rows).toEqual(Object.entries(ERRORS).map(([code, { status, meaning }]) => [code, status, meaning]));
+    const rows = [...PAGE.matchAll(/^\| `(\w+)` \| (\d+) \| (.+) \|$/gm)].map(
+      ([, code, status, meaning]) => [code, Number(status), meaning],
+    );
+    expect(rows).toEqual(
+      Object.entries(ERRORS).map(([code, { status, meaning }]) => [code, status, meaning]),
+    );
   });
 
   const examples = [...PAGE.matchAll(/^```json\n(.+)\n```$/gm)].map((match) => match[1] as string);
@@ -20,16 +24,24 @@ describe("docs/errors.md", () => {
     ["Anthropic", 1, "/v1/messages", { ...chat("gone/m"), max_tokens: 1 }],
     ["Gemini", 2, "/v1beta/models/gone%2Fm:generateContent", { contents: [] }],
   ])("shows what %s's clients get", (_name, index, route, body) => {
-    const refused = new Gateway(provider("openai")).trip().request({ path: route, body }).exchange.responded;
+    const refused = new Gateway(provider("openai")).trip().request({ path: route, body })
+      .exchange.responded;
     expect(refused.status).toBe(404);
     expect(refused.body).toBe(examples[index]);
   });
 });
 
 test("every code that the gateway writes stands in the table", () => {
-  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.includes("testdata"));
-  const written = files.flatMap((file) => [...readFileSync(path.join(import.meta.dirname, file), "utf8").matchAll(/\bcode: "((?:upstream|stream|gateway)_\w+)"/g)].map((match) => match[1] as string));
+  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
+    (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.includes("testdata"),
+  );
+  const written = files.flatMap((file) =>
+    [
+      ...readFileSync(path.join(import.meta.dirname, file), "utf8").matchAll(
+        /\bcode: "((?:upstream|stream|gateway)_\w+)"/g,
+      ),
+    ].map((match) => match[1] as string),
+  );
   expect(written).not.toEqual([]);
   expect([...new Set(written)].filter((code) => !Object.hasOwn(ERRORS, code))).toEqual([]);
 });
@@ -45,7 +57,16 @@ test("codes are words, statuses are errors, meanings are sentences", () => {
 
 test("an error shows its code, its status, and a param where there is one", () => {
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
-    expect(publicError(code, "words")).toStrictEqual({ status: ERRORS[code].status, code, message: "words" });
+    expect(publicError(code, "words")).toStrictEqual({
+      status: ERRORS[code].status,
+      code,
+      message: "words",
+    });
   }
-  expect(publicError("model_not_found", "words", "model")).toStrictEqual({ status: 404, code: "model_not_found", message: "words", param: "model" });
+  expect(publicError("model_not_found", "words", "model")).toStrictEqual({
+    status: 404,
+    code: "model_not_found",
+    message: "words",
+    param: "model",
+  });
 });

@@ -11,9 +11,11 @@ export interface RequestFacts extends Omit<CallFacts, "model"> {
 
 /** @throws BadRequestError */
 export function readFacts(route: LlmRoute, body: unknown): RequestFacts {
-  const facts = route.operation === "chat" ? dialects[route.dialect].readFacts(body) : plainFacts(body);
+  const facts =
+    route.operation === "chat" ? dialects[route.dialect].readFacts(body) : plainFacts(body);
   const model = route.model ?? facts.model;
-  if (model === undefined || model === "") throw new BadRequestError("model: required, a string", "model");
+  if (model === undefined || model === "")
+    throw new BadRequestError("model: required, a string", "model");
   return { ...facts, model, stream: route.stream ?? facts.stream };
 }
 
@@ -23,6 +25,13 @@ function plainFacts(body: unknown): CallFacts {
     throw new BadRequestError("the body must be a JSON object");
   }
   const { model, stream, max_output_tokens: limit } = body as Record<string, unknown>;
-  if (model !== undefined && typeof model !== "string") throw new BadRequestError("model: must be a string", "model");
-  return { model, stream: stream === true, maxOutputTokens: tokenLimit(limit, "max_output_tokens"), choices: 1, wantsUsage: true };
+  if (model !== undefined && typeof model !== "string")
+    throw new BadRequestError("model: must be a string", "model");
+  return {
+    model,
+    stream: stream === true,
+    maxOutputTokens: tokenLimit(limit, "max_output_tokens"),
+    choices: 1,
+    wantsUsage: true,
+  };
 }

@@ -82,7 +82,6 @@ export class LlmMetrics {
     this.#refused.inc({ code });
   }
 
-
   settled(call: Call, outcome: CallOutcome, settlement: Settlement): void {
     const workload = call.permit.caller.workload;
     const provider = call.target.provider.name;
@@ -116,9 +115,13 @@ export class LlmMetrics {
   #countRetries(call: Call, workload: string): void {
     for (const attempt of call.attempts) {
       if (attempt.failure === undefined) continue;
-      const status = attempt.failure.status === 0 ? attempt.failure.flags || "none" : String(attempt.failure.status);
+      const status =
+        attempt.failure.status === 0
+          ? attempt.failure.flags || "none"
+          : String(attempt.failure.status);
       this.#retries.inc({ workload, provider: attempt.provider, status });
     }
-    if (call.fellBackFrom !== undefined) this.#fallbacks.inc({ workload, from: call.fellBackFrom, to: call.modelId });
+    if (call.fellBackFrom !== undefined)
+      this.#fallbacks.inc({ workload, from: call.fellBackFrom, to: call.modelId });
   }
 }

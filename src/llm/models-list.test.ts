@@ -31,16 +31,31 @@ describe("the list", () => {
 
   test("in Anthropic's shape", () => {
     expect(listModels(tester, "anthropic", "")).toMatchObject({
-      data: [{ type: "model", id: "openai/m", display_name: "openai/m", created_at: "2023-11-14T22:13:20.000Z" }, { id: "anthropic/m" }],
+      data: [
+        {
+          type: "model",
+          id: "openai/m",
+          display_name: "openai/m",
+          created_at: "2023-11-14T22:13:20.000Z",
+        },
+        { id: "anthropic/m" },
+      ],
       has_more: false,
       first_id: "openai/m",
       last_id: "anthropic/m",
     });
-    expect(listModels(agent(), "anthropic", "")).toEqual({ data: [], has_more: false, first_id: null, last_id: null });
+    expect(listModels(agent(), "anthropic", "")).toEqual({
+      data: [],
+      has_more: false,
+      first_id: null,
+      last_id: null,
+    });
   });
 
   test("in Gemini's shape", () => {
-    expect(listModels(tester, "gemini", "")).toMatchObject({ models: [{ name: "models/openai/m" }, { name: "models/anthropic/m" }] });
+    expect(listModels(tester, "gemini", "")).toMatchObject({
+      models: [{ name: "models/openai/m" }, { name: "models/anthropic/m" }],
+    });
   });
 
   test("does not show a key", () => {

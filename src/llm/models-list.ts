@@ -35,7 +35,12 @@ const openai: Shape = {
 };
 
 const anthropic: Shape = {
-  model: (ref) => ({ type: "model", id: ref, display_name: ref, created_at: new Date(CREATED * 1000).toISOString() }),
+  model: (ref) => ({
+    type: "model",
+    id: ref,
+    display_name: ref,
+    created_at: new Date(CREATED * 1000).toISOString(),
+  }),
   list: (refs) => ({
     data: refs.map((ref) => anthropic.model(ref)),
     has_more: false,

@@ -43,10 +43,19 @@ export function serves(target: Target, route: LlmRoute, stream: boolean): boolea
  * @param _permit proof that the caller may use the model: the provider's key goes on here
  * @throws BadRequestError when this provider's dialect cannot express the request
  */
-export function prepareAttempt(_permit: Permit, target: Target, source: AttemptSource): AttemptRequest {
+export function prepareAttempt(
+  _permit: Permit,
+  target: Target,
+  source: AttemptSource,
+): AttemptRequest {
   const { provider, model } = target;
   const address = upstreamAddress(provider, source.route.operation, model, source.stream);
-  if (address === undefined) throw new BadRequestError(`${provider.name} has no such endpoint`, undefined, "unsupported_by_upstream");
+  if (address === undefined)
+    throw new BadRequestError(
+      `${provider.name} has no such endpoint`,
+      undefined,
+      "unsupported_by_upstream",
+    );
   const set: (readonly [string, string])[] = [
     [":path", address.path],
     [":authority", address.authority],
@@ -60,20 +69,28 @@ export function prepareAttempt(_permit: Permit, target: Target, source: AttemptS
     if (native?.anthropicBeta !== undefined) set.push(["anthropic-beta", native.anthropicBeta]);
   }
   const own = new Set(set.map(([name]) => name));
-  return { set, remove: ATTEMPT_HEADERS.filter((name) => !own.has(name)), body: attemptBody(target, source) };
+  return {
+    set,
+    remove: ATTEMPT_HEADERS.filter((name) => !own.has(name)),
+    body: attemptBody(target, source),
+  };
 }
 
 function attemptBody(target: Target, source: AttemptSource): Buffer {
   const { route, raw, body, stream, outputCap } = source;
   const from = route.dialect;
   const to = target.provider.dialect;
-  if (from !== to) return translateRequest({ from, to, body, model: target.model, stream, outputCap }).body;
+  if (from !== to)
+    return translateRequest({ from, to, body, model: target.model, stream, outputCap }).body;
   // Gemini names the model in the path; a completion's options are for chat completions only.
   const model = from === "gemini" ? undefined : target.model;
   return passRequest(from, raw, body, {
     model,
     stream: stream && route.operation === "chat",
-    outputCap: outputCap === undefined ? undefined : { field: outputLimitField(target, route), tokens: outputCap },
+    outputCap:
+      outputCap === undefined
+        ? undefined
+        : { field: outputLimitField(target, route), tokens: outputCap },
   });
 }
 
@@ -81,5 +98,7 @@ function attemptBody(target: Target, source: AttemptSource): Buffer {
 function outputLimitField({ provider }: Target, route: LlmRoute): OutputCap["field"] {
   if (provider.dialect === "gemini") return "generationConfig";
   if (route.operation === "responses") return "max_output_tokens";
-  return provider.kind === "openai" || provider.kind === "azure-openai" ? "max_completion_tokens" : "max_tokens";
+  return provider.kind === "openai" || provider.kind === "azure-openai"
+    ? "max_completion_tokens"
+    : "max_tokens";
 }

@@ -91,7 +91,13 @@ export class LlmProcessor implements Processor {
   #requestBody(raw: Buffer): void {
     const { audit, clock, limits, prices, random, newCallId } = this.#options;
     const caller = this.#caller as Caller;
-    if (audit.refusing) return this.#refuse(refusal(caller, publicError("audit_unavailable", "The audit log cannot be written. Try again.")));
+    if (audit.refusing)
+      return this.#refuse(
+        refusal(
+          caller,
+          publicError("audit_unavailable", "The audit log cannot be written. Try again."),
+        ),
+      );
     const admission = admit(caller, raw, {
       snapshot: this.#snapshot,
       prices: prices(),
@@ -118,7 +124,11 @@ export class LlmProcessor implements Processor {
       if (this.#closed) return;
       const model = call.permit.grant.ref;
       const refused = refusal(this.#caller as Caller, reservation.error);
-      return this.#refuse({ ...refused, who: { ...refused.who, model }, retryAfterMs: reservation.retryAfterMs });
+      return this.#refuse({
+        ...refused,
+        who: { ...refused.who, model },
+        retryAfterMs: reservation.retryAfterMs,
+      });
     }
     call.lease = reservation.lease;
     this.#options.calls.add(call);
@@ -134,10 +144,18 @@ export class LlmProcessor implements Processor {
 
   /** Envoy answers by itself before the call began, e.g. a body above its buffers. */
   #replyBeforeTheCall(headers: HeaderMap): void {
-    const error = localReplyError(Number(headers.get(":status") ?? 0), headers.get(InternalHeader.local) ?? "");
+    const error = localReplyError(
+      Number(headers.get(":status") ?? 0),
+      headers.get(InternalHeader.local) ?? "",
+    );
     const caller = this.#caller;
     if (caller !== undefined) return this.#refuse(refusal(caller, error));
-    this.#refuse({ kind: "refused", error, dialect: "openai", who: { policy: undefined, address: UNKNOWN_ADDRESS, model: undefined, path: "" } });
+    this.#refuse({
+      kind: "refused",
+      error,
+      dialect: "openai",
+      who: { policy: undefined, address: UNKNOWN_ADDRESS, model: undefined, path: "" },
+    });
   }
 
   /** Nothing was sent upstream. */
@@ -147,7 +165,12 @@ export class LlmProcessor implements Processor {
     this.#options.audit.refused(refused, () => {
       this.#exchange.respond({
         status: error.status,
-        headers: { set: [["content-type", "application/json"], ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs))] },
+        headers: {
+          set: [
+            ["content-type", "application/json"],
+            ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
+          ],
+        },
         body: dialects[dialect].renderError(error),
       });
     });
@@ -168,5 +191,8 @@ const LONGEST_SDK_WAIT_MS = 60_000;
 function retryHeaders(retryAfterMs: number): (readonly [name: string, value: string])[] {
   const never = retryAfterMs === 0 || retryAfterMs > LONGEST_SDK_WAIT_MS;
   const seconds = retryAfterMs === 0 ? 0 : retryAfterSeconds(retryAfterMs);
-  return [["retry-after", String(seconds)], ...(never ? [["x-should-retry", "false"] as const] : [])];
+  return [
+    ["retry-after", String(seconds)],
+    ...(never ? [["x-should-retry", "false"] as const] : []),
+  ];
 }

@@ -12,7 +12,15 @@ test("text counts by its bytes", () => {
 });
 
 test("names of fields count: a tool's schema is part of the prompt", () => {
-  const tools = [{ type: "function", function: { name: "f", parameters: { properties: { ["x".repeat(4_000)]: { type: "string" } } } } }];
+  const tools = [
+    {
+      type: "function",
+      function: {
+        name: "f",
+        parameters: { properties: { ["x".repeat(4_000)]: { type: "string" } } },
+      },
+    },
+  ];
   expect(estimatePromptTokens({ ...ask(""), tools }) - FRAME).toBeGreaterThan(1_000);
 });
 
@@ -21,7 +29,9 @@ test.each([
   ["bare base64", "iVBOR/+0".repeat(100_000)],
   ["base64url", "iVBOR_-0".repeat(100_000)],
 ])("media count by number, not by bytes: %s", (_name, data) => {
-  const one = estimatePromptTokens(ask([{ type: "image", data }])) - estimatePromptTokens(ask([{ type: "image", data: "" }]));
+  const one =
+    estimatePromptTokens(ask([{ type: "image", data }])) -
+    estimatePromptTokens(ask([{ type: "image", data: "" }]));
   expect(one).toBe(1_600);
 });
 

@@ -19,13 +19,24 @@ function ask(shared: Gateway, client: Name, upstream: Name, stream = false): Tri
   const trip = shared.trip();
   switch (client) {
     case "openai":
-      return trip.request({ body: chat(`${upstream}/m`, stream ? { stream, stream_options: { include_usage: true } } : {}) });
+      return trip.request({
+        body: chat(
+          `${upstream}/m`,
+          stream ? { stream, stream_options: { include_usage: true } } : {},
+        ),
+      });
     case "anthropic":
-      return trip.request({ path: "/v1/messages", body: { ...chat(`${upstream}/m`), max_tokens: 10, stream } });
+      return trip.request({
+        path: "/v1/messages",
+        body: { ...chat(`${upstream}/m`), max_tokens: 10, stream },
+      });
     case "gemini": {
       const method = stream ? "streamGenerateContent?alt=sse" : "generateContent";
       const path = `/v1beta/models/${upstream}%2Fm:${method}`;
-      return trip.request({ path, body: { contents: [{ role: "user", parts: [{ text: "the-prompt" }] }] } });
+      return trip.request({
+        path,
+        body: { contents: [{ role: "user", parts: [{ text: "the-prompt" }] }] },
+      });
     }
   }
 }
@@ -33,7 +44,12 @@ function ask(shared: Gateway, client: Name, upstream: Name, stream = false): Tri
 const totals = (trip: Trip): Map<string, string> => new Map(trip.exchange.proceeded.headers?.set);
 
 /** Token counts and cost of every good answer: 80 * $1 + 20 * $0.5 + 7 * $10 per million. */
-const USED = { "x-svc-input-tokens": "100", "x-svc-cached-input-tokens": "20", "x-svc-output-tokens": "7", "x-svc-cost-usd": "0.00016" };
+const USED = {
+  "x-svc-input-tokens": "100",
+  "x-svc-cached-input-tokens": "20",
+  "x-svc-output-tokens": "7",
+  "x-svc-cost-usd": "0.00016",
+};
 
 describe("a whole answer", () => {
   test.each(PAIRS)("$upstream answers $client", async ({ client, upstream }) => {
@@ -58,13 +74,30 @@ describe("a whole answer", () => {
       expect(String(body)).toContain("the-answer");
     }
     expect(shared.log).toMatchObject([
-      { status: 200, end: "completed", usage: "exact", inputTokens: 100, outputTokens: 7, costUsd: "0.00016", durationMs: 250 },
+      {
+        status: 200,
+        end: "completed",
+        usage: "exact",
+        inputTokens: 100,
+        outputTokens: 7,
+        costUsd: "0.00016",
+        durationMs: 250,
+      },
     ]);
     trip.closed();
     expect(shared.log).toHaveLength(1);
     expect(shared.calls.size).toBe(0);
     expect(await shared.metric("svc_llm_requests_total")).toEqual([
-      { value: 1, labels: { workload: "default/tester", model: "m", provider: upstream, status: "200", end: "completed" } },
+      {
+        value: 1,
+        labels: {
+          workload: "default/tester",
+          model: "m",
+          provider: upstream,
+          status: "200",
+          end: "completed",
+        },
+      },
     ]);
   });
 
@@ -78,7 +111,10 @@ describe("a whole answer", () => {
   ] as const)("in %s is read, and given on plain where it is translated", (encoding, compress) => {
     for (const client of ["openai", "anthropic"] as const) {
       const shared = gateway();
-      const trip = ask(shared, client, "openai").responseHeaders(200, { ...JSON_TYPE, "content-encoding": encoding });
+      const trip = ask(shared, client, "openai").responseHeaders(200, {
+        ...JSON_TYPE,
+        "content-encoding": encoding,
+      });
       trip.responseBody(compress(Buffer.from(JSON.stringify(ANSWERS.openai))));
       expect(Object.fromEntries(totals(trip))).toMatchObject(USED);
       const { body, headers } = trip.exchange.proceeded;
@@ -96,24 +132,37 @@ describe("a whole answer", () => {
     ["gzip", gzipSync("x".repeat(100)).subarray(0, 20)],
   ])("in broken %s is our error, billed by an estimate", (encoding, bytes) => {
     const shared = gateway();
-    const trip = ask(shared, "openai", "openai").responseHeaders(200, { ...JSON_TYPE, "content-encoding": encoding }).responseBody(bytes);
+    const trip = ask(shared, "openai", "openai")
+      .responseHeaders(200, { ...JSON_TYPE, "content-encoding": encoding })
+      .responseBody(bytes);
     expect(trip.exchange.responded.status).toBe(502);
-    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({ error: { code: "upstream_invalid" } });
-    expect(shared.log).toMatchObject([{ status: 502, end: "failed", code: "upstream_invalid", usage: "estimated" }]);
+    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({
+      error: { code: "upstream_invalid" },
+    });
+    expect(shared.log).toMatchObject([
+      { status: 502, end: "failed", code: "upstream_invalid", usage: "estimated" },
+    ]);
     expect(trip.closed().exchange.answers).toHaveLength(3 + 1);
   });
 
   test("a bomb is not unpacked", () => {
     const shared = gateway();
     const bomb = gzipSync(Buffer.alloc(65 * 1024 * 1024));
-    const trip = ask(shared, "openai", "openai").responseHeaders(200, { ...JSON_TYPE, "content-encoding": "gzip" }).responseBody(bomb);
+    const trip = ask(shared, "openai", "openai")
+      .responseHeaders(200, { ...JSON_TYPE, "content-encoding": "gzip" })
+      .responseBody(bomb);
     expect(trip.exchange.responded.status).toBe(502);
   });
 
   test.each([
     ["no JSON", "openai", "<html>", "estimated"],
     ["nothing of the dialect", "anthropic", "{}", "estimated"],
-    ["usage without an answer", "anthropic", JSON.stringify({ usage: ANSWERS.anthropic.usage }), "exact"],
+    [
+      "usage without an answer",
+      "anthropic",
+      JSON.stringify({ usage: ANSWERS.anthropic.usage }),
+      "exact",
+    ],
   ] as const)("with %s is our error and is billed", (_name, upstream, body, usage) => {
     const shared = gateway();
     const trip = ask(shared, "openai", upstream).responseHeaders(200).responseBody(body);
@@ -135,14 +184,18 @@ describe("a whole answer", () => {
     const shared = gateway();
     const trip = ask(shared, "openai", "openai", stream).responseHeaders(200, headers, end);
     expect(trip.exchange.responded.status).toBe(502);
-    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({ error: { code: "upstream_invalid" } });
+    expect(JSON.parse(trip.exchange.responded.body)).toMatchObject({
+      error: { code: "upstream_invalid" },
+    });
     expect(shared.log).toMatchObject([{ status: 502, end: "failed", code: "upstream_invalid" }]);
     trip.closed();
     expect(shared.log).toHaveLength(1);
   });
 
   test("a content type is read without its parameters and case", () => {
-    const trip = ask(gateway(), "openai", "openai", true).responseHeaders(200, { "content-type": "Text/Event-Stream; charset=utf-8" });
+    const trip = ask(gateway(), "openai", "openai", true).responseHeaders(200, {
+      "content-type": "Text/Event-Stream; charset=utf-8",
+    });
     expect(trip.exchange.proceeded.responseBodyMode).toBe("streamed");
   });
 });
@@ -161,13 +214,25 @@ describe("a stream", () => {
 
   test.each(PAIRS)("of $upstream to $client: totals at its end", ({ client, upstream }) => {
     const shared = gateway();
-    const trip = ask(shared, client, upstream, true).responseHeaders(200, { ...EVENT_STREAM, "content-length": "9" });
+    const trip = ask(shared, client, upstream, true).responseHeaders(200, {
+      ...EVENT_STREAM,
+      "content-length": "9",
+    });
     const { responseBodyMode, headers } = trip.exchange.proceeded;
     expect(responseBodyMode).toBe("streamed");
     expect(headers?.remove).toContain("content-length");
     const text = feed(trip, STREAMS[upstream]);
     expect(text).toMatch(/the-.*answer/s);
-    expect(shared.log).toMatchObject([{ status: 200, end: "completed", usage: "exact", inputTokens: 100, outputTokens: 7, stream: true }]);
+    expect(shared.log).toMatchObject([
+      {
+        status: 200,
+        end: "completed",
+        usage: "exact",
+        inputTokens: 100,
+        outputTokens: 7,
+        stream: true,
+      },
+    ]);
     const comments = text.split("\n").filter((line) => line.startsWith(":"));
     if (client === "gemini") {
       expect(comments).toEqual([]);
@@ -187,34 +252,45 @@ describe("a stream", () => {
     expect(trip.exchange.last).toEqual({ kind: "pass", phase: "response_body" });
   });
 
-  test.each(["openai", "anthropic"] as const)("of %s whose last event lacks its end: the totals do not touch it", (name) => {
-    for (const cutTo of [1, 2]) {
-      const shared = gateway();
-      const trip = ask(shared, name, name, true).responseHeaders(200, EVENT_STREAM);
-      const whole = STREAMS[name].join("");
-      const text = feed(trip, [whole.slice(0, -cutTo)]);
-      const lines = text.split("\n");
-      expect(lines).toContain(name === "openai" ? "data: [DONE]" : 'data: {"type":"message_stop"}');
-      expect(lines.filter((line) => line.startsWith(": x-svc-input-tokens=100"))).toHaveLength(1);
-      expect(shared.log).toMatchObject([{ end: "completed" }]);
-    }
-  });
+  test.each(["openai", "anthropic"] as const)(
+    "of %s whose last event lacks its end: the totals do not touch it",
+    (name) => {
+      for (const cutTo of [1, 2]) {
+        const shared = gateway();
+        const trip = ask(shared, name, name, true).responseHeaders(200, EVENT_STREAM);
+        const whole = STREAMS[name].join("");
+        const text = feed(trip, [whole.slice(0, -cutTo)]);
+        const lines = text.split("\n");
+        expect(lines).toContain(
+          name === "openai" ? "data: [DONE]" : 'data: {"type":"message_stop"}',
+        );
+        expect(lines.filter((line) => line.startsWith(": x-svc-input-tokens=100"))).toHaveLength(1);
+        expect(shared.log).toMatchObject([{ end: "completed" }]);
+      }
+    },
+  );
 
-  test.each(PAIRS)("of $upstream to $client, cut in the middle: an error the client sees, billed by what passed", ({ client, upstream }) => {
-    const shared = gateway();
-    const trip = ask(shared, client, upstream, true).responseHeaders(200, EVENT_STREAM);
-    const events = STREAMS[upstream];
-    const text = feed(trip, [...events.slice(0, upstream === "gemini" ? 1 : 3), ""]);
-    expect(text).toContain("error");
-    expect(shared.log).toMatchObject([{ status: 200, end: "cut", code: "stream_interrupted", usage: "estimated" }]);
-    // Anthropic says its input at the start: that much is the provider's word.
-    expect(shared.log[0]?.["inputTokens"] === 100).toBe(upstream === "anthropic");
-  });
+  test.each(PAIRS)(
+    "of $upstream to $client, cut in the middle: an error the client sees, billed by what passed",
+    ({ client, upstream }) => {
+      const shared = gateway();
+      const trip = ask(shared, client, upstream, true).responseHeaders(200, EVENT_STREAM);
+      const events = STREAMS[upstream];
+      const text = feed(trip, [...events.slice(0, upstream === "gemini" ? 1 : 3), ""]);
+      expect(text).toContain("error");
+      expect(shared.log).toMatchObject([
+        { status: 200, end: "cut", code: "stream_interrupted", usage: "estimated" },
+      ]);
+      // Anthropic says its input at the start: that much is the provider's word.
+      expect(shared.log[0]?.["inputTokens"] === 100).toBe(upstream === "anthropic");
+    },
+  );
 
   test("an error event of the provider ends it: cut, with the provider's error", () => {
     const shared = gateway();
     const trip = ask(shared, "anthropic", "anthropic", true).responseHeaders(200, EVENT_STREAM);
-    const error = 'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';
+    const error =
+      'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';
     const text = feed(trip, [STREAMS.anthropic[0] ?? "", error]);
     expect(text.match(/event: error/g)).toHaveLength(1);
     expect(shared.log).toMatchObject([{ end: "cut", code: "upstream_error" }]);
@@ -223,23 +299,40 @@ describe("a stream", () => {
 
 describe("an error of the provider", () => {
   const BODIES = {
-    openai: { error: { message: "slow down", type: "rate_limit_error", param: null, code: "rate_limit_exceeded" } },
+    openai: {
+      error: {
+        message: "slow down",
+        type: "rate_limit_error",
+        param: null,
+        code: "rate_limit_exceeded",
+      },
+    },
     anthropic: { type: "error", error: { type: "rate_limit_error", message: "slow down" } },
     gemini: { error: { code: 429, message: "slow down", status: "RESOURCE_EXHAUSTED" } },
   };
 
-  test.each(PAIRS)("of $upstream to $client: its status and words, at no cost", ({ client, upstream }) => {
-    const shared = gateway();
-    const trip = ask(shared, client, upstream).responseHeaders(429, { ...JSON_TYPE, "retry-after": "7" });
-    expect(trip.exchange.proceeded.headers?.remove ?? []).not.toContain("retry-after");
-    trip.responseBody(BODIES[upstream]);
-    const body = JSON.parse(String(trip.exchange.proceeded.body)) as { error: { message: string } };
-    expect(body.error.message).toBe("slow down");
-    expect(Object.keys(body).sort()).toEqual(Object.keys(BODIES[client]).sort());
-    expect(totals(trip).get("x-svc-input-tokens")).toBe("0");
-    expect(totals(trip).has("x-svc-cost-usd")).toBe(false);
-    expect(shared.log).toMatchObject([{ status: 429, end: "failed", code: "upstream_error", usage: "none" }]);
-  });
+  test.each(PAIRS)(
+    "of $upstream to $client: its status and words, at no cost",
+    ({ client, upstream }) => {
+      const shared = gateway();
+      const trip = ask(shared, client, upstream).responseHeaders(429, {
+        ...JSON_TYPE,
+        "retry-after": "7",
+      });
+      expect(trip.exchange.proceeded.headers?.remove ?? []).not.toContain("retry-after");
+      trip.responseBody(BODIES[upstream]);
+      const body = JSON.parse(String(trip.exchange.proceeded.body)) as {
+        error: { message: string };
+      };
+      expect(body.error.message).toBe("slow down");
+      expect(Object.keys(body).sort()).toEqual(Object.keys(BODIES[client]).sort());
+      expect(totals(trip).get("x-svc-input-tokens")).toBe("0");
+      expect(totals(trip).has("x-svc-cost-usd")).toBe(false);
+      expect(shared.log).toMatchObject([
+        { status: 429, end: "failed", code: "upstream_error", usage: "none" },
+      ]);
+    },
+  );
 
   test.each([
     ["without a body", undefined, "status 503"],
@@ -253,14 +346,18 @@ describe("an error of the provider", () => {
     trip.responseHeaders(503, { ...JSON_TYPE, ...compressed }, body === undefined);
     if (body !== undefined) trip.responseBody(body);
     const { last } = trip.exchange;
-    const text = last.kind === "respond" ? String(last.reply.body) : String(trip.exchange.proceeded.body);
+    const text =
+      last.kind === "respond" ? String(last.reply.body) : String(trip.exchange.proceeded.body);
     expect(JSON.parse(text)).toMatchObject({ type: "error", error: { type: "overloaded_error" } });
     expect(text).toContain(words);
     expect(shared.log).toMatchObject([{ status: 503, end: "failed", usage: "none" }]);
   });
 
   test("compressed is read", () => {
-    const trip = ask(gateway(), "openai", "openai").responseHeaders(400, { ...JSON_TYPE, "content-encoding": "gzip" });
+    const trip = ask(gateway(), "openai", "openai").responseHeaders(400, {
+      ...JSON_TYPE,
+      "content-encoding": "gzip",
+    });
     trip.responseBody(gzipSync(JSON.stringify({ error: { message: "no such thing" } })));
     expect(String(trip.exchange.proceeded.body)).toContain("no such thing");
     expect(trip.exchange.proceeded.headers?.remove).toContain("content-encoding");
@@ -277,7 +374,12 @@ describe("Envoy's own replies", () => {
     [413, "- request_payload_too_large", 413, "body_too_large"],
     [504, "UT upstream_response_timeout", 504, "upstream_timeout"],
     [503, "UF upstream_reset_before_response_started{connection_timeout}", 504, "upstream_timeout"],
-    [503, "UF upstream_reset_before_response_started{connection_failure}", 503, "upstream_unavailable"],
+    [
+      503,
+      "UF upstream_reset_before_response_started{connection_failure}",
+      503,
+      "upstream_unavailable",
+    ],
     [503, "UH no_healthy_upstream", 503, "upstream_unavailable"],
   ])("%s %s", (status, local, shown, code) => {
     for (const client of NAMES) {
@@ -296,16 +398,30 @@ describe("Envoy's own replies", () => {
 
 describe("a client that leaves", () => {
   test.each<[string, (trip: Trip) => void, object]>([
-    ["before the first byte: an upstream may be at work", () => undefined, { status: 499, usage: "estimated", outputTokens: 0 }],
-    ["after the headers", (trip) => trip.responseHeaders(200, EVENT_STREAM), { status: 200, usage: "estimated", outputTokens: 0 }],
+    [
+      "before the first byte: an upstream may be at work",
+      () => undefined,
+      { status: 499, usage: "estimated", outputTokens: 0 },
+    ],
+    [
+      "after the headers",
+      (trip) => trip.responseHeaders(200, EVENT_STREAM),
+      { status: 200, usage: "estimated", outputTokens: 0 },
+    ],
     [
       "in the middle",
-      (trip) => trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai.slice(0, 3).join(""), false),
+      (trip) =>
+        trip
+          .responseHeaders(200, EVENT_STREAM)
+          .responseBody(STREAMS.openai.slice(0, 3).join(""), false),
       { status: 200, usage: "estimated", outputTokens: 3 },
     ],
     [
       "after the usage, before the end",
-      (trip) => trip.responseHeaders(200, EVENT_STREAM).responseBody(STREAMS.openai.slice(0, 5).join(""), false),
+      (trip) =>
+        trip
+          .responseHeaders(200, EVENT_STREAM)
+          .responseBody(STREAMS.openai.slice(0, 5).join(""), false),
       { status: 200, usage: "exact", inputTokens: 100, outputTokens: 7 },
     ],
   ])("%s", (_name, phases, line) => {
@@ -371,7 +487,9 @@ describe("token counting costs nothing", () => {
 
   test("of Gemini", () => {
     const shared = gateway();
-    const trip = shared.trip().request({ path: "/v1beta/models/gemini%2Fm:countTokens", body: { contents: [] } });
+    const trip = shared
+      .trip()
+      .request({ path: "/v1beta/models/gemini%2Fm:countTokens", body: { contents: [] } });
     trip.responseHeaders(200).responseBody({ totalTokens: 3 });
     expect(trip.exchange.proceeded.body).toBeUndefined();
     expect(shared.log).toMatchObject([{ usage: "none" }]);
@@ -410,33 +528,65 @@ describe("nothing secret is told", () => {
 
   const ways: readonly (readonly [string, (trip: Trip) => void])[] = [
     ["a whole answer", (trip) => trip.responseHeaders(200).responseBody(ANSWERS.anthropic)],
-    ["an error that holds the key", (trip) => trip.responseHeaders(401).responseBody({ type: "error", error: { type: "x", message: "bad key sk-ant-api03-abcdefghijklmnop" } })],
+    [
+      "an error that holds the key",
+      (trip) =>
+        trip
+          .responseHeaders(401)
+          .responseBody({
+            type: "error",
+            error: { type: "x", message: "bad key sk-ant-api03-abcdefghijklmnop" },
+          }),
+    ],
     ["an answer that is no JSON", (trip) => trip.responseHeaders(200).responseBody("the-answer")],
     ["nothing", () => undefined],
-    ["a local reply", (trip) => trip.responseHeaders(503, { "x-svc-local": "UF connection_failure" })],
+    [
+      "a local reply",
+      (trip) => trip.responseHeaders(503, { "x-svc-local": "UF connection_failure" }),
+    ],
   ];
 
   test.each(ways)("%s", async (_name, way) => {
     const shared = gateway();
-    const trip = shared.trip().request({ headers: { cookie: "forwarded-cookie" }, body: chat("anthropic/m") });
+    const trip = shared
+      .trip()
+      .request({ headers: { cookie: "forwarded-cookie" }, body: chat("anthropic/m") });
     const call = trip.call();
-    const shown = [JSON.stringify(call.target), JSON.stringify(call.permit), inspect(call.target, { depth: 9 })];
+    const shown = [
+      JSON.stringify(call.target),
+      JSON.stringify(call.permit),
+      inspect(call.target, { depth: 9 }),
+    ];
     way(trip);
     trip.closed();
     const told = [...shared.logText, await shared.registry.metrics(), ...shown].join("\n");
     expect(shared.logText).toHaveLength(1);
     for (const secret of SECRETS) expect(told).not.toContain(secret);
-    const clients = trip.exchange.answers.slice(2).map((answer) => JSON.stringify(answer, (_key, value: unknown) => (isBytes(value) ? Buffer.from(value.data).toString() : value)));
-    for (const secret of [TOKEN, "sk-secret-", "sk-ant-api03-abcdefghijklmnop"]) expect(clients.join("\n")).not.toContain(secret);
+    const clients = trip.exchange.answers
+      .slice(2)
+      .map((answer) =>
+        JSON.stringify(answer, (_key, value: unknown) =>
+          isBytes(value) ? Buffer.from(value.data).toString() : value,
+        ),
+      );
+    for (const secret of [TOKEN, "sk-secret-", "sk-ant-api03-abcdefghijklmnop"])
+      expect(clients.join("\n")).not.toContain(secret);
   });
 
   function isBytes(value: unknown): value is { readonly data: number[] } {
-    return typeof value === "object" && value !== null && (value as { type?: unknown }).type === "Buffer";
+    return (
+      typeof value === "object" && value !== null && (value as { type?: unknown }).type === "Buffer"
+    );
   }
 
   test("a refusal does not show the key", () => {
     const shared = gateway();
-    const trip = shared.trip().requestHeaders({ path: "/v1beta/models/x:generateContent?key=svcw_wrong-key", headers: { authorization: "" } });
+    const trip = shared
+      .trip()
+      .requestHeaders({
+        path: "/v1beta/models/x:generateContent?key=svcw_wrong-key",
+        headers: { authorization: "" },
+      });
     expect(JSON.stringify(trip.exchange.answers)).not.toContain("svcw_wrong-key");
     expect(shared.logText.join("")).not.toContain("svcw_wrong-key");
   });

@@ -52,14 +52,18 @@ export class CallResponse {
     this.#status = Number(headers.get(":status") ?? 0);
     call.original = undefined;
     const { plannedError } = call;
-    if (plannedError !== undefined) return this.#fail(plannedError.error, plannedError.retryAfterMs);
+    if (plannedError !== undefined)
+      return this.#fail(plannedError.error, plannedError.retryAfterMs);
     const local = headers.get(InternalHeader.local);
     if (local !== undefined) return this.#fail(localReplyError(this.#status, local));
     if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
     call.answered = true;
     call.firstByteAt = this.#options.clock.monotonic();
-    if (endOfStream) return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
-    const streamed = (headers.get("content-type") ?? "").toLowerCase().startsWith("text/event-stream");
+    if (endOfStream)
+      return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
+    const streamed = (headers.get("content-type") ?? "")
+      .toLowerCase()
+      .startsWith("text/event-stream");
     if (streamed !== call.stream) {
       const got = streamed ? "a stream that was not asked for" : "no stream";
       return this.#fail(publicError("upstream_invalid", `The provider answered with ${got}.`));
@@ -67,7 +71,9 @@ export class CallResponse {
     const encoding = headers.get("content-encoding");
     if (!streamed) return this.#buffer({ kind: "whole", encoding }, headers);
     if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
-      return this.#fail(publicError("upstream_invalid", "The provider compressed a stream without being asked to."));
+      return this.#fail(
+        publicError("upstream_invalid", "The provider compressed a stream without being asked to."),
+      );
     }
     this.#expected = { kind: "stream", reader: streamReader(call, this.#options.clock.now()) };
     this.#exchange.proceed("response_headers", {
@@ -103,7 +109,10 @@ export class CallResponse {
     // Nobody refused it yet: an upstream is, or may be, at work on it.
     call.answered ||= call.attempts.at(-1)?.failure === undefined;
     if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
-    this.#settle({ status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined }, () => {});
+    this.#settle(
+      { status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined },
+      () => {},
+    );
   }
 
   /** Google's SDK fails on an SSE comment: there the last chunk's own `usageMetadata` has to do. */
@@ -112,7 +121,8 @@ export class CallResponse {
   }
 
   #errorHeaders(headers: HeaderMap, endOfStream: boolean): void {
-    if (!endOfStream) return this.#buffer({ kind: "error", encoding: headers.get("content-encoding") }, headers);
+    if (!endOfStream)
+      return this.#buffer({ kind: "error", encoding: headers.get("content-encoding") }, headers);
     const { body } = upstreamError(this.#call, this.#status, Buffer.alloc(0));
     this.#settle(this.#upstreamFailure, (totals) => {
       this.#respond(this.#status, [...identityHeaders(this.#call), ...totals, JSON_TYPE], body);
@@ -134,7 +144,9 @@ export class CallResponse {
     try {
       plain = decompress(body, encoding);
     } catch {
-      return this.#fail(publicError("upstream_invalid", "The provider's compressed answer cannot be read."));
+      return this.#fail(
+        publicError("upstream_invalid", "The provider's compressed answer cannot be read."),
+      );
     }
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.usage = answer.usage;
@@ -166,7 +178,10 @@ export class CallResponse {
 
   #replaceBody(totals: readonly HeaderPair[], body: Buffer): void {
     const set = [...totals, JSON_TYPE, ["content-length", String(body.length)] as const];
-    this.#exchange.proceed("response_body", { headers: { set, remove: ["content-encoding"] }, body });
+    this.#exchange.proceed("response_body", {
+      headers: { set, remove: ["content-encoding"] },
+      body,
+    });
   }
 
   #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
@@ -181,7 +196,8 @@ export class CallResponse {
     this.#takeUsage(reader);
     this.#settle(streamOutcome(this.#status, reader), (totals) => {
       const parts = [out, tail];
-      if (this.#takesComment) parts.push(Buffer.from(finalComment(totals, this.#endsEvent(out, tail))));
+      if (this.#takesComment)
+        parts.push(Buffer.from(finalComment(totals, this.#endsEvent(out, tail))));
       this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
     });
   }
@@ -189,7 +205,10 @@ export class CallResponse {
   /** Whether what the client has got so far ends with a blank line. */
   #endsEvent(out: Buffer, tail: Buffer): boolean {
     const last = tail.length > 0 ? tail : out.length > 0 ? out : this.#lastBytes;
-    return last.length === 0 || /(\n\n|\r\n\r\n|\r\r)$/.test(last.toString("latin1", Math.max(0, last.length - 4)));
+    return (
+      last.length === 0 ||
+      /(\n\n|\r\n\r\n|\r\r)$/.test(last.toString("latin1", Math.max(0, last.length - 4)))
+    );
   }
 
   #takeUsage(reader: StreamReader): void {
@@ -218,7 +237,8 @@ export class CallResponse {
     if (this.#expected.kind !== "whole") this.#call.answered = false;
     this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
-      if (retryAfterMs !== undefined) set.push(["retry-after", String(retryAfterSeconds(retryAfterMs))]);
+      if (retryAfterMs !== undefined)
+        set.push(["retry-after", String(retryAfterSeconds(retryAfterMs))]);
       this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
     });
   }
@@ -253,7 +273,10 @@ function streamOutcome(status: number, reader: StreamReader): CallOutcome {
 /** Words for Envoy's own replies. `local` is `<response flags> <details>`. */
 export function localReplyError(status: number, local: string): PublicError {
   if (status === 413) {
-    return publicError("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`);
+    return publicError(
+      "body_too_large",
+      `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`,
+    );
   }
   if (status === 504 || local.includes("timeout")) {
     return publicError("upstream_timeout", "The provider did not begin its answer in time.");

@@ -4,13 +4,26 @@ import { SseParser } from "./dialects/sse.ts";
 import { STREAM_CUT } from "./dialects/stream-errors.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
-const USAGE = { input_tokens: 30, input_tokens_details: { cached_tokens: 10 }, output_tokens: 5, total_tokens: 35 };
-const COUNTED = { inputTokens: 30, cachedInputTokens: 10, cacheWrite5mTokens: 0, cacheWrite1hTokens: 0, outputTokens: 5 };
+const USAGE = {
+  input_tokens: 30,
+  input_tokens_details: { cached_tokens: 10 },
+  output_tokens: 5,
+  total_tokens: 35,
+};
+const COUNTED = {
+  inputTokens: 30,
+  cachedInputTokens: 10,
+  cacheWrite5mTokens: 0,
+  cacheWrite1hTokens: 0,
+  outputTokens: 5,
+};
 
-const event = (type: string, rest: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
+const event = (type: string, rest: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`;
 const CREATED = event("response.created", { response: { id: "r", usage: null } });
 const DELTA = event("response.output_text.delta", { delta: "héllo" });
-const final = (type: string, usage: object | null = USAGE): string => event(type, { response: { id: "r", usage } });
+const final = (type: string, usage: object | null = USAGE): string =>
+  event(type, { response: { id: "r", usage } });
 const STREAM = Buffer.from(CREATED + DELTA + DELTA + final("response.completed"));
 
 function read(parts: readonly Buffer[]): { readonly text: string; readonly reader: StreamReader } {
@@ -21,7 +34,9 @@ function read(parts: readonly Buffer[]): { readonly text: string; readonly reade
 
 function events(text: string): unknown[] {
   const parser = new SseParser();
-  return [...parser.push(Buffer.from(text)), ...parser.end()].map(({ data }) => JSON.parse(data) as unknown);
+  return [...parser.push(Buffer.from(text)), ...parser.end()].map(
+    ({ data }) => JSON.parse(data) as unknown,
+  );
 }
 
 describe("the reader", () => {
@@ -29,7 +44,13 @@ describe("the reader", () => {
     for (let at = 0; at <= STREAM.length; at++) {
       const { text, reader } = read([STREAM.subarray(0, at), STREAM.subarray(at)]);
       expect(text).toBe(STREAM.toString());
-      expect(reader).toMatchObject({ outcome: { kind: "complete" }, usage: COUNTED, usageIsFinal: true, outputCharacters: 10, sawContent: true });
+      expect(reader).toMatchObject({
+        outcome: { kind: "complete" },
+        usage: COUNTED,
+        usageIsFinal: true,
+        outputCharacters: 10,
+        sawContent: true,
+      });
     }
   });
 
@@ -48,7 +69,11 @@ describe("the reader", () => {
     for (let at = 0; at < STREAM.length - 2; at++) {
       const { text, reader } = read([STREAM.subarray(0, at)]);
       expect(reader.outcome, `${at}`).toEqual({ kind: "cut" });
-      expect(events(text).at(-1), `${at}`).toMatchObject({ type: "error", code: STREAM_CUT.code, param: null });
+      expect(events(text).at(-1), `${at}`).toMatchObject({
+        type: "error",
+        code: STREAM_CUT.code,
+        param: null,
+      });
       expect(whole.startsWith(text.slice(0, text.indexOf("event: error")).trimEnd())).toBe(true);
     }
   });
@@ -82,7 +107,14 @@ describe("the reader", () => {
     expect(reader.outcome).toEqual({ kind: "error", message: "broken" });
   });
 
-  test.each(["data: no json\n\n", "data: null\n\n", "data: [1]\n\n", 'data: {"type":7}\n\n', ": comment\n\n", "\n\n"])("%j is passed on", (odd) => {
+  test.each([
+    "data: no json\n\n",
+    "data: null\n\n",
+    "data: [1]\n\n",
+    'data: {"type":7}\n\n',
+    ": comment\n\n",
+    "\n\n",
+  ])("%j is passed on", (odd) => {
     const { text, reader } = read([Buffer.from(odd), STREAM]);
     expect(text).toBe(odd + STREAM.toString());
     expect(reader.outcome).toEqual({ kind: "complete" });
@@ -90,7 +122,11 @@ describe("the reader", () => {
 
   test("nothing at all is a cut", () => {
     const { text, reader } = read([]);
-    expect(reader).toMatchObject({ outcome: { kind: "cut" }, sawContent: false, outputCharacters: 0 });
+    expect(reader).toMatchObject({
+      outcome: { kind: "cut" },
+      sawContent: false,
+      outputCharacters: 0,
+    });
     expect(events(text)).toMatchObject([{ type: "error" }]);
   });
 });
@@ -98,13 +134,25 @@ describe("the reader", () => {
 describe("readResponsesUsage", () => {
   test("reads what is there", () => {
     expect(readResponsesUsage({ usage: USAGE })).toEqual(COUNTED);
-    expect(readResponsesUsage({ usage: { input_tokens: 1, output_tokens: 2 } })).toEqual({ ...COUNTED, inputTokens: 1, cachedInputTokens: 0, outputTokens: 2 });
+    expect(readResponsesUsage({ usage: { input_tokens: 1, output_tokens: 2 } })).toEqual({
+      ...COUNTED,
+      inputTokens: 1,
+      cachedInputTokens: 0,
+      outputTokens: 2,
+    });
   });
 
-  test.each([undefined, null, "x", [], {}, { usage: null }, { usage: {} }, { usage: { input_tokens: "1", output_tokens: 2 } }, { usage: { input_tokens: 1 } }])(
-    "%j has none",
-    (response) => {
-      expect(readResponsesUsage(response)).toBeUndefined();
-    },
-  );
+  test.each([
+    undefined,
+    null,
+    "x",
+    [],
+    {},
+    { usage: null },
+    { usage: {} },
+    { usage: { input_tokens: "1", output_tokens: 2 } },
+    { usage: { input_tokens: 1 } },
+  ])("%j has none", (response) => {
+    expect(readResponsesUsage(response)).toBeUndefined();
+  });
 });

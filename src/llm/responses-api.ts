@@ -21,7 +21,9 @@ export function readResponsesUsage(response: unknown): Usage | undefined {
 }
 
 function member(value: unknown, name: string): unknown {
-  return typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+  return typeof value === "object" && value !== null
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
 }
 
 /** The events that end a stream, each with the whole response. */

@@ -23,13 +23,23 @@ function walk(plan: RetryPlan, failure: Failure): [string, number][] {
 describe("RetryPlan", () => {
   test("a provider's own attempts first, with exponential backoff, then each fallback at once", () => {
     const plan = new RetryPlan([target("a", 3), target("b", 2), target("c", 1)], highest, 16);
-    expect(walk(plan, busy)).toEqual([["a", 100], ["a", 200], ["b", 0], ["b", 100], ["c", 0]]);
+    expect(walk(plan, busy)).toEqual([
+      ["a", 100],
+      ["a", 200],
+      ["b", 0],
+      ["b", 100],
+      ["c", 0],
+    ]);
     expect(plan.next(busy)).toEqual({ kind: "exhausted" });
   });
 
   test("the interval stops growing at its maximum, and full jitter starts at zero", () => {
-    expect(walk(new RetryPlan([target("a", 7)], highest, 16), busy).map(([, ms]) => ms)).toEqual([100, 200, 400, 800, 1000, 1000]);
-    expect(walk(new RetryPlan([target("a", 3)], () => 0, 16), busy).map(([, ms]) => ms)).toEqual([0, 0]);
+    expect(walk(new RetryPlan([target("a", 7)], highest, 16), busy).map(([, ms]) => ms)).toEqual([
+      100, 200, 400, 800, 1000, 1000,
+    ]);
+    expect(walk(new RetryPlan([target("a", 3)], () => 0, 16), busy).map(([, ms]) => ms)).toEqual([
+      0, 0,
+    ]);
   });
 
   test("jitter never goes below what the upstream asks for", () => {
@@ -40,11 +50,18 @@ describe("RetryPlan", () => {
   test("above the cap the next provider is tried at once", () => {
     const plan = new RetryPlan([target("a", 3), target("b", 3)], highest, 16);
     const next = plan.next(wait(5_001));
-    expect(next).toMatchObject({ kind: "attempt", waitMs: 0, changed: true, target: { provider: { name: "b" } } });
+    expect(next).toMatchObject({
+      kind: "attempt",
+      waitMs: 0,
+      changed: true,
+      target: { provider: { name: "b" } },
+    });
   });
 
   test("above the cap without a fallback there is nothing left", () => {
-    expect(new RetryPlan([target("a", 3)], highest, 16).next(wait(5_001))).toEqual({ kind: "exhausted" });
+    expect(new RetryPlan([target("a", 3)], highest, 16).next(wait(5_001))).toEqual({
+      kind: "exhausted",
+    });
   });
 
   test("attempts never exceed the maximum of all", () => {

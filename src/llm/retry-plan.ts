@@ -20,7 +20,12 @@ export interface Failure {
 }
 
 export type NextAttempt =
-  | { readonly kind: "attempt"; readonly target: Target; readonly waitMs: number; readonly changed: boolean }
+  | {
+      readonly kind: "attempt";
+      readonly target: Target;
+      readonly waitMs: number;
+      readonly changed: boolean;
+    }
   | { readonly kind: "exhausted" };
 
 /** Room for the report of a failed attempt to arrive. */
@@ -68,21 +73,31 @@ export class RetryPlan {
   next(failure: Failure): NextAttempt {
     if (this.#total >= this.#limit) return { kind: "exhausted" };
     const { retries } = this.current.provider;
-    const tooLong = failure.retryAfterMs !== undefined && failure.retryAfterMs > retries.maxRetryAfterMs;
+    const tooLong =
+      failure.retryAfterMs !== undefined && failure.retryAfterMs > retries.maxRetryAfterMs;
     if (this.#onThisTarget < retries.attempts && !tooLong) {
-      const ceiling = Math.min(retries.maxIntervalMs, retries.baseIntervalMs * 2 ** (this.#onThisTarget - 1));
+      const ceiling = Math.min(
+        retries.maxIntervalMs,
+        retries.baseIntervalMs * 2 ** (this.#onThisTarget - 1),
+      );
       const jitter = this.#random() * ceiling;
       this.#onThisTarget++;
       this.#total++;
       // Full jitter; on top of what the upstream asked for, so that it never goes below that.
-      return { kind: "attempt", target: this.current, waitMs: (failure.retryAfterMs ?? 0) + jitter, changed: false };
+      return {
+        kind: "attempt",
+        target: this.current,
+        waitMs: (failure.retryAfterMs ?? 0) + jitter,
+        changed: false,
+      };
     }
     return this.nextTarget();
   }
 
   /** Gives the current provider up at once (also one that cannot express the request). */
   nextTarget(): NextAttempt {
-    if (this.#index + 1 >= this.#targets.length || this.#total >= this.#limit) return { kind: "exhausted" };
+    if (this.#index + 1 >= this.#targets.length || this.#total >= this.#limit)
+      return { kind: "exhausted" };
     this.#index++;
     this.#onThisTarget = 1;
     this.#total++;

@@ -11,22 +11,51 @@ describe("parseRoute", () => {
     ["/v1/embeddings", { ...plain, operation: "embeddings", dialect: "openai" }],
     ["/v1/responses", { ...plain, operation: "responses", dialect: "openai" }],
     ["/v1/messages", { ...plain, operation: "chat", dialect: "anthropic" }],
-    ["/v1/messages/count_tokens?beta=true", { ...plain, operation: "count_tokens", dialect: "anthropic", query: "beta=true" }],
+    [
+      "/v1/messages/count_tokens?beta=true",
+      { ...plain, operation: "count_tokens", dialect: "anthropic", query: "beta=true" },
+    ],
     [
       "/v1beta/models/gemini-2.5-pro:generateContent?key=k",
-      { ...plain, operation: "chat", dialect: "gemini", model: "gemini-2.5-pro", stream: false, query: "key=k" },
+      {
+        ...plain,
+        operation: "chat",
+        dialect: "gemini",
+        model: "gemini-2.5-pro",
+        stream: false,
+        query: "key=k",
+      },
     ],
     [
       "/v1/models/g/gemini%2Dpro:streamGenerateContent?alt=sse",
-      { ...plain, operation: "chat", dialect: "gemini", model: "g/gemini-pro", stream: true, query: "alt=sse" },
+      {
+        ...plain,
+        operation: "chat",
+        dialect: "gemini",
+        model: "g/gemini-pro",
+        stream: true,
+        query: "alt=sse",
+      },
     ],
-    ["/v1beta/models/a:countTokens", { ...plain, operation: "count_tokens", dialect: "gemini", model: "a", stream: false }],
+    [
+      "/v1beta/models/a:countTokens",
+      { ...plain, operation: "count_tokens", dialect: "gemini", model: "a", stream: false },
+    ],
     ["/ext/v1/chat/completions", { ...external, operation: "chat", dialect: "openai" }],
     ["/ext/v1/messages", { ...external, operation: "chat", dialect: "anthropic" }],
-    ["/ext/v1/messages/count_tokens", { ...external, operation: "count_tokens", dialect: "anthropic" }],
+    [
+      "/ext/v1/messages/count_tokens",
+      { ...external, operation: "count_tokens", dialect: "anthropic" },
+    ],
     // Anthropic's clients with the base URL {base_url}/ext/v1.
-    ["/ext/v1/v1/messages?beta=true", { ...external, operation: "chat", dialect: "anthropic", query: "beta=true" }],
-    ["/ext/v1beta/models/a:generateContent", { ...external, operation: "chat", dialect: "gemini", model: "a", stream: false }],
+    [
+      "/ext/v1/v1/messages?beta=true",
+      { ...external, operation: "chat", dialect: "anthropic", query: "beta=true" },
+    ],
+    [
+      "/ext/v1beta/models/a:generateContent",
+      { ...external, operation: "chat", dialect: "gemini", model: "a", stream: false },
+    ],
   ])("%s", (path, route) => {
     expect(parseRoute(path)).toEqual(route);
   });
@@ -68,7 +97,12 @@ test("Envoy sends the processor exactly the paths that it knows", () => {
   for (const path of LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("internal");
   for (const path of EXTERNAL_LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("external");
   const gemini = new RegExp(`^(?:${GEMINI_PATHS})$`);
-  for (const method of ["generateContent", "streamGenerateContent", "countTokens", "embedContent"]) {
+  for (const method of [
+    "generateContent",
+    "streamGenerateContent",
+    "countTokens",
+    "embedContent",
+  ]) {
     for (const version of ["v1", "v1beta", "v2"]) {
       const path = `/${version}/models/a/b:${method}`;
       expect(gemini.test(path), path).toBe(parseRoute(path) !== undefined);

@@ -33,7 +33,8 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
   "/v1/messages/count_tokens": { operation: "count_tokens", dialect: "anthropic" },
 };
 
-const GEMINI = /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+const GEMINI =
+  /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
 
 /** @returns undefined where the path is none of ours, or its model is not valid percent-encoding. */
 export function parseRoute(path: string): LlmRoute | undefined {
@@ -58,9 +59,15 @@ export function parseRoute(path: string): LlmRoute | undefined {
 }
 
 /** `/ext/v1/messages` -> external, `/v1/messages`. */
-export function splitSurface(pathname: string): { readonly surface: Surface; readonly pathname: string } {
+export function splitSurface(pathname: string): {
+  readonly surface: Surface;
+  readonly pathname: string;
+} {
   if (!pathname.startsWith(`${EXTERNAL_PREFIX}/`)) return { surface: "internal", pathname };
-  return { surface: "external", pathname: pathname.slice(EXTERNAL_PREFIX.length).replace(/^\/v1\/v1\//, "/v1/") };
+  return {
+    surface: "external",
+    pathname: pathname.slice(EXTERNAL_PREFIX.length).replace(/^\/v1\/v1\//, "/v1/"),
+  };
 }
 
 function decode(text: string): string | undefined {

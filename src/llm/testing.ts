@@ -7,11 +7,25 @@ import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import type { Exchange } from "../extproc/server.ts";
-import type { ContinueReply, HeaderChanges, HeaderMap, ImmediateReply, PhaseKind } from "../extproc/wire/messages.ts";
+import type {
+  ContinueReply,
+  HeaderChanges,
+  HeaderMap,
+  ImmediateReply,
+  PhaseKind,
+} from "../extproc/wire/messages.ts";
 import { createLimits, type Limits } from "../limits/limits.ts";
 import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
-import type { AccessKeyPolicy, AgentLimits, AgentPolicy, ModelGrant, PolicySnapshot, ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
+import type {
+  AccessKeyPolicy,
+  AgentLimits,
+  AgentPolicy,
+  ModelGrant,
+  PolicySnapshot,
+  ProviderKind,
+  ProviderPolicy,
+} from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting, type Settlement } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
@@ -62,12 +76,18 @@ export class RecordingExchange implements Exchange {
   }
 
   get proceeded(): ContinueReply {
-    if (this.last.kind !== "proceed") throw new Error(`not proceeded: ${JSON.stringify(this.last)}`);
+    if (this.last.kind !== "proceed")
+      throw new Error(`not proceeded: ${JSON.stringify(this.last)}`);
     return this.last.reply;
   }
 
-  get responded(): { readonly status: number; readonly headers: Map<string, string>; readonly body: string } {
-    if (this.last.kind !== "respond") throw new Error(`not responded: ${JSON.stringify(this.last)}`);
+  get responded(): {
+    readonly status: number;
+    readonly headers: Map<string, string>;
+    readonly body: string;
+  } {
+    if (this.last.kind !== "respond")
+      throw new Error(`not responded: ${JSON.stringify(this.last)}`);
     const { status, headers, body } = this.last.reply;
     return { status, headers: new Map(headers?.set), body: body.toString() };
   }
@@ -82,11 +102,15 @@ const DIALECTS = {
   gemini: "gemini",
 } as const;
 
-const BASE_PATHS: Partial<Record<ProviderKind, string>> = { gemini: "/v1beta", "azure-openai": "/openai" };
+const BASE_PATHS: Partial<Record<ProviderKind, string>> = {
+  gemini: "/v1beta",
+  "azure-openai": "/openai",
+};
 
 /** A provider `name`, by default of the kind of that name; its key is `sk-secret-<name>`. */
 export function provider(name: string, overrides: Partial<ProviderPolicy> = {}): ProviderPolicy {
-  const kind = overrides.kind ?? (Object.hasOwn(DIALECTS, name) ? (name as ProviderKind) : "openai");
+  const kind =
+    overrides.kind ?? (Object.hasOwn(DIALECTS, name) ? (name as ProviderKind) : "openai");
   return {
     key: `default/${name}`,
     namespace: "default",
@@ -115,7 +139,11 @@ export const NO_LIMITS: AgentLimits = {
 
 /** An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all of them. */
 export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
-  const grants: ModelGrant[] = providers.map((each) => ({ ref: `${each.name}/m`, provider: each, model: "m" }));
+  const grants: ModelGrant[] = providers.map((each) => ({
+    ref: `${each.name}/m`,
+    provider: each,
+    model: "m",
+  }));
   return {
     kind: "agent",
     namespace: "default",
@@ -124,7 +152,8 @@ export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
     limits: NO_LIMITS,
     grants,
     resolveModel: (name) => {
-      if (name === "both") return { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
+      if (name === "both")
+        return { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
       if (name === "secret-model") return { kind: "denied", reason: "Agent tester may not use it" };
       const [first, ...rest] = name.split("/");
       const found = providers.find((each) => each.name === first);
@@ -138,7 +167,10 @@ export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
 export const EXTERNAL = { maxTokensPerDay: undefined };
 
 /** An access key that opens a provider's every model. */
-export function accessKey(opened: ProviderPolicy, overrides: Partial<AccessKeyPolicy> = {}): AccessKeyPolicy {
+export function accessKey(
+  opened: ProviderPolicy,
+  overrides: Partial<AccessKeyPolicy> = {},
+): AccessKeyPolicy {
   return {
     kind: "key",
     namespace: "default",
@@ -150,7 +182,10 @@ export function accessKey(opened: ProviderPolicy, overrides: Partial<AccessKeyPo
     limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
     grants: [],
     allowsAddress: () => true,
-    resolveModel: (name) => ({ kind: "granted", grant: { ref: `${opened.name}/${name}`, provider: opened, model: name } }),
+    resolveModel: (name) => ({
+      kind: "granted",
+      grant: { ref: `${opened.name}/${name}`, provider: opened, model: name },
+    }),
     ...overrides,
   };
 }
@@ -223,7 +258,12 @@ export class Gateway {
       },
     });
     const log = pino({ level: "trace" }, destination);
-    this.limits = createLimits({ clock: this.clock, log, registry: this.registry, processId: "p1" });
+    this.limits = createLimits({
+      clock: this.clock,
+      log,
+      registry: this.registry,
+      processId: "p1",
+    });
     this.accounting = new Accounting({
       clock: this.clock,
       prices: () => this.prices,
@@ -267,14 +307,25 @@ export class Gateway {
   }
 
   /** Envoy comes back with an attempt after the first. */
-  attempt(callId: string): { readonly exchange: RecordingExchange; readonly processor: AttemptProcessor } {
+  attempt(callId: string): {
+    readonly exchange: RecordingExchange;
+    readonly processor: AttemptProcessor;
+  } {
     const exchange = new RecordingExchange();
     const processor = new AttemptProcessor(exchange, { calls: this.calls, clock: this.clock });
-    processor.phase({ kind: "request_headers", headers: headers({ "x-request-id": callId }), endOfStream: false });
+    processor.phase({
+      kind: "request_headers",
+      headers: headers({ "x-request-id": callId }),
+      endOfStream: false,
+    });
     return { exchange, processor };
   }
 
-  async metric(name: string): Promise<{ readonly value: number; readonly labels: Partial<Record<string, string | number>> }[]> {
+  async metric(
+    name: string,
+  ): Promise<
+    { readonly value: number; readonly labels: Partial<Record<string, string | number>> }[]
+  > {
     const found = await this.registry.getSingleMetric(name)?.get();
     return (found?.values ?? []).map(({ value, labels }) => ({ value, labels }));
   }
@@ -323,7 +374,10 @@ export class Trip {
   }
 
   requestBody(body: unknown): this {
-    const bytes = typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+    const bytes =
+      typeof body === "string" || Buffer.isBuffer(body)
+        ? Buffer.from(body)
+        : Buffer.from(JSON.stringify(body));
     this.processor.phase({ kind: "request_body", body: bytes, endOfStream: true });
     return this;
   }
@@ -332,7 +386,11 @@ export class Trip {
     return this.requestHeaders(request).requestBody(request.body ?? chat("openai/m"));
   }
 
-  responseHeaders(status: number, values: Readonly<Record<string, string>> = { "content-type": "application/json" }, end = false): this {
+  responseHeaders(
+    status: number,
+    values: Readonly<Record<string, string>> = { "content-type": "application/json" },
+    end = false,
+  ): this {
     this.processor.phase({
       kind: "response_headers",
       headers: headers({ ":status": String(status), ...values }),
@@ -342,7 +400,10 @@ export class Trip {
   }
 
   responseBody(body: unknown, endOfStream = true): this {
-    const bytes = typeof body === "string" || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body));
+    const bytes =
+      typeof body === "string" || Buffer.isBuffer(body)
+        ? Buffer.from(body)
+        : Buffer.from(JSON.stringify(body));
     this.processor.phase({ kind: "response_body", body: bytes, endOfStream });
     return this;
   }

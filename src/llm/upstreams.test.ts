@@ -8,7 +8,10 @@ import { upstreamAddress, upstreamKey } from "./upstreams.ts";
 
 const OPERATIONS: readonly Operation[] = ["chat", "embeddings", "responses", "count_tokens"];
 const PATHS = (kind: ProviderKind, stream = false, apiVersion?: string) =>
-  OPERATIONS.map((operation) => upstreamAddress(provider("p", { kind, apiVersion }), operation, "a/b c", stream)?.path);
+  OPERATIONS.map(
+    (operation) =>
+      upstreamAddress(provider("p", { kind, apiVersion }), operation, "a/b c", stream)?.path,
+  );
 
 describe("paths of each kind: chat, embeddings, responses, count_tokens", () => {
   const openai = ["/v1/chat/completions", "/v1/embeddings", "/v1/responses", undefined];
@@ -17,9 +20,20 @@ describe("paths of each kind: chat, embeddings, responses, count_tokens", () => 
     ["openai", openai],
     ["openai-compatible", openai],
     ["mock", ["/v1/chat/completions", "/v1/embeddings", undefined, undefined]],
-    ["azure-openai", ["/openai/chat/completions", "/openai/embeddings", "/openai/responses", undefined]],
+    [
+      "azure-openai",
+      ["/openai/chat/completions", "/openai/embeddings", "/openai/responses", undefined],
+    ],
     ["anthropic", ["/v1/messages", undefined, undefined, "/v1/messages/count_tokens"]],
-    ["gemini", ["/v1beta/models/a%2Fb%20c:generateContent", undefined, undefined, "/v1beta/models/a%2Fb%20c:countTokens"]],
+    [
+      "gemini",
+      [
+        "/v1beta/models/a%2Fb%20c:generateContent",
+        undefined,
+        undefined,
+        "/v1beta/models/a%2Fb%20c:countTokens",
+      ],
+    ],
   ])("%s", (kind, paths) => {
     expect(PATHS(kind)).toEqual(paths);
   });
@@ -37,7 +51,11 @@ describe("paths of each kind: chat, embeddings, responses, count_tokens", () => 
   test("a stream has another path at Gemini only", () => {
     for (const kind of PROVIDER_KINDS) {
       const [chat] = PATHS(kind, true);
-      expect(chat).toBe(kind === "gemini" ? "/v1beta/models/a%2Fb%20c:streamGenerateContent?alt=sse" : PATHS(kind)[0]);
+      expect(chat).toBe(
+        kind === "gemini"
+          ? "/v1beta/models/a%2Fb%20c:streamGenerateContent?alt=sse"
+          : PATHS(kind)[0],
+      );
     }
   });
 
@@ -59,7 +77,10 @@ describe("authority", () => {
     [false, "::1", 8000, "[::1]:8000"],
   ])("tls %s, %s, %s: %s", (tls, host, port, authority) => {
     const endpoint = { tls, host, port, basePath: "" };
-    expect(upstreamAddress(provider("openai", { endpoint }), "chat", "m", false)).toEqual({ authority, path: "/chat/completions" });
+    expect(upstreamAddress(provider("openai", { endpoint }), "chat", "m", false)).toEqual({
+      authority,
+      path: "/chat/completions",
+    });
   });
 });
 
@@ -78,6 +99,8 @@ describe("authentication", () => {
 
   test("a provider can be shown without showing its key", () => {
     const shown = provider("openai");
-    expect(`${JSON.stringify(shown)}${inspect(shown, { depth: 9 })}${String(shown.apiKey)}`).not.toContain("sk-secret");
+    expect(
+      `${JSON.stringify(shown)}${inspect(shown, { depth: 9 })}${String(shown.apiKey)}`,
+    ).not.toContain("sk-secret");
   });
 });

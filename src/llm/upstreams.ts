@@ -13,7 +13,12 @@ type HeaderPair = readonly [name: string, value: string];
 
 interface UpstreamKind {
   /** Path below the base path; undefined where the kind has no such endpoint. */
-  path(provider: ProviderPolicy, operation: Operation, model: string, stream: boolean): string | undefined;
+  path(
+    provider: ProviderPolicy,
+    operation: Operation,
+    model: string,
+    stream: boolean,
+  ): string | undefined;
   authenticate(key: string): HeaderPair;
 }
 
@@ -25,7 +30,10 @@ const OPENAI_PATHS: Partial<Record<Operation, string>> = {
   responses: "/responses",
 };
 
-const openai: UpstreamKind = { path: (_provider, operation) => OPENAI_PATHS[operation], authenticate: bearer };
+const openai: UpstreamKind = {
+  path: (_provider, operation) => OPENAI_PATHS[operation],
+  authenticate: bearer,
+};
 
 /** Anthropic's `anthropic-version` when the client named none (platform.claude.com/docs, "Versions"). */
 export const ANTHROPIC_VERSION = "2023-06-01";
@@ -33,20 +41,30 @@ export const ANTHROPIC_VERSION = "2023-06-01";
 const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
   openai,
   "openai-compatible": openai,
-  mock: { ...openai, path: (_provider, operation) => (operation === "responses" ? undefined : OPENAI_PATHS[operation]) },
+  mock: {
+    ...openai,
+    path: (_provider, operation) =>
+      operation === "responses" ? undefined : OPENAI_PATHS[operation],
+  },
   "azure-openai": {
     // Without apiVersion it is the v1 API, whose paths are OpenAI's; with it, the model is a deployment in the path.
     path: (provider, operation, model) => {
       const suffix = OPENAI_PATHS[operation];
       if (suffix === undefined || provider.apiVersion === undefined) return suffix;
       const version = `?api-version=${encodeURIComponent(provider.apiVersion)}`;
-      return operation === "responses" ? suffix + version : `/deployments/${encodeURIComponent(model)}${suffix}${version}`;
+      return operation === "responses"
+        ? suffix + version
+        : `/deployments/${encodeURIComponent(model)}${suffix}${version}`;
     },
     authenticate: (key) => ["api-key", key],
   },
   anthropic: {
     path: (_provider, operation) =>
-      operation === "chat" ? "/messages" : operation === "count_tokens" ? "/messages/count_tokens" : undefined,
+      operation === "chat"
+        ? "/messages"
+        : operation === "count_tokens"
+          ? "/messages/count_tokens"
+          : undefined,
     authenticate: (key) => ["x-api-key", key],
   },
   gemini: {
@@ -76,5 +94,7 @@ export function upstreamAddress(
 
 /** The header that carries the provider's key; undefined where it wants none. */
 export function upstreamKey(provider: ProviderPolicy): HeaderPair | undefined {
-  return provider.apiKey === undefined ? undefined : KINDS[provider.kind].authenticate(provider.apiKey.reveal());
+  return provider.apiKey === undefined
+    ? undefined
+    : KINDS[provider.kind].authenticate(provider.apiKey.reveal());
 }

@@ -25,14 +25,19 @@ export function mockAnswer(request: MockRequest): MockAnswer {
   const last = messages.at(-1);
   const said = textOf(last?.content);
   const names = (request.tools ?? []).map((tool) => tool.function?.name ?? "");
-  const called = last?.role === "user" ? names.filter((name) => name !== "" && said.includes(name)) : [];
+  const called =
+    last?.role === "user" ? names.filter((name) => name !== "" && said.includes(name)) : [];
   const toolCalls = called.map((name, i) => ({
     id: `call_mock_${i}`,
     name,
     arguments: JSON.stringify({ input: said.slice(0, 100) }),
   }));
   const text =
-    toolCalls.length > 0 ? "" : last?.role === "tool" ? `The tool said: ${said}` : `You said: ${said || "nothing"}`;
+    toolCalls.length > 0
+      ? ""
+      : last?.role === "tool"
+        ? `The tool said: ${said}`
+        : `You said: ${said || "nothing"}`;
   return {
     text,
     toolCalls,
@@ -46,7 +51,8 @@ function textOf(content: unknown): string {
   if (!Array.isArray(content)) return "";
   return content
     .map((part: unknown) => {
-      const text = typeof part === "object" && part !== null ? (part as { text?: unknown }).text : undefined;
+      const text =
+        typeof part === "object" && part !== null ? (part as { text?: unknown }).text : undefined;
       return typeof text === "string" ? text : "";
     })
     .join("");

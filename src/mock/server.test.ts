@@ -7,21 +7,36 @@ let client: OpenAI;
 
 beforeAll(async () => {
   mock = await startMock();
-  client = new OpenAI({ apiKey: "none", baseURL: `http://${mock.host}:${mock.port}/v1`, maxRetries: 0 });
+  client = new OpenAI({
+    apiKey: "none",
+    baseURL: `http://${mock.host}:${mock.port}/v1`,
+    maxRetries: 0,
+  });
 });
 
 afterAll(() => mock.close());
 
 const post = (path: string, body: string, method = "POST"): Promise<Response> =>
-  fetch(`http://${mock.host}:${mock.port}${path}`, { method, ...(method === "POST" ? { body } : {}) });
+  fetch(`http://${mock.host}:${mock.port}${path}`, {
+    method,
+    ...(method === "POST" ? { body } : {}),
+  });
 
 const hello = { model: "echo", messages: [{ role: "user" as const, content: "Hello there" }] };
-const tool = { type: "function" as const, function: { name: "get_time", parameters: { type: "object" } } };
+const tool = {
+  type: "function" as const,
+  function: { name: "get_time", parameters: { type: "object" } },
+};
 
 describe("chat completions", () => {
   test("are the same for the same request, byte for byte", async () => {
-    for (const body of [hello, { ...hello, stream: true, stream_options: { include_usage: true } }]) {
-      const [a, b] = await Promise.all([1, 2].map(async () => (await post("/v1/chat/completions", JSON.stringify(body))).text()));
+    for (const body of [
+      hello,
+      { ...hello, stream: true, stream_options: { include_usage: true } },
+    ]) {
+      const [a, b] = await Promise.all(
+        [1, 2].map(async () => (await post("/v1/chat/completions", JSON.stringify(body))).text()),
+      );
       expect(a).toBe(b);
       expect(a).not.toBe("");
     }
@@ -30,42 +45,69 @@ describe("chat completions", () => {
   test("whole, as OpenAI's client reads them", async () => {
     const answer = await client.chat.completions.create(hello);
     expect(answer.model).toBe("echo");
-    expect(answer.choices[0]).toMatchObject({ finish_reason: "stop", message: { role: "assistant", content: "You said: Hello there" } });
+    expect(answer.choices[0]).toMatchObject({
+      finish_reason: "stop",
+      message: { role: "assistant", content: "You said: Hello there" },
+    });
     expect(answer.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 4, total_tokens: 6 });
   });
 
   test("with tools", async () => {
-    const answer = await client.chat.completions.create({ ...hello, messages: [{ role: "user", content: "call get_time" }], tools: [tool] });
+    const answer = await client.chat.completions.create({
+      ...hello,
+      messages: [{ role: "user", content: "call get_time" }],
+      tools: [tool],
+    });
     expect(answer.choices[0]).toMatchObject({
       finish_reason: "tool_calls",
-      message: { content: null, tool_calls: [{ id: "call_mock_0", type: "function", function: { name: "get_time" } }] },
+      message: {
+        content: null,
+        tool_calls: [{ id: "call_mock_0", type: "function", function: { name: "get_time" } }],
+      },
     });
   });
 
   test("streamed: the pieces are the whole, and usage comes last where it is asked for", async () => {
     for (const usage of [true, false]) {
       const chunks: OpenAI.ChatCompletionChunk[] = [];
-      const stream = await client.chat.completions.create({ ...hello, stream: true, ...(usage ? { stream_options: { include_usage: true } } : {}) });
+      const stream = await client.chat.completions.create({
+        ...hello,
+        stream: true,
+        ...(usage ? { stream_options: { include_usage: true } } : {}),
+      });
       for await (const chunk of stream) chunks.push(chunk);
-      expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")).toBe("You said: Hello there");
+      expect(chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")).toBe(
+        "You said: Hello there",
+      );
       expect(chunks.at(-1)?.usage?.total_tokens).toBe(usage ? 6 : undefined);
       expect(chunks.filter((chunk) => chunk.choices[0]?.finish_reason === "stop")).toHaveLength(1);
     }
   });
 
   test("streamed with tools: the pieces of the arguments are the whole", async () => {
-    const runner = client.chat.completions.stream({ ...hello, messages: [{ role: "user", content: "call get_time" }], tools: [tool] });
+    const runner = client.chat.completions.stream({
+      ...hello,
+      messages: [{ role: "user", content: "call get_time" }],
+      tools: [tool],
+    });
     const answer = await runner.finalChatCompletion();
     expect(answer.choices[0]?.finish_reason).toBe("tool_calls");
     const [call] = answer.choices[0]?.message.tool_calls ?? [];
-    expect(call?.type === "function" && call.function).toMatchObject({ name: "get_time", arguments: '{"input":"call get_time"}' });
+    expect(call?.type === "function" && call.function).toMatchObject({
+      name: "get_time",
+      arguments: '{"input":"call get_time"}',
+    });
   });
 });
 
 describe("embeddings", () => {
   test("are of the text alone, as OpenAI's client reads them by default and as numbers", async () => {
     const packed = await client.embeddings.create({ model: "m", input: ["one", "two", "one"] });
-    const plain = await client.embeddings.create({ model: "m", input: ["one", "two", "one"], encoding_format: "float" });
+    const plain = await client.embeddings.create({
+      model: "m",
+      input: ["one", "two", "one"],
+      encoding_format: "float",
+    });
     expect(packed.data.map(({ index }) => index)).toEqual([0, 1, 2]);
     for (const [i, { embedding }] of plain.data.entries()) {
       expect(embedding).toHaveLength(8);
@@ -87,15 +129,22 @@ describe("what it has not", () => {
   ])("%s %s %s: %i", async (path, body, method, status) => {
     const response = await post(path, body, method);
     expect(response.status).toBe(status);
-    expect(await response.json()).toMatchObject({ error: { type: "invalid_request_error", message: expect.any(String) as unknown } });
+    expect(await response.json()).toMatchObject({
+      error: { type: "invalid_request_error", message: expect.any(String) as unknown },
+    });
   });
 
   test("a query does not hide the path", async () => {
-    expect((await post("/v1/chat/completions?api-version=1", JSON.stringify(hello))).status).toBe(200);
+    expect((await post("/v1/chat/completions?api-version=1", JSON.stringify(hello))).status).toBe(
+      200,
+    );
   });
 
-  test.each(["null", "7", '{"messages":"text"}', '{"messages":[null]}'])("%s is answered, not cut off", async (body) => {
-    const response = await post("/v1/chat/completions", body);
-    expect(response.status).toBe(400);
-  });
+  test.each(["null", "7", '{"messages":"text"}', '{"messages":[null]}'])(
+    "%s is answered, not cut off",
+    async (body) => {
+      const response = await post("/v1/chat/completions", body);
+      expect(response.status).toBe(400);
+    },
+  );
 });

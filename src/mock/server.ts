@@ -40,12 +40,21 @@ async function serve(request: http.IncomingMessage, response: http.ServerRespons
   const body = await read(request);
   const path = (request.url ?? "").split("?")[0];
   if (request.method !== "POST" || (path !== "/v1/chat/completions" && path !== "/v1/embeddings")) {
-    return json(response, 404, { error: { message: "the mock has no such path", type: "invalid_request_error", code: null, param: null } });
+    return json(response, 404, {
+      error: {
+        message: "the mock has no such path",
+        type: "invalid_request_error",
+        code: null,
+        param: null,
+      },
+    });
   }
   const parsed = parseRequest(body, path === "/v1/embeddings" ? "input" : "messages");
   if (parsed === undefined) {
     const message = "the mock wants a JSON object with messages (a list of objects), or with input";
-    return json(response, 400, { error: { message, type: "invalid_request_error", code: null, param: null } });
+    return json(response, 400, {
+      error: { message, type: "invalid_request_error", code: null, param: null },
+    });
   }
   if (path === "/v1/embeddings") return json(response, 200, embeddings(parsed));
   const answer = mockAnswer(parsed);
@@ -54,7 +63,10 @@ async function serve(request: http.IncomingMessage, response: http.ServerRespons
 }
 
 /** @returns undefined where the body is no request */
-function parseRequest(text: string, needed: "messages" | "input"): Record<string, unknown> | undefined {
+function parseRequest(
+  text: string,
+  needed: "messages" | "input",
+): Record<string, unknown> | undefined {
   let body: unknown;
   try {
     body = JSON.parse(text);
@@ -63,9 +75,12 @@ function parseRequest(text: string, needed: "messages" | "input"): Record<string
   }
   if (typeof body !== "object" || body === null) return undefined;
   const value = (body as Record<string, unknown>)[needed];
-  if (needed === "input") return value === undefined ? undefined : (body as Record<string, unknown>);
+  if (needed === "input")
+    return value === undefined ? undefined : (body as Record<string, unknown>);
   const isMessage = (entry: unknown): boolean => typeof entry === "object" && entry !== null;
-  return Array.isArray(value) && value.every(isMessage) ? (body as Record<string, unknown>) : undefined;
+  return Array.isArray(value) && value.every(isMessage)
+    ? (body as Record<string, unknown>)
+    : undefined;
 }
 
 async function read(request: http.IncomingMessage): Promise<string> {
@@ -122,7 +137,11 @@ function completion(request: Record<string, unknown>, answer: MockAnswer): objec
   };
 }
 
-function stream(response: http.ServerResponse, request: Record<string, unknown>, answer: MockAnswer): void {
+function stream(
+  response: http.ServerResponse,
+  request: Record<string, unknown>,
+  answer: MockAnswer,
+): void {
   const options = request["stream_options"] as { include_usage?: boolean } | null | undefined;
   const withUsage = options?.include_usage === true;
   const send = (choices: object[], more: object = {}): void => {
@@ -144,7 +163,11 @@ function stream(response: http.ServerResponse, request: Record<string, unknown>,
   for (const piece of answer.text.match(/\S+\s*/g) ?? []) delta({ content: piece });
   answer.toolCalls.forEach((call, index) => {
     const half = Math.ceil(call.arguments.length / 2);
-    delta({ tool_calls: [{ index, id: call.id, type: "function", function: { name: call.name, arguments: "" } }] });
+    delta({
+      tool_calls: [
+        { index, id: call.id, type: "function", function: { name: call.name, arguments: "" } },
+      ],
+    });
     delta({ tool_calls: [{ index, function: { arguments: call.arguments.slice(0, half) } }] });
     delta({ tool_calls: [{ index, function: { arguments: call.arguments.slice(half) } }] });
   });
@@ -161,12 +184,18 @@ function embeddings(request: Record<string, unknown>): object {
   const packed = request["encoding_format"] === "base64";
   const data = texts.map((text, index) => {
     const vector = Array.from({ length: 8 }, () => 0);
-    for (let i = 0; i < text.length; i++) vector[i % 8] = ((vector[i % 8] as number) * 31 + text.charCodeAt(i)) % 1000;
+    for (let i = 0; i < text.length; i++)
+      vector[i % 8] = ((vector[i % 8] as number) * 31 + text.charCodeAt(i)) % 1000;
     const embedding = vector.map((value) => value / 1000);
     return { object: "embedding", index, embedding: packed ? base64Floats(embedding) : embedding };
   });
   const tokens = texts.join(" ").split(/\s+/).length;
-  return { object: "list", data, model: request["model"], usage: { prompt_tokens: tokens, total_tokens: tokens } };
+  return {
+    object: "list",
+    data,
+    model: request["model"],
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  };
 }
 
 /** Little-endian 32-bit floats, as OpenAI packs them. */

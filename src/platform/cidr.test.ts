@@ -2,9 +2,23 @@ import { describe, expect, test } from "vitest";
 import { canonicalAddress, compileCidrs } from "./cidr.ts";
 
 describe("compileCidrs", () => {
-  const inside = compileCidrs(["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32", "::ffff:198.51.100.0/120"]);
+  const inside = compileCidrs([
+    "10.0.0.0/8",
+    "192.0.2.7/32",
+    "2001:db8::/32",
+    "::ffff:198.51.100.0/120",
+  ]);
 
-  test.each(["10.0.0.0", "10.255.255.255", "192.0.2.7", "::ffff:10.1.2.3", "::FFFF:0a01:0203", "2001:DB8::1", "2001:db8:0:0::1%eth0", "198.51.100.9"])("inside: %s", (address) => {
+  test.each([
+    "10.0.0.0",
+    "10.255.255.255",
+    "192.0.2.7",
+    "::ffff:10.1.2.3",
+    "::FFFF:0a01:0203",
+    "2001:DB8::1",
+    "2001:db8:0:0::1%eth0",
+    "198.51.100.9",
+  ])("inside: %s", (address) => {
     expect(inside(address)).toBe(true);
   });
 
@@ -40,7 +54,16 @@ describe("compileCidrs", () => {
     expect(compileCidrs([])("8.8.8.8")).toBe(false);
   });
 
-  test.each(["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1", "/8", "x/8", "2001:db8::/129"])("no block: %s", (block) => {
+  test.each([
+    "10.0.0.0",
+    "10.0.0.0/33",
+    "10.0.0/8",
+    "10.0.0.0/",
+    "10.0.0.0/-1",
+    "/8",
+    "x/8",
+    "2001:db8::/129",
+  ])("no block: %s", (block) => {
     expect(() => compileCidrs([block])).toThrow(/not a CIDR block/);
   });
 });

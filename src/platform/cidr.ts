@@ -18,10 +18,14 @@ function parseAddress(text: string): Address | undefined {
 
 /** `::10.1.2.3` -> `::a01:203`: the library takes the first for the IPv4-mapped `::ffff:10.1.2.3`, which it is not. */
 function withoutDottedTail(address: string): string {
-  return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_text, a: string, b: string, c: string, d: string) => {
-    const group = (high: string, low: string): string => (Number(high) * 256 + Number(low)).toString(16);
-    return `${group(a, b)}:${group(c, d)}`;
-  });
+  return address.replace(
+    /(\d+)\.(\d+)\.(\d+)\.(\d+)$/,
+    (_text, a: string, b: string, c: string, d: string) => {
+      const group = (high: string, low: string): string =>
+        (Number(high) * 256 + Number(low)).toString(16);
+      return `${group(a, b)}:${group(c, d)}`;
+    },
+  );
 }
 
 /** The one way to write an address: lower-case, shortest, IPv4 where it is one. undefined where `text` is none. */
@@ -38,7 +42,9 @@ export function compileCidrs(blocks: readonly string[]): (address: string) => bo
   return (text) => {
     const address = parseAddress(text);
     if (address === undefined) return false;
-    return ranges.some(([base, bits]) => base.kind() === address.kind() && address.match(base, bits));
+    return ranges.some(
+      ([base, bits]) => base.kind() === address.kind() && address.match(base, bits),
+    );
   };
 }
 
@@ -48,9 +54,14 @@ function parseBlock(block: string): [Address, number] {
   const text = block.slice(0, slash);
   const bits = Number(block.slice(slash + 1));
   const family = net.isIP(text);
-  const wellFormed = slash > 0 && /^\d{1,3}$/.test(block.slice(slash + 1)) && family !== 0 && bits <= (family === 4 ? 32 : 128);
+  const wellFormed =
+    slash > 0 &&
+    /^\d{1,3}$/.test(block.slice(slash + 1)) &&
+    family !== 0 &&
+    bits <= (family === 4 ? 32 : 128);
   if (!wellFormed) throw new Error(`not a CIDR block: ${block}`);
   const base = ipaddr.parse(family === 6 ? withoutDottedTail(text) : text);
-  if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96) return [base.toIPv4Address(), bits - 96];
+  if (base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && bits >= 96)
+    return [base.toIPv4Address(), bits - 96];
   return [base, bits];
 }

@@ -15,7 +15,27 @@ test.each([
   expect(parseDuration(text)).toBe(ms);
 });
 
-test.each(["", "5", "s", "-5m", "+5m", "5 m", " 5m", "5m ", "5M", "5w", "5m5m", "1e3s", "0x10s", ".5h", "5.h", "3651d", "999999999999999d", "٥m", "5m\n"])("no duration: %j", (text) => {
+test.each([
+  "",
+  "5",
+  "s",
+  "-5m",
+  "+5m",
+  "5 m",
+  " 5m",
+  "5m ",
+  "5M",
+  "5w",
+  "5m5m",
+  "1e3s",
+  "0x10s",
+  ".5h",
+  "5.h",
+  "3651d",
+  "999999999999999d",
+  "٥m",
+  "5m\n",
+])("no duration: %j", (text) => {
   expect(parseDuration(text)).toBeUndefined();
 });
 

@@ -7,7 +7,11 @@ function run(body: string): { readonly stdout: string; readonly stderr: string }
   const module = path.join(import.meta.dirname, "log.ts");
   const node = path.resolve(import.meta.dirname, "../../node_modules/.bin/node");
   const source = `const { createLog } = await import(${JSON.stringify(module)}); ${body}`;
-  const { stdout, stderr } = spawnSync(node, ["--no-warnings", "--input-type=module", "--eval", source], { encoding: "utf8" });
+  const { stdout, stderr } = spawnSync(
+    node,
+    ["--no-warnings", "--input-type=module", "--eval", source],
+    { encoding: "utf8" },
+  );
   return { stdout, stderr };
 }
 
@@ -17,9 +21,19 @@ test("one JSON object a line, on standard error; nothing is lost at an exit", ()
     for (let i = 0; i < 200; i++) log.info({ i }, "line");
     log.debug("below the level");
     process.exit(0);`);
-  const lines = stderr.trimEnd().split("\n").map((line) => JSON.parse(line) as Record<string, unknown>);
+  const lines = stderr
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(stdout).toBe("");
   // What is flushed at the exit may overtake a write that is on its way: all are there, in whatever order.
-  expect(lines.map((line) => Number(line["i"])).sort((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, i) => i));
-  expect(lines.find((line) => line["i"] === 0)).toMatchObject({ level: 30, name: "svc", msg: "line", time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown });
+  expect(lines.map((line) => Number(line["i"])).sort((a, b) => a - b)).toEqual(
+    Array.from({ length: 200 }, (_, i) => i),
+  );
+  expect(lines.find((line) => line["i"] === 0)).toMatchObject({
+    level: 30,
+    name: "svc",
+    msg: "line",
+    time: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as unknown,
+  });
 });

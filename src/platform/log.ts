@@ -11,8 +11,19 @@ const FLUSH_MS = 100;
 
 export function createLog(options: { readonly level: string; readonly name: string }): Logger {
   return pino(
-    { level: options.level, name: options.name, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
+    {
+      level: options.level,
+      name: options.name,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+    },
     // One write for many lines; none waits longer than the flush interval.
-    pino.destination({ dest: 2, sync: false, minLength: BUFFER_BYTES, maxWrite: 2 * BUFFER_BYTES, periodicFlush: FLUSH_MS }),
+    pino.destination({
+      dest: 2,
+      sync: false,
+      minLength: BUFFER_BYTES,
+      maxWrite: 2 * BUFFER_BYTES,
+      periodicFlush: FLUSH_MS,
+    }),
   );
 }

@@ -12,7 +12,10 @@ test.each<[string, (secret: Secret) => string]>([
   ["JSON", (secret) => JSON.stringify({ deep: [secret] })],
   ["inspect", (secret) => inspect({ deep: { secret } }, { depth: 9, showHidden: true })],
   ["console", (secret) => format("%s %o %j", secret, secret, secret)],
-  ["its own keys", (secret) => JSON.stringify([Object.entries(secret), Object.getOwnPropertyNames(secret)])],
+  [
+    "its own keys",
+    (secret) => JSON.stringify([Object.entries(secret), Object.getOwnPropertyNames(secret)]),
+  ],
   ["a clone", (secret) => inspect(structuredClone(secret))],
   ["an error", (secret) => inspect(new Error(`refused ${String(secret)}`, { cause: secret }))],
 ])("is not shown by %s", (_name, show) => {
@@ -28,7 +31,13 @@ test("is not shown by the log", () => {
     },
   });
   const secret = new Secret(VALUE);
-  pino({}, destination).child({ bound: secret }).info({ secret, deep: { list: [secret] }, error: new Error("x", { cause: secret }) }, "said %s", secret);
+  pino({}, destination)
+    .child({ bound: secret })
+    .info(
+      { secret, deep: { list: [secret] }, error: new Error("x", { cause: secret }) },
+      "said %s",
+      secret,
+    );
   expect(lines.join("")).toContain("[redacted]");
   expect(lines.join("")).not.toContain(VALUE);
 });

@@ -73,7 +73,10 @@ const alive = (pid: number): boolean => {
 
 describe("a supervised process", () => {
   test("gives the lines of both its outputs, and its environment is the one that was given", async () => {
-    const one = start(`console.log("out", process.env.GIVEN, process.env.HOME); console.error("err"); ${FOREVER}`, { env: { GIVEN: "yes" } });
+    const one = start(
+      `console.log("out", process.env.GIVEN, process.env.HOME); console.error("err"); ${FOREVER}`,
+      { env: { GIVEN: "yes" } },
+    );
     await one.until(() => one.lines.length === 2);
     expect(one.lines.sort()).toEqual(["err", "out yes undefined"]);
   });
@@ -88,7 +91,9 @@ describe("a supervised process", () => {
   test("waits longer each time", async () => {
     const one = start("process.exit(0)");
     await one.until(() => one.logged.length >= 3);
-    const waits = one.logged.map((line) => (JSON.parse(line) as { restartInMs?: number }).restartInMs);
+    const waits = one.logged.map(
+      (line) => (JSON.parse(line) as { restartInMs?: number }).restartInMs,
+    );
     expect(waits.slice(0, 3)).toEqual([50, 100, 200]);
   });
 
@@ -104,7 +109,9 @@ describe("a supervised process", () => {
   });
 
   test("one that does not listen is killed after the grace", async () => {
-    const one = start(`process.on("SIGTERM", () => console.log("heard")); console.log("up"); ${FOREVER}`);
+    const one = start(
+      `process.on("SIGTERM", () => console.log("heard")); console.log("up"); ${FOREVER}`,
+    );
     await one.until(() => one.lines.includes("up"));
     const pid = one.process.pid as number;
     await one.process.stop(10);

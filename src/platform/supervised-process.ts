@@ -16,7 +16,10 @@ export interface SupervisedProcessOptions {
   /** Gets each line of its output; undefined passes the output through to ours, at no cost. */
   readonly onLine?: (line: string) => void;
   /** It ended without being asked to. */
-  readonly onExit?: (exit: { readonly code: number | null; readonly signal: NodeJS.Signals | null }) => void;
+  readonly onExit?: (exit: {
+    readonly code: number | null;
+    readonly signal: NodeJS.Signals | null;
+  }) => void;
 }
 
 const FIRST_BACKOFF_MS = 50;
@@ -60,7 +63,8 @@ export class SupervisedProcess {
     const startedAt = performance.now();
     this.#child = child;
     for (const stream of [child.stdout, child.stderr]) {
-      if (stream !== null && onLine !== undefined) createInterface({ input: stream }).on("line", onLine);
+      if (stream !== null && onLine !== undefined)
+        createInterface({ input: stream }).on("line", onLine);
     }
     // A command that cannot be spawned says `error`, and never `exit`.
     child.on("error", (error) => {
@@ -74,7 +78,10 @@ export class SupervisedProcess {
       this.#options.onExit?.({ code, signal });
       if (this.#stopping) return;
       if (performance.now() - startedAt > GOOD_RUN_MS) this.#backoffMs = FIRST_BACKOFF_MS;
-      log.warn({ process: name, code, signal, restartInMs: this.#backoffMs }, "ended; starting it again");
+      log.warn(
+        { process: name, code, signal, restartInMs: this.#backoffMs },
+        "ended; starting it again",
+      );
       this.#restart = setTimeout(() => {
         this.#restarts++;
         this.start();

@@ -39,7 +39,9 @@ test("gives status and body, whole though it comes in parts", async () => {
 });
 
 test("fails where nobody listens", async () => {
-  await expect(unixRequest(path.join(dir, "none.sock"), "/")).rejects.toMatchObject({ code: "ENOENT" });
+  await expect(unixRequest(path.join(dir, "none.sock"), "/")).rejects.toMatchObject({
+    code: "ENOENT",
+  });
 });
 
 test("fails where the answer breaks off", async () => {

@@ -14,16 +14,32 @@ export interface UnixRequestOptions {
 }
 
 /** @throws an error with the `code` of what kept it from connecting (ENOENT, ECONNREFUSED, EACCES), or without one */
-export function unixRequest(socketPath: string, path: string, method = "GET", options: UnixRequestOptions = {}): Promise<UnixResponse> {
+export function unixRequest(
+  socketPath: string,
+  path: string,
+  method = "GET",
+  options: UnixRequestOptions = {},
+): Promise<UnixResponse> {
   const body = options.body === undefined ? undefined : JSON.stringify(options.body);
-  const headers = body === undefined ? {} : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
+  const headers =
+    body === undefined
+      ? {}
+      : { "content-type": "application/json", "content-length": Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
-    const request = http.request({ socketPath, path, method, headers, timeout: options.timeoutMs ?? 5_000 }, (response) => {
-      const parts: Buffer[] = [];
-      response.on("data", (part: Buffer) => parts.push(part));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") }));
-      response.on("error", reject);
-    });
+    const request = http.request(
+      { socketPath, path, method, headers, timeout: options.timeoutMs ?? 5_000 },
+      (response) => {
+        const parts: Buffer[] = [];
+        response.on("data", (part: Buffer) => parts.push(part));
+        response.on("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(parts).toString("utf8"),
+          }),
+        );
+        response.on("error", reject);
+      },
+    );
     request.on("timeout", () => request.destroy(new Error("no answer")));
     request.on("error", reject);
     request.end(body);

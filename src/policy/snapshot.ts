@@ -106,7 +106,10 @@ export interface AccessKeyPolicy {
   readonly expiresAt: number | undefined;
   /** Key into {@link PolicySnapshot.providers}, which may hold none: the provider is not in use. */
   readonly providerKey: string;
-  readonly limits: { readonly maxTokensPerDay: number | undefined; readonly maxRequestsPerDay: number | undefined };
+  readonly limits: {
+    readonly maxTokensPerDay: number | undefined;
+    readonly maxRequestsPerDay: number | undefined;
+  };
   readonly grants: readonly ModelGrant[];
   /** Whether a client's address may use the key. */
   allowsAddress(address: string): boolean;

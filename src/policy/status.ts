@@ -69,22 +69,38 @@ export interface ObjectStatus {
  * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the
  * problem's reason; one that was never loaded is not ready. Problems of no one object are left to the caller.
  */
-export function withProblems(statuses: readonly ObjectStatus[], problems: readonly Problem[]): ObjectStatus[] {
+export function withProblems(
+  statuses: readonly ObjectStatus[],
+  problems: readonly Problem[],
+): ObjectStatus[] {
   const byId = new Map(statuses.map((status) => [resourceId(status), status]));
   for (const problem of problems) {
     const { kind, namespace, name } = problem;
-    if (kind === undefined || namespace === undefined || name === undefined || !isResourceKind(kind)) continue;
+    if (
+      kind === undefined ||
+      namespace === undefined ||
+      name === undefined ||
+      !isResourceKind(kind)
+    )
+      continue;
     const id = resourceId({ kind, namespace, name });
     const serving = byId.get(id);
     // The first problem of an object speaks for it, and one of a second object of its name does not speak for the first.
-    if (serving !== undefined && (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")) continue;
+    if (
+      serving !== undefined &&
+      (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")
+    )
+      continue;
     byId.set(id, {
       kind,
       namespace,
       name,
       ready: serving?.ready ?? false,
       reason: problem.reason,
-      message: serving === undefined ? formatProblem(problem) : `the last good version is in use: ${formatProblem(problem)}`,
+      message:
+        serving === undefined
+          ? formatProblem(problem)
+          : `the last good version is in use: ${formatProblem(problem)}`,
     });
   }
   return sortStatuses([...byId.values()]);

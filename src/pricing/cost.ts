@@ -14,8 +14,14 @@ export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
   const remainder = count(usage.inputTokens) - cached - written5m - written1h;
   const plain = remainder > 0n ? remainder : 0n;
   const total = plain + cached + written5m + written1h;
-  const long = price.longPrompt !== undefined && total > BigInt(price.longPrompt.above) ? price.longPrompt : undefined;
-  const input = percent(plain * price.input + written5m * price.cacheWrite5m + written1h * price.cacheWrite1h, long?.inputPercent);
+  const long =
+    price.longPrompt !== undefined && total > BigInt(price.longPrompt.above)
+      ? price.longPrompt
+      : undefined;
+  const input = percent(
+    plain * price.input + written5m * price.cacheWrite5m + written1h * price.cacheWrite1h,
+    long?.inputPercent,
+  );
   const cachedInput = percent(cached * price.cachedInput, long?.inputPercent);
   const output = percent(count(usage.outputTokens) * price.output, long?.outputPercent);
   return { input, cachedInput, output, total: input + cachedInput + output };

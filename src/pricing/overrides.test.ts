@@ -6,14 +6,27 @@ import { createPriceBook } from "./price-book.ts";
 
 describe("parsePriceFile", () => {
   test("reads a map of models, numbers as they are written", () => {
-    const table = parsePriceFile(`my-model: {input: 0.10, output: 2}\n"llama-*":\n  input: 1\n  cachedInput: 0.000001\n  output: "3.5"\n`);
-    expect(table).toEqual({ "my-model": { input: "0.10", output: "2" }, "llama-*": { input: "1", cachedInput: "0.000001", output: "3.5" } });
+    const table = parsePriceFile(
+      `my-model: {input: 0.10, output: 2}\n"llama-*":\n  input: 1\n  cachedInput: 0.000001\n  output: "3.5"\n`,
+    );
+    expect(table).toEqual({
+      "my-model": { input: "0.10", output: "2" },
+      "llama-*": { input: "1", cachedInput: "0.000001", output: "3.5" },
+    });
     expect(createPriceBook({}, table).priceOf("llama-3")?.cachedInput).toBe(1n);
   });
 
   test("reads JSON, and long prompts", () =>
-    expect(parsePriceFile('{"m": {"input": 1.5, "output": 2, "longPrompt": {"above": 1000, "inputPercent": 200, "outputPercent": 150}}}')).toEqual({
-      m: { input: "1.5", output: "2", longPrompt: { above: 1000, inputPercent: 200, outputPercent: 150 } },
+    expect(
+      parsePriceFile(
+        '{"m": {"input": 1.5, "output": 2, "longPrompt": {"above": 1000, "inputPercent": 200, "outputPercent": 150}}}',
+      ),
+    ).toEqual({
+      m: {
+        input: "1.5",
+        output: "2",
+        longPrompt: { above: 1000, inputPercent: 200, outputPercent: 150 },
+      },
     }));
 
   test("reads the ConfigMap svc-model-prices, all its keys", () =>
@@ -23,7 +36,9 @@ describe("parsePriceFile", () => {
       ),
     ).toEqual({ m: { input: "1", output: "2" }, n: { input: "3", output: "4" } }));
 
-  test.each([[""], ["# nothing\n"], ["{}"]])("%j has no prices", (text) => expect(parsePriceFile(text)).toEqual({}));
+  test.each([[""], ["# nothing\n"], ["{}"]])("%j has no prices", (text) =>
+    expect(parsePriceFile(text)).toEqual({}),
+  );
 
   test.each([
     ["m: {input: 1}", "m.output: is required"],
@@ -35,8 +50,14 @@ describe("parsePriceFile", () => {
     ["m: {input: 1, output: 2}\nm: {input: 1, output: 2}", "not valid YAML"],
     ["{", "not valid YAML"],
     ["kind: ConfigMap\nmetadata: {name: other}\ndata: {}", "is called svc-model-prices"],
-    ["kind: ConfigMap\nmetadata: {name: svc-model-prices}\ndata: {m: {input: 1, output: 2}}", "data.m: must be text"],
-    ["kind: ConfigMap\nmetadata: {name: svc-model-prices}\ndata: {p: 'm: {input: x, output: 1}'}", "data.p: m.input: must be"],
+    [
+      "kind: ConfigMap\nmetadata: {name: svc-model-prices}\ndata: {m: {input: 1, output: 2}}",
+      "data.m: must be text",
+    ],
+    [
+      "kind: ConfigMap\nmetadata: {name: svc-model-prices}\ndata: {p: 'm: {input: x, output: 1}'}",
+      "data.p: m.input: must be",
+    ],
   ])("%j is refused", (text, message) => {
     expect(() => parsePriceFile(text)).toThrow(PriceFileError);
     expect(() => parsePriceFile(text)).toThrow(message);
@@ -44,10 +65,18 @@ describe("parsePriceFile", () => {
 });
 
 describe("watchOverrides", () => {
-  const missing = () => Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
+  const missing = () =>
+    Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
 
   function setUp(first: () => Promise<string>) {
-    const state = { read: first, changes: [] as PriceTable[], errors: [] as string[], tick: () => undefined as void, interval: 0, stopped: false };
+    const state = {
+      read: first,
+      changes: [] as PriceTable[],
+      errors: [] as string[],
+      tick: () => undefined as void,
+      interval: 0,
+      stopped: false,
+    };
     const options: WatchOverridesOptions = {
       path: "/prices.yaml",
       onChange: (table) => state.changes.push(table),
@@ -65,14 +94,22 @@ describe("watchOverrides", () => {
   test("reads at once and every 60 s, tells of changes only, and keeps the last good prices", async () => {
     const { state, options } = setUp(() => Promise.resolve("m: {input: 1, output: 1}"));
     const overrides = await watchOverrides(options);
-    expect([state.interval, state.changes.length, overrides.current()]).toEqual([60_000, 1, { m: { input: "1", output: "1" } }]);
+    expect([state.interval, state.changes.length, overrides.current()]).toEqual([
+      60_000,
+      1,
+      { m: { input: "1", output: "1" } },
+    ]);
     await overrides.refresh();
     expect(state.changes).toHaveLength(1);
 
     state.read = () => Promise.resolve("m: {input: bad, output: 1}");
     await overrides.refresh();
     await overrides.refresh();
-    expect([state.errors.length, state.changes.length, overrides.current()]).toEqual([1, 1, { m: { input: "1", output: "1" } }]);
+    expect([state.errors.length, state.changes.length, overrides.current()]).toEqual([
+      1,
+      1,
+      { m: { input: "1", output: "1" } },
+    ]);
 
     state.read = () => Promise.resolve("m: {input: 2, output: 1}");
     await overrides.refresh();
@@ -91,9 +128,13 @@ describe("watchOverrides", () => {
     expect([state.changes, state.errors]).toEqual([[], []]);
     state.read = () => Promise.resolve("m: {input: 1, output: 1}");
     await overrides.refresh();
-    state.read = () => Promise.reject(Object.assign(new Error("not permitted"), { code: "EACCES" }));
+    state.read = () =>
+      Promise.reject(Object.assign(new Error("not permitted"), { code: "EACCES" }));
     await overrides.refresh();
     await overrides.refresh();
-    expect([state.errors, overrides.current()]).toEqual([["not permitted"], { m: { input: "1", output: "1" } }]);
+    expect([state.errors, overrides.current()]).toEqual([
+      ["not permitted"],
+      { m: { input: "1", output: "1" } },
+    ]);
   });
 });

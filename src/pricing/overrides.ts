@@ -29,14 +29,21 @@ const integer = (min: number) =>
     .refine((value) => value >= min, `must be at least ${min}`);
 
 const tableSchema = z.record(
-  z.string().regex(/^(?:[^\s*\p{C}]+\*?|\*)$/u, "must be a model name, optionally with one '*' as its last character"),
+  z
+    .string()
+    .regex(
+      /^(?:[^\s*\p{C}]+\*?|\*)$/u,
+      "must be a model name, optionally with one '*' as its last character",
+    ),
   z.strictObject({
     input: price,
     cachedInput: price.optional(),
     cacheWrite5m: price.optional(),
     cacheWrite1h: price.optional(),
     output: price,
-    longPrompt: z.strictObject({ above: integer(0), inputPercent: integer(1), outputPercent: integer(1) }).optional(),
+    longPrompt: z
+      .strictObject({ above: integer(0), inputPercent: integer(1), outputPercent: integer(1) })
+      .optional(),
   }),
 );
 
@@ -52,12 +59,17 @@ export function parsePriceFile(text: string): PriceTable {
   if (!isObject(value) || value["kind"] !== "ConfigMap") return checkTable(value, "");
   const metadata = value["metadata"];
   if (!isObject(metadata) || metadata["name"] !== PRICES_CONFIG_MAP) {
-    throw new PriceFileError(`metadata.name: the ConfigMap of prices is called ${PRICES_CONFIG_MAP}`);
+    throw new PriceFileError(
+      `metadata.name: the ConfigMap of prices is called ${PRICES_CONFIG_MAP}`,
+    );
   }
   const data = value["data"] ?? {};
   if (!isObject(data)) throw new PriceFileError("data: must be an object");
   const tables = Object.entries(data).map(([key, content]) => {
-    if (typeof content !== "string") throw new PriceFileError(`data.${key}: must be text that holds a map of prices (use "${key}: |")`);
+    if (typeof content !== "string")
+      throw new PriceFileError(
+        `data.${key}: must be text that holds a map of prices (use "${key}: |")`,
+      );
     const table = parseText(content);
     return table === null || table === "" ? {} : checkTable(table, `data.${key}: `);
   });
@@ -66,9 +78,16 @@ export function parsePriceFile(text: string): PriceTable {
 
 /** The failsafe schema leaves every scalar text, so that 2.50 never becomes a float. */
 function parseText(text: string): unknown {
-  const document = parseDocument(text, { schema: "failsafe", prettyErrors: false, logLevel: "silent" });
+  const document = parseDocument(text, {
+    schema: "failsafe",
+    prettyErrors: false,
+    logLevel: "silent",
+  });
   const [error] = document.errors;
-  if (error !== undefined) throw new PriceFileError(`not valid YAML at line ${lineAt(text, error.pos[0])}: ${syntaxMessage(error.code)}`);
+  if (error !== undefined)
+    throw new PriceFileError(
+      `not valid YAML at line ${lineAt(text, error.pos[0])}: ${syntaxMessage(error.code)}`,
+    );
   return document.toJS({ maxAliasCount: 100 }) as unknown;
 }
 
@@ -76,7 +95,9 @@ function checkTable(value: unknown, where: string): PriceTable {
   const parsed = tableSchema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [first] = explainIssues(parsed.error.issues, value, tableSchema);
-  throw new PriceFileError(`${where}${formatPath(first?.path ?? [])}: ${first?.message ?? "not a map of prices"}`);
+  throw new PriceFileError(
+    `${where}${formatPath(first?.path ?? [])}: ${first?.message ?? "not a map of prices"}`,
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -106,7 +127,14 @@ export interface PriceOverrides {
 
 /** Reads the file of overrides, and again at every interval. Never throws: what is wrong goes to `onError`. */
 export async function watchOverrides(options: WatchOverridesOptions): Promise<PriceOverrides> {
-  const { path, intervalMs = 60_000, onChange, onError, readText = (file) => readFile(file, "utf8"), every = everyInterval } = options;
+  const {
+    path,
+    intervalMs = 60_000,
+    onChange,
+    onError,
+    readText = (file) => readFile(file, "utf8"),
+    every = everyInterval,
+  } = options;
   let current: PriceTable = {};
   /** What was read last, good or bad; undefined for no file. */
   let seen: string | undefined;

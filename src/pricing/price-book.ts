@@ -96,7 +96,8 @@ function compilePrice(model: string, entry: PriceEntry): ModelPrice {
   try {
     const input = parsePricePerMillion(entry.input);
     const charged = model.startsWith("claude");
-    const optional = (text: string | undefined, fallback: bigint) => (text === undefined ? fallback : parsePricePerMillion(text));
+    const optional = (text: string | undefined, fallback: bigint) =>
+      text === undefined ? fallback : parsePricePerMillion(text);
     // A quarter of a price with six decimals may not be whole: rounded up to a picodollar a token.
     const cacheWrite5m = optional(entry.cacheWrite5m, charged ? (input * 5n + 3n) / 4n : input);
     return {

@@ -6,6 +6,7 @@
  */
 export function parsePricePerMillion(text: string): bigint {
   const match = /^(\d{1,7})(?:\.(\d{1,6}))?$/.exec(text);
-  if (match === null) throw new RangeError("a price must be a plain decimal with at most 6 decimals, such as 2.50");
+  if (match === null)
+    throw new RangeError("a price must be a plain decimal with at most 6 decimals, such as 2.50");
   return BigInt((match[1] ?? "0") + (match[2] ?? "").padEnd(6, "0"));
 }

@@ -26,15 +26,62 @@ const OPENAI: PriceSource = {
   url: "https://developers.openai.com/api/docs/pricing",
   date: "2026-11-18",
   models: {
-    "gpt-6.2-astra": { input: "8.00", cachedInput: "0.40", cacheWrite5m: "10.00", output: "40.00", longPrompt: OPENAI_LONG },
-    "gpt-6.2-sol": { input: "2.00", cachedInput: "0.10", cacheWrite5m: "2.50", output: "10.00", longPrompt: OPENAI_LONG },
-    "gpt-6.1-sol": { input: "2.00", cachedInput: "0.10", cacheWrite5m: "2.50", output: "10.00", longPrompt: OPENAI_LONG },
-    "gpt-6.1-terra": { input: "1.00", cachedInput: "0.05", cacheWrite5m: "1.25", output: "5.00", longPrompt: OPENAI_LONG },
-    "gpt-6-astra": { input: "10.00", cachedInput: "1.00", cacheWrite5m: "12.50", output: "50.00", longPrompt: OPENAI_LONG },
-    "gpt-6-sol": { input: "2.00", cachedInput: "0.20", cacheWrite5m: "2.50", output: "10.00", longPrompt: OPENAI_LONG },
-    "gpt-6-luna": { input: "0.10", cachedInput: "0.01", cacheWrite5m: "0.125", output: "0.50", longPrompt: OPENAI_LONG },
+    "gpt-6.2-astra": {
+      input: "8.00",
+      cachedInput: "0.40",
+      cacheWrite5m: "10.00",
+      output: "40.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6.2-sol": {
+      input: "2.00",
+      cachedInput: "0.10",
+      cacheWrite5m: "2.50",
+      output: "10.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6.1-sol": {
+      input: "2.00",
+      cachedInput: "0.10",
+      cacheWrite5m: "2.50",
+      output: "10.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6.1-terra": {
+      input: "1.00",
+      cachedInput: "0.05",
+      cacheWrite5m: "1.25",
+      output: "5.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6-astra": {
+      input: "10.00",
+      cachedInput: "1.00",
+      cacheWrite5m: "12.50",
+      output: "50.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6-sol": {
+      input: "2.00",
+      cachedInput: "0.20",
+      cacheWrite5m: "2.50",
+      output: "10.00",
+      longPrompt: OPENAI_LONG,
+    },
+    "gpt-6-luna": {
+      input: "0.10",
+      cachedInput: "0.01",
+      cacheWrite5m: "0.125",
+      output: "0.50",
+      longPrompt: OPENAI_LONG,
+    },
     "gpt-5.6-sol": { input: "4.00", cachedInput: "0.40", output: "20.00", longPrompt: OPENAI_LONG },
-    "gpt-5.6-terra": { input: "2.00", cachedInput: "0.20", output: "12.00", longPrompt: OPENAI_LONG },
+    "gpt-5.6-terra": {
+      input: "2.00",
+      cachedInput: "0.20",
+      output: "12.00",
+      longPrompt: OPENAI_LONG,
+    },
     "gpt-5.6-luna": { input: "0.20", cachedInput: "0.02", output: "1.20", longPrompt: OPENAI_LONG },
     "gpt-5.5": { input: "5.00", cachedInput: "0.50", output: "30.00", longPrompt: OPENAI_LONG },
     "gpt-5.5-pro": { input: "30.00", output: "180.00", longPrompt: OPENAI_LONG },
@@ -114,9 +161,19 @@ const GEMINI: PriceSource = {
     "gemini-3.6-flash": { input: "0.75", cachedInput: "0.075", output: "3.75" },
     "gemini-3.5-flash": { input: "1.50", cachedInput: "0.15", output: "9.00" },
     "gemini-3.5-flash-lite": { input: "0.30", output: "2.50" },
-    "gemini-3.1-pro-preview": { input: "2.00", cachedInput: "0.20", output: "12.00", longPrompt: GEMINI_LONG },
+    "gemini-3.1-pro-preview": {
+      input: "2.00",
+      cachedInput: "0.20",
+      output: "12.00",
+      longPrompt: GEMINI_LONG,
+    },
     "gemini-3.1-flash-lite": { input: "0.25", cachedInput: "0.025", output: "1.50" },
-    "gemini-2.5-pro": { input: "1.25", cachedInput: "0.125", output: "10.00", longPrompt: GEMINI_LONG },
+    "gemini-2.5-pro": {
+      input: "1.25",
+      cachedInput: "0.125",
+      output: "10.00",
+      longPrompt: GEMINI_LONG,
+    },
     "gemini-2.5-flash": { input: "0.30", cachedInput: "0.03", output: "2.50" },
     "gemini-2.5-flash-lite": { input: "0.10", cachedInput: "0.01", output: "0.40" },
   },
@@ -135,6 +192,12 @@ export const SHIPPED_PRICES: PriceTable = Object.fromEntries(
 );
 
 /** The columns of Anthropic's page, in its order. */
-function claude(input: string, cacheWrite5m: string, cacheWrite1h: string, cachedInput: string, output: string): PriceEntry {
+function claude(
+  input: string,
+  cacheWrite5m: string,
+  cacheWrite1h: string,
+  cachedInput: string,
+  output: string,
+): PriceEntry {
   return { input, cacheWrite5m, cacheWrite1h, cachedInput, output };
 }

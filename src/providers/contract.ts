@@ -32,7 +32,13 @@ export type Resource =
   /** Touches nothing that a scope could be about (a rate limit, one's own identity): a scope does not matter. */
   | { readonly kind: "none" };
 
-export type ScopeKey = "repositories" | "arns" | "projects" | "subscriptions" | "resourceGroups" | "channels";
+export type ScopeKey =
+  | "repositories"
+  | "arns"
+  | "projects"
+  | "subscriptions"
+  | "resourceGroups"
+  | "channels";
 
 /** One thing that a request does. */
 export interface ResolvedAction {
@@ -141,7 +147,9 @@ export interface ProviderPlugin {
    */
   wordDenial?(request: ServiceRequest, denial: Denial): WordedDenial | undefined;
   /** Kinds of `spec.auth.type` and the Secret's keys that each needs. */
-  readonly authTypes: Readonly<Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>>;
+  readonly authTypes: Readonly<
+    Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
+  >;
   /** Keys of `spec.scope` that it fills. */
   readonly scopeKeys: readonly ScopeKey[];
   /** Whether globs of `spec.scope` are compared without regard to case. */

@@ -9,7 +9,9 @@ import { ConfigError, type PluginContext } from "./contract.ts";
 export function readToken({ binding, secrets }: PluginContext, key: string, what: string): Secret {
   const value = secrets.get(key)?.reveal().trim() ?? "";
   if (!/^[\x21-\x7e]+$/.test(value)) {
-    throw new ConfigError(`Provider ${binding}: the Secret's key ${key} must be ${what}: it is empty, or holds spaces or other signs`);
+    throw new ConfigError(
+      `Provider ${binding}: the Secret's key ${key} must be ${what}: it is empty, or holds spaces or other signs`,
+    );
   }
   return new Secret(value);
 }

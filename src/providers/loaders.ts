@@ -9,7 +9,10 @@ interface Module {
 }
 
 /** By `spec.type`. */
-export const loaders: ReadonlyMap<string, () => Promise<Module>> = new Map<string, () => Promise<Module>>([
+export const loaders: ReadonlyMap<string, () => Promise<Module>> = new Map<
+  string,
+  () => Promise<Module>
+>([
   ["aws", () => import("./aws/plugin.ts")],
   ["azure", () => import("./azure/plugin.ts")],
   ["discord", () => import("./discord/plugin.ts")],

@@ -34,8 +34,17 @@ export interface PathSegments {
  * The segments of an API's path. Undefined where it holds an empty segment, `.` or `..` (escaped or not), `;`, `\`, a
  * broken or needless escape, or, unless `slashes` allows them inside a segment, an escaped slash.
  */
-export function pathSegments(path: string, options: { readonly slashes: boolean }): PathSegments | undefined {
-  if (!path.startsWith("/") || path.includes(";") || path.includes("+") || UNRESERVED_ESCAPED.test(path)) return undefined;
+export function pathSegments(
+  path: string,
+  options: { readonly slashes: boolean },
+): PathSegments | undefined {
+  if (
+    !path.startsWith("/") ||
+    path.includes(";") ||
+    path.includes("+") ||
+    UNRESERVED_ESCAPED.test(path)
+  )
+    return undefined;
   const trailingSlash = path.length > 1 && path.endsWith("/");
   const raw = path === "/" ? [] : path.slice(1, trailingSlash ? -1 : undefined).split("/");
   const segments: string[] = [];
@@ -67,7 +76,10 @@ export function parseForm(body: Buffer): Parameters | undefined {
   return text.includes(";") ? undefined : parameters(text.replaceAll("+", "%20"), decodeText);
 }
 
-function parameters(query: string, decodeValue: (raw: string) => string | undefined): Parameters | undefined {
+function parameters(
+  query: string,
+  decodeValue: (raw: string) => string | undefined,
+): Parameters | undefined {
   if (query === "") return [];
   const found: [string, string][] = [];
   for (const part of query.split("&")) {
@@ -91,7 +103,14 @@ export function repeatedName(parameters: Parameters): string | undefined {
 }
 
 /** Headers by which a client asks for another method, path or host than the request line has. */
-const OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override", "x-original-url", "x-rewrite-url", "x-original-uri"];
+const OVERRIDES = [
+  "x-http-method-override",
+  "x-http-method",
+  "x-method-override",
+  "x-original-url",
+  "x-rewrite-url",
+  "x-original-uri",
+];
 
 /** The name of a header that would turn the request into another one; undefined for none. */
 export function overridingHeader(headers: ReadonlyMap<string, string>): string | undefined {

@@ -4,5 +4,10 @@ import { loaders } from "./loaders.ts";
 
 /** By `spec.type`. */
 export const plugins: ReadonlyMap<string, ProviderPlugin> = new Map(
-  await Promise.all([...loaders].map(async ([type, load]): Promise<[string, ProviderPlugin]> => [type, (await load()).plugin])),
+  await Promise.all(
+    [...loaders].map(async ([type, load]): Promise<[string, ProviderPlugin]> => [
+      type,
+      (await load()).plugin,
+    ]),
+  ),
 );

@@ -24,7 +24,12 @@ export interface RouteMatch {
 interface Node {
   readonly words: Map<string, Node>;
   /** Narrow ones before wide ones. */
-  readonly parameters: { readonly kind: string; readonly accepts: (segment: Segment) => boolean; readonly rank: number; readonly node: Node }[];
+  readonly parameters: {
+    readonly kind: string;
+    readonly accepts: (segment: Segment) => boolean;
+    readonly rank: number;
+    readonly node: Node;
+  }[];
   spanning: Node | undefined;
   readonly routes: Map<string, CompiledRoute>;
 }
@@ -46,20 +51,35 @@ export class RouteTrie {
 
   /** @param line `METHOD path category subcategory operation` */
   add(line: string): Route {
-    const [method = "", typed = "", category = "", subcategory = "", operation = ""] = line.split(" ");
-    const words = typed.split("/").slice(1).filter((word) => word !== "");
+    const [method = "", typed = "", category = "", subcategory = "", operation = ""] =
+      line.split(" ");
+    const words = typed
+      .split("/")
+      .slice(1)
+      .filter((word) => word !== "");
     let node = this.#root;
     let spans = false;
     const places = words.map((word) => {
       const [, name, kind = "any"] = PARAMETER.exec(word) ?? [];
-      if (name === undefined && word.includes("{")) throw new Error(`parameter within a segment: ${typed}`);
+      if (name === undefined && word.includes("{"))
+        throw new Error(`parameter within a segment: ${typed}`);
       if (kind === "multi" && spans) throw new Error(`two parameters that span segments: ${typed}`);
       spans ||= kind === "multi";
       node = name === undefined ? wordNode(node, word) : parameterNode(node, kind);
       return name;
     });
-    const route = { method, template: typed.replaceAll(/:[^}]+\}/g, "}"), category, subcategory, operation };
-    node.routes.set(method, { route, places, mayEndEmpty: words.at(-1)?.endsWith(":multi}") ?? false });
+    const route = {
+      method,
+      template: typed.replaceAll(/:[^}]+\}/g, "}"),
+      category,
+      subcategory,
+      operation,
+    };
+    node.routes.set(method, {
+      route,
+      places,
+      mayEndEmpty: words.at(-1)?.endsWith(":multi}") ?? false,
+    });
     return route;
   }
 
@@ -68,7 +88,9 @@ export class RouteTrie {
     const follow = (text: string, step: (node: Node, word: string) => Node): Node =>
       text.split("/").slice(1).reduce(step, this.#root);
     const target = follow(template, (node, word) => {
-      const next = word.startsWith("{") ? node.parameters.find(({ kind }) => kind === "any")?.node : node.words.get(word);
+      const next = word.startsWith("{")
+        ? node.parameters.find(({ kind }) => kind === "any")?.node
+        : node.words.get(word);
       if (next === undefined) throw new Error(`no route begins with ${template}`);
       return next;
     });
@@ -80,16 +102,35 @@ export class RouteTrie {
     addParameter(parent, kind, target);
   }
 
-  find(method: string, segments: readonly Segment[], trailingSlash: boolean): RouteMatch | undefined {
+  find(
+    method: string,
+    segments: readonly Segment[],
+    trailingSlash: boolean,
+  ): RouteMatch | undefined {
     if (segments.length > MAX_SEGMENTS) return undefined;
-    return this.#walk(this.#root, method === "HEAD" ? "GET" : method, segments, 0, undefined, trailingSlash);
+    return this.#walk(
+      this.#root,
+      method === "HEAD" ? "GET" : method,
+      segments,
+      0,
+      undefined,
+      trailingSlash,
+    );
   }
 
-  #walk(node: Node, method: string, segments: readonly Segment[], at: number, span: readonly [number, number] | undefined, trailingSlash: boolean): RouteMatch | undefined {
+  #walk(
+    node: Node,
+    method: string,
+    segments: readonly Segment[],
+    at: number,
+    span: readonly [number, number] | undefined,
+    trailingSlash: boolean,
+  ): RouteMatch | undefined {
     const segment = segments[at];
     if (segment === undefined) {
       const exact = node.routes.get(method);
-      if (exact !== undefined && (!trailingSlash || exact.mayEndEmpty)) return matched(exact, segments, span);
+      if (exact !== undefined && (!trailingSlash || exact.mayEndEmpty))
+        return matched(exact, segments, span);
       const empty = trailingSlash ? node.spanning?.routes.get(method) : undefined;
       return empty?.mayEndEmpty === true ? matched(empty, segments, [at, at]) : undefined;
     }
@@ -113,7 +154,11 @@ export class RouteTrie {
   }
 }
 
-function matched(compiled: CompiledRoute, segments: readonly Segment[], span: readonly [number, number] | undefined): RouteMatch {
+function matched(
+  compiled: CompiledRoute,
+  segments: readonly Segment[],
+  span: readonly [number, number] | undefined,
+): RouteMatch {
   const parameters = new Map<string, readonly Segment[]>();
   let at = 0;
   for (const name of compiled.places) {
@@ -136,7 +181,10 @@ function wordNode(node: Node, word: string): Node {
 
 function parameterNode(node: Node, kind: string): Node {
   if (kind === "multi") return (node.spanning ??= emptyNode());
-  return node.parameters.find((each) => each.kind === kind)?.node ?? addParameter(node, kind, emptyNode());
+  return (
+    node.parameters.find((each) => each.kind === kind)?.node ??
+    addParameter(node, kind, emptyNode())
+  );
 }
 
 function addParameter(node: Node, kind: string, next: Node): Node {
@@ -145,7 +193,10 @@ function addParameter(node: Node, kind: string, next: Node): Node {
   return next;
 }
 
-function accepting(kind: string): { readonly accepts: (segment: Segment) => boolean; readonly rank: number } {
+function accepting(kind: string): {
+  readonly accepts: (segment: Segment) => boolean;
+  readonly rank: number;
+} {
   if (kind === "int") return { rank: 1, accepts: ({ text }) => INTEGER.test(text) };
   if (kind === "any") return { rank: 2, accepts: ({ slashed }) => !slashed };
   const values = new Set(kind.split("|"));

@@ -2,9 +2,17 @@
  * JSON that every parser reads alike. Of two equal keys one parser takes the first and another the last, so what is judged
  * here might not be what the service does: they are refused, as are bytes that are not UTF-8 and a byte order mark.
  */
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+export type Json =
+  | null
+  | boolean
+  | number
+  | string
+  | readonly Json[]
+  | { readonly [key: string]: Json };
 
-export type ParsedJson = { readonly kind: "parsed"; readonly value: Json } | { readonly kind: "invalid"; readonly reason: string };
+export type ParsedJson =
+  | { readonly kind: "parsed"; readonly value: Json }
+  | { readonly kind: "invalid"; readonly reason: string };
 
 export function isJsonObject(value: Json | undefined): value is { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
@@ -48,7 +56,8 @@ function findFault(text: string): string | undefined {
     else if (keyNext) {
       const keys = open.at(-1);
       const key = JSON.parse(token) as string;
-      if (keys?.has(key) === true || key === "__proto__") return "holds a key twice, or one that is not to be";
+      if (keys?.has(key) === true || key === "__proto__")
+        return "holds a key twice, or one that is not to be";
       keys?.add(key);
       keyNext = false;
     }

@@ -7,13 +7,23 @@ import type { PluginContext, ServiceRequest } from "./contract.ts";
 /** `GET https://host/path?query`, cut as the pipeline does: raw, nothing decoded. */
 export function request(
   line: string,
-  options: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string | Buffer } = {},
+  options: {
+    readonly headers?: Readonly<Record<string, string>>;
+    readonly body?: string | Buffer;
+  } = {},
 ): ServiceRequest {
   const match = /^([^ ]+) https:\/\/([^/?]+)(\/[^?]*)(?:\?(.*))?$/s.exec(line);
   if (match === null) throw new Error(`not METHOD https://host/path: ${line}`);
   const [, method = "", host = "", path = "", query = ""] = match;
   const body = options.body === undefined ? undefined : Buffer.from(options.body);
-  return { method, host, path, query, headers: new Map(Object.entries(options.headers ?? {})), body };
+  return {
+    method,
+    host,
+    path,
+    query,
+    headers: new Map(Object.entries(options.headers ?? {})),
+    body,
+  };
 }
 
 export interface Call {
@@ -33,7 +43,10 @@ export class FakeServer {
   }
 
   readonly fetch = async (url: string, init: RequestInit): Promise<Response> => {
-    const body = init.body instanceof URLSearchParams || typeof init.body === "string" ? String(init.body) : "";
+    const body =
+      init.body instanceof URLSearchParams || typeof init.body === "string"
+        ? String(init.body)
+        : "";
     const call = { url, method: init.method ?? "GET", headers: new Headers(init.headers), body };
     this.calls.push(call);
     return this.respond(call);
@@ -42,7 +55,9 @@ export class FakeServer {
 
 /** A context whose log lines are kept, and whose `fetch` fails unless one is given. */
 export function context(
-  options: { readonly secrets?: Readonly<Record<string, string>> } & Partial<Omit<PluginContext, "secrets" | "log" | "clock">> & {
+  options: { readonly secrets?: Readonly<Record<string, string>> } & Partial<
+    Omit<PluginContext, "secrets" | "log" | "clock">
+  > & {
       readonly clock?: FakeClock;
     } = {},
 ): PluginContext & { readonly clock: FakeClock; readonly lines: string[] } {
@@ -55,7 +70,9 @@ export function context(
     random: () => 0.5,
     ...options,
     clock: options.clock ?? new FakeClock(),
-    secrets: new Map(Object.entries(options.secrets ?? {}).map(([key, value]) => [key, new Secret(value)])),
+    secrets: new Map(
+      Object.entries(options.secrets ?? {}).map(([key, value]) => [key, new Secret(value)]),
+    ),
     log: pino({ level: "trace" }, { write: (line: string) => void lines.push(line) }),
     lines,
   };
@@ -64,13 +81,24 @@ export function context(
 /** What the contract suite needs to know of a plugin: `contract-sample.ts` of its folder exports it as `sample`. */
 export interface ContractSample {
   /** By kind of `spec.auth.type`: a Secret that works. */
-  readonly auth: Readonly<Record<string, { readonly secrets: Readonly<Record<string, string>>; readonly config?: Readonly<Record<string, string>> }>>;
+  readonly auth: Readonly<
+    Record<
+      string,
+      {
+        readonly secrets: Readonly<Record<string, string>>;
+        readonly config?: Readonly<Record<string, string>>;
+      }
+    >
+  >;
   /** Of the token server, where there is one. */
   readonly respond?: (call: Call) => Response | Promise<Response>;
   /** Parts of credentials that must never be seen but in an injection, besides the Secret's values: tokens that `respond` gives. */
   readonly tokens?: readonly string[];
   /** Requests that are understood, and their actions. */
-  readonly requests: readonly { readonly request: ServiceRequest; readonly actions: readonly string[] }[];
+  readonly requests: readonly {
+    readonly request: ServiceRequest;
+    readonly actions: readonly string[];
+  }[];
   /** What of the suite does not hold for this plugin, with the reason. */
   readonly exceptions?: Partial<Record<ContractException, string>>;
 }

@@ -127,7 +127,9 @@ test("a refusal is 502 and is not asked again at once; retry-after is heeded", a
   await refresher.start();
   expect(clock.pending[0]).toBeGreaterThanOrEqual(30_000);
   await expect(current()).rejects.toMatchObject({ status: 502 });
-  server.fail = new TokenExchangeError("the token server answered 429", { retryAfterMs: 5 * MINUTE });
+  server.fail = new TokenExchangeError("the token server answered 429", {
+    retryAfterMs: 5 * MINUTE,
+  });
   await expect(refresher.refresh()).rejects.toThrow(InjectionError);
   expect(clock.pending).toEqual([5 * MINUTE]);
 });
@@ -142,14 +144,17 @@ test("an exchange that hangs is given up", async () => {
   await expect(current()).rejects.toThrow(InjectionError);
 });
 
-test.each([-HOUR, -24 * HOUR])("a wall clock set back by %d ms keeps no dead token alive", async (step) => {
-  const { refresher, server, clock, current } = setUp();
-  await refresher.start();
-  server.fail = new Error("away");
-  clock.step(step);
-  await clock.advanceAndSettle(HOUR);
-  await expect(current()).rejects.toThrow(InjectionError);
-});
+test.each([-HOUR, -24 * HOUR])(
+  "a wall clock set back by %d ms keeps no dead token alive",
+  async (step) => {
+    const { refresher, server, clock, current } = setUp();
+    await refresher.start();
+    server.fail = new Error("away");
+    clock.step(step);
+    await clock.advanceAndSettle(HOUR);
+    await expect(current()).rejects.toThrow(InjectionError);
+  },
+);
 
 test("after a sleep of the machine, which only the wall clock counts, a new token is got", async () => {
   const { refresher, clock, current } = setUp();

@@ -22,7 +22,14 @@ export class TokenExchangeError extends Error {
   /** As the server asks. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(message: string, options: { readonly refused?: boolean; readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: {
+      readonly refused?: boolean;
+      readonly retryAfterMs?: number | undefined;
+      readonly cause?: unknown;
+    } = {},
+  ) {
     super(message, { cause: options.cause });
     this.refused = options.refused ?? false;
     this.retryAfterMs = options.retryAfterMs;
@@ -129,7 +136,9 @@ export class TokenRefresher {
     const held = this.#held;
     if (held === undefined) return undefined;
     const { clock } = this.#options;
-    return clock.monotonic() < held.expiresAtMonotonic && clock.now() < held.expiresAt ? held : undefined;
+    return clock.monotonic() < held.expiresAtMonotonic && clock.now() < held.expiresAt
+      ? held
+      : undefined;
   }
 
   /** Never rejects: what came of it is in the fields. */
@@ -140,21 +149,37 @@ export class TokenRefresher {
     try {
       const fetched = await this.#withTimeout();
       const lifetime = fetched.expiresAt - clock.now();
-      if (!(lifetime > 0)) throw new TokenExchangeError("the token server's token has expired already: is the clock of this machine right?");
+      if (!(lifetime > 0))
+        throw new TokenExchangeError(
+          "the token server's token has expired already: is the clock of this machine right?",
+        );
       if (this.#stopped) return;
       this.#held = { ...fetched, expiresAtMonotonic: clock.monotonic() + lifetime };
-      if (this.#failures > 0) log.info({ binding, failures: this.#failures }, "the token server gives tokens again");
+      if (this.#failures > 0)
+        log.info({ binding, failures: this.#failures }, "the token server gives tokens again");
       this.#failures = 0;
       this.#failure = undefined;
       this.#schedule(this.#refreshDelay(lifetime));
     } catch (error) {
       if (this.#stopped) return;
-      const failure = error instanceof TokenExchangeError ? error : new TokenExchangeError("the token server could not be asked", { cause: error });
+      const failure =
+        error instanceof TokenExchangeError
+          ? error
+          : new TokenExchangeError("the token server could not be asked", { cause: error });
       this.#failure = failure;
       this.#failures += 1;
       const delay = this.#retryDelay(failure);
       // The cause's message may quote an answer; its code (ECONNREFUSED, ...) cannot.
-      log.warn({ binding, reason: failure.message, code: codeOf(failure.cause), failures: this.#failures, retryInMs: Math.round(delay) }, "no new token");
+      log.warn(
+        {
+          binding,
+          reason: failure.message,
+          code: codeOf(failure.cause),
+          failures: this.#failures,
+          retryInMs: Math.round(delay),
+        },
+        "no new token",
+      );
       this.#schedule(delay);
     }
   }
@@ -192,7 +217,9 @@ export class TokenRefresher {
   }
 
   #retryDelay(failure: TokenExchangeError): number {
-    const ceiling = failure.refused ? BACKOFF_MAX_MS : Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures - 1, 16));
+    const ceiling = failure.refused
+      ? BACKOFF_MAX_MS
+      : Math.min(BACKOFF_MAX_MS, BACKOFF_BASE_MS * 2 ** Math.min(this.#failures - 1, 16));
     const backoff = (ceiling / 2) * (1 + this.#options.random());
     return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
   }
@@ -201,14 +228,22 @@ export class TokenRefresher {
     const { binding } = this.#options;
     if (this.#stopped) return new InjectionError(`Provider ${binding} is shutting down`, 503);
     if (this.#failure?.refused === true) {
-      return new InjectionError(`Provider ${binding}: the service refuses the credential that it was given; the operator's log says more`, 502);
+      return new InjectionError(
+        `Provider ${binding}: the service refuses the credential that it was given; the operator's log says more`,
+        502,
+      );
     }
-    return new InjectionError(`Provider ${binding}: no access token can be had at the moment; try again in a minute`, 503);
+    return new InjectionError(
+      `Provider ${binding}: no access token can be had at the moment; try again in a minute`,
+      503,
+    );
   }
 }
 
 function codeOf(cause: unknown): string | undefined {
   if (!(cause instanceof Error)) return undefined;
-  const { code } = (cause.cause instanceof Error ? cause.cause : cause) as { readonly code?: unknown };
+  const { code } = (cause.cause instanceof Error ? cause.cause : cause) as {
+    readonly code?: unknown;
+  };
   return typeof code === "string" ? code : cause.name;
 }

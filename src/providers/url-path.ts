@@ -12,7 +12,11 @@ export interface Segment {
 }
 
 export type SplitPath =
-  | { readonly kind: "segments"; readonly segments: readonly Segment[]; readonly trailingSlash: boolean }
+  | {
+      readonly kind: "segments";
+      readonly segments: readonly Segment[];
+      readonly trailingSlash: boolean;
+    }
   | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
 
 const MAX_BYTES = 8_192;
@@ -28,11 +32,14 @@ const HIDDEN = /[\u0000-\u001f\u007f-\u009f\\]/;
 
 export function splitPath(path: string): SplitPath {
   if (path.length > MAX_BYTES) return refused("is too long", `At most ${MAX_BYTES} bytes`);
-  if (!PLAIN.test(path)) return refused("holds bytes that a path may not hold", "Percent-encode them; `;` is %3B");
+  if (!PLAIN.test(path))
+    return refused("holds bytes that a path may not hold", "Percent-encode them; `;` is %3B");
   const encoded = path.includes("%");
   if (encoded) {
-    if (BROKEN_ESCAPE.test(path)) return refused("holds a broken percent-escape", "A literal % is %25");
-    if (NEEDLESS_ESCAPE.test(path)) return refused("encodes a letter, digit, `-`, `.` or `_`", "Write those as they are");
+    if (BROKEN_ESCAPE.test(path))
+      return refused("holds a broken percent-escape", "A literal % is %25");
+    if (NEEDLESS_ESCAPE.test(path))
+      return refused("encodes a letter, digit, `-`, `.` or `_`", "Write those as they are");
     if (ENCODED_TWICE.test(path)) return refused("is percent-encoded twice", "Encode it once");
   }
   const raw = path.slice(1).split("/");
@@ -42,7 +49,11 @@ export function splitPath(path: string): SplitPath {
   for (const each of raw) {
     if (each === "") return refused("holds an empty segment (`//`)", "Take the second slash away");
     const segment = encoded && each.includes("%") ? decode(each) : { text: each, slashed: false };
-    if (segment === undefined) return refused("holds bytes that are not UTF-8 text, or control bytes", "Percent-encode UTF-8 text");
+    if (segment === undefined)
+      return refused(
+        "holds bytes that are not UTF-8 text, or control bytes",
+        "Percent-encode UTF-8 text",
+      );
     const parts = segment.slashed ? segment.text.split("/") : [segment.text];
     if (parts.some((part) => part === "" || DOT_SEGMENT.test(part))) {
       return refused("holds a `.`, `..` or empty segment", "Write the path that is meant");

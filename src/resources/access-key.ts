@@ -12,7 +12,10 @@ import { statusSchema } from "./object-status.ts";
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex");
 
 /** RFC 3339 with its offset. */
-const time = z.iso.datetime({ offset: true, error: "must be a time such as 2027-01-31T12:00:00Z (RFC 3339)" });
+const time = z.iso.datetime({
+  offset: true,
+  error: "must be a time such as 2027-01-31T12:00:00Z (RFC 3339)",
+});
 
 const modelPattern = z
   .string()
@@ -23,9 +26,19 @@ const toolName = z.string().min(1).max(256);
 
 const specSchema = z
   .strictObject({
-    modelProvider: nameSchema.optional().describe("Name of the ModelProvider that it opens, in the same namespace. Either this or provider."),
-    provider: nameSchema.optional().describe("Name of the Provider that it opens, in the same namespace. Either this or modelProvider."),
-    keySHA256: sha256.describe("SHA-256 of the raw key, in hex. `svc access-key create` makes it; the key itself is stored nowhere."),
+    modelProvider: nameSchema
+      .optional()
+      .describe(
+        "Name of the ModelProvider that it opens, in the same namespace. Either this or provider.",
+      ),
+    provider: nameSchema
+      .optional()
+      .describe(
+        "Name of the Provider that it opens, in the same namespace. Either this or modelProvider.",
+      ),
+    keySHA256: sha256.describe(
+      "SHA-256 of the raw key, in hex. `svc access-key create` makes it; the key itself is stored nowhere.",
+    ),
     previous: z
       .strictObject({
         keySHA256: sha256.describe("SHA-256 of the key before."),
@@ -33,7 +46,9 @@ const specSchema = z
       })
       .optional()
       .describe("The key before the last rotation, while its grace period lasts."),
-    expiresAt: time.optional().describe("Until when the key is taken (RFC 3339). Default: for ever."),
+    expiresAt: time
+      .optional()
+      .describe("Until when the key is taken (RFC 3339). Default: for ever."),
     revoked: z.boolean().default(false).describe("Refuses the key, and keeps its record."),
     restrictions: z
       .strictObject({
@@ -42,21 +57,30 @@ const specSchema = z
           .min(1, "must not be empty: leave it out to allow what the provider allows")
           .max(1000)
           .optional()
-          .describe("Models it may ask for, of those that the ModelProvider exposes; `*` as last character is a wildcard."),
+          .describe(
+            "Models it may ask for, of those that the ModelProvider exposes; `*` as last character is a wildcard.",
+          ),
         allowedCIDRs: z
           .array(cidrSchema)
           .min(1, "must not be empty: leave it out to allow every address")
           .max(1000)
           .optional()
           .describe("Client addresses that may use it."),
-        allowedMcpTools: z.array(toolName).optional().describe("Tools it may call, of those that the Provider allows."),
+        allowedMcpTools: z
+          .array(toolName)
+          .optional()
+          .describe("Tools it may call, of those that the Provider allows."),
         deniedMcpTools: z.array(toolName).optional().describe("Tools it may not call."),
       })
       .prefault({})
       .describe("What narrows the provider's policy; nothing here widens it."),
     limits: z
       .strictObject({
-        maxTokensPerDay: z.int().min(0).optional().describe("Tokens in a day (UTC), input and output."),
+        maxTokensPerDay: z
+          .int()
+          .min(0)
+          .optional()
+          .describe("Tokens in a day (UTC), input and output."),
         maxRequestsPerDay: z.int().min(0).optional().describe("Requests in a day (UTC)."),
       })
       .prefault({})
@@ -64,7 +88,11 @@ const specSchema = z
   })
   .superRefine((spec, context) => {
     if ((spec.modelProvider === undefined) === (spec.provider === undefined)) {
-      context.addIssue({ code: "custom", path: ["modelProvider"], message: "must be given, or provider; exactly one of them" });
+      context.addIssue({
+        code: "custom",
+        path: ["modelProvider"],
+        message: "must be given, or provider; exactly one of them",
+      });
     }
   });
 

@@ -26,7 +26,10 @@ export const modelRefSchema = z
 
 const webhookSchema = z.strictObject({
   allowCIDRs: z.array(cidrSchema).optional().describe("Source addresses allowed to call it."),
-  trackerSignatureSecret: z.string().optional().describe("Signing secret of the issue tracker, inline."),
+  trackerSignatureSecret: z
+    .string()
+    .optional()
+    .describe("Signing secret of the issue tracker, inline."),
 });
 
 const guardSchema = z.strictObject({
@@ -37,7 +40,11 @@ const guardSchema = z.strictObject({
       prompts: z.boolean().default(true).describe("Scan prompts."),
       responses: z.boolean().default(false).describe("Scan responses."),
       toolResults: z
-        .strictObject({ tools: z.array(z.string()).describe('Tools whose results are scanned; ["*"] is every tool.') })
+        .strictObject({
+          tools: z
+            .array(z.string())
+            .describe('Tools whose results are scanned; ["*"] is every tool.'),
+        })
         .optional()
         .describe("Scan tool results. Left out: none."),
     })
@@ -49,8 +56,20 @@ const rateLimitsSchema = z.strictObject({
   requestsPerMinute: z.int().min(1).optional().describe("Requests in any 60 seconds."),
   maxConcurrentRequests: z.int().min(1).optional().describe("Requests in flight at once."),
   maxTokensPerDay: z.int().min(1).optional().describe("Tokens in a day (UTC), input and output."),
-  maxTokensPerRequest: z.int().min(1).optional().describe("Tokens of one request: its prompt, estimated, and the most it may answer. Also caps what is asked of the provider."),
-  maxCostPerDayUSD: z.number().min(0).optional().describe("US dollars in a day (UTC); 429 once reached. Models without a price are not counted."),
+  maxTokensPerRequest: z
+    .int()
+    .min(1)
+    .optional()
+    .describe(
+      "Tokens of one request: its prompt, estimated, and the most it may answer. Also caps what is asked of the provider.",
+    ),
+  maxCostPerDayUSD: z
+    .number()
+    .min(0)
+    .optional()
+    .describe(
+      "US dollars in a day (UTC); 429 once reached. Models without a price are not counted.",
+    ),
 });
 
 const specSchema = z.strictObject({
@@ -58,11 +77,24 @@ const specSchema = z.strictObject({
     .array(modelRefSchema)
     .max(1000)
     .default([])
-    .describe("Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` as its last character is a wildcard."),
+    .describe(
+      "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` as its last character is a wildcard.",
+    ),
   system: z.string().optional().describe("System prompt of its sessions."),
-  tools: z.array(z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") })).optional().describe("Tools of its sessions."),
+  tools: z
+    .array(
+      z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
+    )
+    .optional()
+    .describe("Tools of its sessions."),
   triggers: z
-    .array(z.strictObject({ webhook: webhookSchema.optional().describe("Starts a session by a POST to a secret URL. May be empty.") }))
+    .array(
+      z.strictObject({
+        webhook: webhookSchema
+          .optional()
+          .describe("Starts a session by a POST to a secret URL. May be empty."),
+      }),
+    )
     .optional()
     .describe("What starts it."),
   guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
@@ -76,13 +108,22 @@ const specSchema = z.strictObject({
   filesystem: z
     .strictObject({
       readOnlyPaths: z.array(absolutePath).optional().describe("Paths it may not write."),
-      writablePaths: z.array(absolutePath).optional().describe("Paths it may write besides its volumes and /tmp."),
+      writablePaths: z
+        .array(absolutePath)
+        .optional()
+        .describe("Paths it may write besides its volumes and /tmp."),
     })
     .optional()
     .describe("Confinement of what it may write."),
-  volumes: z.array(z.strictObject({ mountPath: absolutePath.describe("Where it is mounted.") })).optional().describe("Volumes."),
+  volumes: z
+    .array(z.strictObject({ mountPath: absolutePath.describe("Where it is mounted.") }))
+    .optional()
+    .describe("Volumes."),
   packages: z.array(z.string().min(1)).optional().describe("Packages installed for its sessions."),
-  providers: z.array(nameSchema).optional().describe("Providers (external services) bound to it. Changing it needs a restart."),
+  providers: z
+    .array(nameSchema)
+    .optional()
+    .describe("Providers (external services) bound to it. Changing it needs a restart."),
 });
 
 export const agentSchema = z.strictObject({
@@ -91,7 +132,9 @@ export const agentSchema = z.strictObject({
   metadata: metadataSchema,
   spec: specSchema,
   inbound: z
-    .strictObject({ port: z.int().min(1).max(65_535).describe("Port it serves; enables an inbound host name.") })
+    .strictObject({
+      port: z.int().min(1).max(65_535).describe("Port it serves; enables an inbound host name."),
+    })
     .optional()
     .describe("Traffic to the agent from outside."),
   status: statusSchema({
@@ -100,7 +143,10 @@ export const agentSchema = z.strictObject({
     webhookUrl: z.string().optional().describe("Where its webhook is."),
     tokensToday: z.int().optional().describe("Tokens used today (UTC)."),
     requestsToday: z.int().optional().describe("Requests made today (UTC)."),
-    costTodayUSD: z.number().optional().describe("US dollars spent today (UTC), as far as models have a price."),
+    costTodayUSD: z
+      .number()
+      .optional()
+      .describe("US dollars spent today (UTC), as far as models have a price."),
   }).optional(),
 });
 

@@ -40,5 +40,10 @@ describe("parseBaseURL", () => {
     ["https://x:99999/v1", "valid host"],
     ["https://exa mple/", "white space"],
     ["https://a%00b/", "valid host"],
-  ])("%j is refused", (text, message) => expect(parseBaseURL(text)).toEqual({ kind: "error", message: expect.stringContaining(message) }));
+  ])("%j is refused", (text, message) =>
+    expect(parseBaseURL(text)).toEqual({
+      kind: "error",
+      message: expect.stringContaining(message),
+    }),
+  );
 });

@@ -21,14 +21,18 @@ const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()+,;=:@]+)*$/;
 export function parseBaseURL(text: string): BaseURLResult {
   const scheme = /^(https?):\/\/([^/]*)(\/.*)?$/i.exec(text);
   // Checked on the text: the URL parser drops tabs and newlines, turns "\" to "/" and resolves "..".
-  if (/[\s\\\p{C}]/u.test(text)) return error("must hold no white space, control characters or backslashes");
-  if (scheme === null) return error("must be an http or https URL, for example https://api.openai.com/v1");
+  if (/[\s\\\p{C}]/u.test(text))
+    return error("must hold no white space, control characters or backslashes");
+  if (scheme === null)
+    return error("must be an http or https URL, for example https://api.openai.com/v1");
   if (text.includes("?") || text.includes("#")) return error("must have no query and no fragment");
   const authority = scheme[2] ?? "";
-  if (authority.includes("@")) return error("must hold no user name or password; use apiKeySecretRef");
+  if (authority.includes("@"))
+    return error("must hold no user name or password; use apiKeySecretRef");
   if (authority === "" || !URL.canParse(text)) return error("is not a URL with a valid host");
   const basePath = (scheme[3] ?? "").replace(/\/$/, "");
-  if (!PATH.test(basePath)) return error("must have a plain path: no '//', '.' or '..' segments, no escapes");
+  if (!PATH.test(basePath))
+    return error("must have a plain path: no '//', '.' or '..' segments, no escapes");
 
   const url = new URL(text);
   const tls = url.protocol === "https:";

@@ -30,7 +30,12 @@ interface CrdKind {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly schema: z.ZodType;
-  readonly columns: readonly { readonly name: string; readonly type: string; readonly jsonPath: string; readonly priority?: number }[];
+  readonly columns: readonly {
+    readonly name: string;
+    readonly type: string;
+    readonly jsonPath: string;
+    readonly priority?: number;
+  }[];
 }
 
 const READY_COLUMNS = [
@@ -58,7 +63,11 @@ export const CRD_KINDS: readonly CrdKind[] = [
     plural: "agents",
     shortNames: [],
     schema: agentSchema,
-    columns: [...READY_COLUMNS, { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" }, { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 }],
+    columns: [
+      ...READY_COLUMNS,
+      { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" },
+      { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 },
+    ],
   },
   {
     kind: "ModelProvider",
@@ -82,7 +91,11 @@ export const CRD_KINDS: readonly CrdKind[] = [
 
 /** Schema of a kind as its author writes it: defaults not yet applied. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
-  return z.toJSONSchema(schema, { io: "input", unrepresentable: "any", target: "draft-7" }) as JsonSchema;
+  return z.toJSONSchema(schema, {
+    io: "input",
+    unrepresentable: "any",
+    target: "draft-7",
+  }) as JsonSchema;
 }
 
 /** The manifest of a kind, as YAML. */
@@ -92,7 +105,10 @@ export function crdYaml({ kind, plural, shortNames, schema, columns }: CrdKind):
     type: "object",
     required: ["spec"],
     properties: Object.fromEntries(
-      Object.entries(properties).map(([field, value]) => [field, METADATA[field] ?? structural(value)]),
+      Object.entries(properties).map(([field, value]) => [
+        field,
+        METADATA[field] ?? structural(value),
+      ]),
     ),
   };
   const manifest = {
@@ -102,7 +118,13 @@ export function crdYaml({ kind, plural, shortNames, schema, columns }: CrdKind):
     spec: {
       group: "svc.io",
       scope: "Namespaced",
-      names: { kind, plural, singular: kind.toLowerCase(), listKind: `${kind}List`, ...(shortNames.length > 0 ? { shortNames } : {}) },
+      names: {
+        kind,
+        plural,
+        singular: kind.toLowerCase(),
+        listKind: `${kind}List`,
+        ...(shortNames.length > 0 ? { shortNames } : {}),
+      },
       versions: [
         {
           name: "v1",
@@ -125,7 +147,20 @@ const METADATA: Readonly<Record<string, JsonSchema>> = {
   metadata: { type: "object" },
 };
 
-const KEPT = ["description", "type", "format", "enum", "default", "pattern", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"] as const;
+const KEPT = [
+  "description",
+  "type",
+  "format",
+  "enum",
+  "default",
+  "pattern",
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+] as const;
 
 /**
  * A structural form: a type everywhere, no `const`, `$ref` or `additionalProperties: false` (the API server prunes, or
@@ -133,9 +168,11 @@ const KEPT = ["description", "type", "format", "enum", "default", "pattern", "mi
  */
 function structural(schema: JsonSchema): JsonSchema {
   const result: JsonSchema = {};
-  for (const keyword of KEPT) if (schema[keyword] !== undefined) Object.assign(result, { [keyword]: schema[keyword] });
+  for (const keyword of KEPT)
+    if (schema[keyword] !== undefined) Object.assign(result, { [keyword]: schema[keyword] });
   // RE2, which the API server uses, has no look-ahead and writes Unicode classes alike; such a check stays ours alone.
-  if (typeof result["pattern"] === "string" && /\(\?[=!<]/.test(result["pattern"])) delete result["pattern"];
+  if (typeof result["pattern"] === "string" && /\(\?[=!<]/.test(result["pattern"]))
+    delete result["pattern"];
   // Bounds that only say "a safe integer" say nothing.
   if (result["maximum"] === Number.MAX_SAFE_INTEGER) delete result["maximum"];
   if (result["minimum"] === Number.MIN_SAFE_INTEGER) delete result["minimum"];
@@ -145,12 +182,16 @@ function structural(schema: JsonSchema): JsonSchema {
     delete result["pattern"];
   }
   if (schema.properties !== undefined) {
-    result.properties = Object.fromEntries(Object.entries(schema.properties).map(([field, value]) => [field, structural(value)]));
-    if (schema.required !== undefined && schema.required.length > 0) result.required = schema.required;
+    result.properties = Object.fromEntries(
+      Object.entries(schema.properties).map(([field, value]) => [field, structural(value)]),
+    );
+    if (schema.required !== undefined && schema.required.length > 0)
+      result.required = schema.required;
   }
   if (schema.items !== undefined) result.items = structural(schema.items);
   if (typeof schema.additionalProperties === "object") {
-    if (Object.keys(schema.additionalProperties).length === 0) result["x-kubernetes-preserve-unknown-fields"] = true;
+    if (Object.keys(schema.additionalProperties).length === 0)
+      result["x-kubernetes-preserve-unknown-fields"] = true;
     else result.additionalProperties = structural(schema.additionalProperties);
   }
   if (result.type === undefined) throw new Error(`not structural: ${JSON.stringify(schema)}`);

@@ -8,11 +8,17 @@ export interface Explanation {
 }
 
 /** Explains the issues of one value, one entry for each field concerned. Quotes names of fields, never values. */
-export function explainIssues(issues: readonly z.core.$ZodIssue[], value: unknown, schema: z.core.$ZodType): Explanation[] {
+export function explainIssues(
+  issues: readonly z.core.$ZodIssue[],
+  value: unknown,
+  schema: z.core.$ZodType,
+): Explanation[] {
   return issues.flatMap((issue) => {
     switch (issue.code) {
       case "unrecognized_keys":
-        return issue.keys.map((key) => explainUnknown([...issue.path, key], key, knownFields(schema, issue.path)));
+        return issue.keys.map((key) =>
+          explainUnknown([...issue.path, key], key, knownFields(schema, issue.path)),
+        );
       case "invalid_type":
         return [explainType(issue, valueAt(value, issue.path))];
       case "invalid_value": {
@@ -20,17 +26,35 @@ export function explainIssues(issues: readonly z.core.$ZodIssue[], value: unknow
         const actual = valueAt(value, issue.path);
         if (actual === undefined) return [required(issue.path, ` (one of: ${allowed.join(", ")})`)];
         const near = typeof actual === "string" ? nearest(actual, allowed) : undefined;
-        return [{ path: issue.path, message: `must be one of: ${allowed.join(", ")}`, fix: near === undefined ? "use one of them" : `did you mean ${near}?` }];
+        return [
+          {
+            path: issue.path,
+            message: `must be one of: ${allowed.join(", ")}`,
+            fix: near === undefined ? "use one of them" : `did you mean ${near}?`,
+          },
+        ];
       }
       case "invalid_key":
-        return [{ path: issue.path, message: `key ${issue.issues[0]?.message ?? "is invalid"}`, fix: "rename the key" }];
+        return [
+          {
+            path: issue.path,
+            message: `key ${issue.issues[0]?.message ?? "is invalid"}`,
+            fix: "rename the key",
+          },
+        ];
       case "too_small":
       case "too_big":
-        return [{ path: issue.path, message: decapitalise(issue.message), fix: "correct the value" }];
+        return [
+          { path: issue.path, message: decapitalise(issue.message), fix: "correct the value" },
+        ];
       default:
         return [
           issue.message.startsWith("is required")
-            ? { path: issue.path, message: issue.message, fix: `add ${String(issue.path.at(-1) ?? "it")}` }
+            ? {
+                path: issue.path,
+                message: issue.message,
+                fix: `add ${String(issue.path.at(-1) ?? "it")}`,
+              }
             : { path: issue.path, message: decapitalise(issue.message), fix: "correct the value" },
         ];
     }
@@ -61,18 +85,36 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   return best;
 }
 
-function explainUnknown(path: readonly PropertyKey[], key: string, known: readonly string[]): Explanation {
+function explainUnknown(
+  path: readonly PropertyKey[],
+  key: string,
+  known: readonly string[],
+): Explanation {
   const near = nearest(key, known);
   return near === undefined
-    ? { path, message: "unknown field", fix: known.length === 0 ? "remove it" : `remove it; known here: ${known.join(", ")}` }
-    : { path, message: `unknown field; did you mean ${near}?`, fix: `rename it to ${near}, or remove it` };
+    ? {
+        path,
+        message: "unknown field",
+        fix: known.length === 0 ? "remove it" : `remove it; known here: ${known.join(", ")}`,
+      }
+    : {
+        path,
+        message: `unknown field; did you mean ${near}?`,
+        fix: `rename it to ${near}, or remove it`,
+      };
 }
 
 function explainType(issue: z.core.$ZodIssueInvalidType, actual: unknown): Explanation {
   if (actual === undefined) return required(issue.path, "");
-  const expected = issue.expected === "int" ? "integer" : issue.expected === "record" ? "object" : issue.expected;
-  const quote = expected === "string" && typeof actual !== "object" ? "put it in quotes" : "correct the value";
-  return { path: issue.path, message: `must be ${article(expected)}, is ${article(typeName(actual))}`, fix: quote };
+  const expected =
+    issue.expected === "int" ? "integer" : issue.expected === "record" ? "object" : issue.expected;
+  const quote =
+    expected === "string" && typeof actual !== "object" ? "put it in quotes" : "correct the value";
+  return {
+    path: issue.path,
+    message: `must be ${article(expected)}, is ${article(typeName(actual))}`,
+    fix: quote,
+  };
 }
 
 function required(path: readonly PropertyKey[], suffix: string): Explanation {
@@ -109,7 +151,12 @@ function knownFields(schema: z.core.$ZodType, path: readonly PropertyKey[]): rea
 
 function unwrap(schema: z.core.$ZodType): z.core.$ZodType {
   let at = schema;
-  while (at instanceof z.ZodOptional || at instanceof z.ZodDefault || at instanceof z.ZodPrefault || at instanceof z.ZodNullable) {
+  while (
+    at instanceof z.ZodOptional ||
+    at instanceof z.ZodDefault ||
+    at instanceof z.ZodPrefault ||
+    at instanceof z.ZodNullable
+  ) {
     at = at.unwrap();
   }
   return at;

@@ -9,30 +9,50 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const files = generatedFiles();
 
 describe("generated files", () => {
-  test.each([...files])("%s is as committed; else run node scripts/generate-crds.ts", (path, content) => {
-    expect(existsSync(root + path)).toBe(true);
-    expect(readFileSync(root + path, "utf8")).toBe(content);
-  });
+  test.each([...files])(
+    "%s is as committed; else run node scripts/generate-crds.ts",
+    (path, content) => {
+      expect(existsSync(root + path)).toBe(true);
+      expect(readFileSync(root + path, "utf8")).toBe(content);
+    },
+  );
 
   test("crds/ holds nothing else", () => {
-    expect(readdirSync(`${root}crds`).map((file) => `crds/${file}`)).toEqual([...files.keys()].filter((path) => path.startsWith("crds/")));
+    expect(readdirSync(`${root}crds`).map((file) => `crds/${file}`)).toEqual(
+      [...files.keys()].filter((path) => path.startsWith("crds/")),
+    );
   });
 
-  test.each([...files].filter(([path]) => path.startsWith("crds/")))("%s is structural", (_, content) => {
-    const { spec } = parse(content) as { spec: { versions: { schema: { openAPIV3Schema: JsonSchema } }[] } };
-    const schema = spec.versions[0]?.schema.openAPIV3Schema;
-    const visit = (node: JsonSchema, path: string) => {
-      expect(node.type, path).toMatch(/^(?:object|array|string|integer|number|boolean)$/);
-      expect(Object.keys(node).filter((keyword) => ["$ref", "const", "anyOf", "oneOf", "not", "$schema", "propertyNames"].includes(keyword)), path).toEqual([]);
-      expect(node.additionalProperties === false, path).toBe(false);
-      // The API server refuses a default that its schema refuses, and patterns RE2 cannot read.
-      if (node["pattern"] !== undefined) expect(JSON.stringify(node["pattern"]), path).not.toMatch(/\(\?[=!<]/);
-      for (const [field, value] of Object.entries(node.properties ?? {})) visit(value, `${path}.${field}`);
-      if (node.items !== undefined) visit(node.items, `${path}[]`);
-      if (typeof node.additionalProperties === "object") visit(node.additionalProperties, `${path}{}`);
-    };
-    visit(schema ?? {}, "");
-  });
+  test.each([...files].filter(([path]) => path.startsWith("crds/")))(
+    "%s is structural",
+    (_, content) => {
+      const { spec } = parse(content) as {
+        spec: { versions: { schema: { openAPIV3Schema: JsonSchema } }[] };
+      };
+      const schema = spec.versions[0]?.schema.openAPIV3Schema;
+      const visit = (node: JsonSchema, path: string) => {
+        expect(node.type, path).toMatch(/^(?:object|array|string|integer|number|boolean)$/);
+        expect(
+          Object.keys(node).filter((keyword) =>
+            ["$ref", "const", "anyOf", "oneOf", "not", "$schema", "propertyNames"].includes(
+              keyword,
+            ),
+          ),
+          path,
+        ).toEqual([]);
+        expect(node.additionalProperties === false, path).toBe(false);
+        // The API server refuses a default that its schema refuses, and patterns RE2 cannot read.
+        if (node["pattern"] !== undefined)
+          expect(JSON.stringify(node["pattern"]), path).not.toMatch(/\(\?[=!<]/);
+        for (const [field, value] of Object.entries(node.properties ?? {}))
+          visit(value, `${path}.${field}`);
+        if (node.items !== undefined) visit(node.items, `${path}[]`);
+        if (typeof node.additionalProperties === "object")
+          visit(node.additionalProperties, `${path}{}`);
+      };
+      visit(schema ?? {}, "");
+    },
+  );
 
   test("every field of a spec says what it is", () => {
     const visit = (node: JsonSchema, path: string): string[] => [
@@ -44,8 +64,12 @@ describe("generated files", () => {
     ];
     for (const [path, content] of files) {
       if (!path.startsWith("crds/")) continue;
-      const { spec } = parse(content) as { spec: { versions: { schema: { openAPIV3Schema: JsonSchema } }[] } };
-      expect(visit(spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"] ?? {}, "spec")).toEqual([]);
+      const { spec } = parse(content) as {
+        spec: { versions: { schema: { openAPIV3Schema: JsonSchema } }[] };
+      };
+      expect(
+        visit(spec.versions[0]?.schema.openAPIV3Schema.properties?.["spec"] ?? {}, "spec"),
+      ).toEqual([]);
     }
   });
 });

@@ -16,7 +16,8 @@ export const WHEN_ENV_ANNOTATION = "svc.io/when-env";
 export const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** A DNS-1123 subdomain: labels joined by dots, 253 characters at most. */
-const DNS_SUBDOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+const DNS_SUBDOMAIN =
+  /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
 
 /** Name of an environment variable (POSIX). */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -24,12 +25,18 @@ export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /** A name of one of our kinds, or of a namespace. */
 export const nameSchema = z
   .string()
-  .regex(DNS_LABEL, "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters");
+  .regex(
+    DNS_LABEL,
+    "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters",
+  );
 
 /** A name of a Secret, which Kubernetes lets hold dots. */
 export const subdomainSchema = z
   .string()
-  .regex(DNS_SUBDOMAIN, "must be a DNS-1123 subdomain: lower-case letters, digits, '-' and '.', at most 253 characters");
+  .regex(
+    DNS_SUBDOMAIN,
+    "must be a DNS-1123 subdomain: lower-case letters, digits, '-' and '.', at most 253 characters",
+  );
 
 /** Fields the API server writes: accepted, so that the output of `kubectl get -o yaml` can be read back, and unused. */
 const SERVER_FIELDS = {
@@ -50,12 +57,16 @@ function metadataOf(name: typeof nameSchema) {
   return z
     .strictObject({
       name: name.describe("Name, unique for its kind in its namespace."),
-      namespace: nameSchema.default(DEFAULT_NAMESPACE).describe("Namespace; references never leave it."),
+      namespace: nameSchema
+        .default(DEFAULT_NAMESPACE)
+        .describe("Namespace; references never leave it."),
       labels: z.record(z.string(), z.string()).optional().describe("Labels, as in Kubernetes."),
       annotations: z
         .record(z.string(), z.string())
         .optional()
-        .describe(`Annotations. \`${WHEN_ENV_ANNOTATION}: NAME\` skips the object while the environment variable NAME is unset or empty.`),
+        .describe(
+          `Annotations. \`${WHEN_ENV_ANNOTATION}: NAME\` skips the object while the environment variable NAME is unset or empty.`,
+        ),
       ...SERVER_FIELDS,
     })
     .superRefine((metadata, context) => {

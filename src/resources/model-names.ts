@@ -8,7 +8,9 @@
 export const MODEL_PATTERN = /^(?:[^\s*\p{C}]+\*?|\*)$/u;
 
 /** Splits `<provider>/<model>` at its first slash: model names may hold slashes. undefined where either part is missing. */
-export function splitModelRef(ref: string): { readonly provider: string; readonly model: string } | undefined {
+export function splitModelRef(
+  ref: string,
+): { readonly provider: string; readonly model: string } | undefined {
   const slash = ref.indexOf("/");
   if (slash <= 0 || slash === ref.length - 1) return undefined;
   return { provider: ref.slice(0, slash), model: ref.slice(slash + 1) };

@@ -10,7 +10,14 @@ import { MODEL_PATTERN } from "./model-names.ts";
 import { statusSchema } from "./object-status.ts";
 
 /** Upstream kinds. `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
-const KINDS = ["openai", "anthropic", "gemini", "azure-openai", "openai-compatible", "mock"] as const;
+const KINDS = [
+  "openai",
+  "anthropic",
+  "gemini",
+  "azure-openai",
+  "openai-compatible",
+  "mock",
+] as const;
 
 /** Where a kind is when `baseURL` is not given; kinds not listed must say. */
 export const DEFAULT_BASE_URLS: Readonly<Partial<Record<(typeof KINDS)[number], string>>> = {
@@ -36,32 +43,56 @@ const milliseconds = (max: number) => z.int().min(1).max(max);
 
 const retriesSchema = z
   .strictObject({
-    attempts: z.int().min(1).max(10).default(3).describe("Attempts at this provider, the first included."),
-    baseIntervalMs: milliseconds(60_000).default(200).describe("Upper bound of the first wait between attempts, in milliseconds; it doubles with each."),
-    maxIntervalMs: milliseconds(300_000).default(5_000).describe("Longest wait between attempts, in milliseconds. At least baseIntervalMs."),
+    attempts: z
+      .int()
+      .min(1)
+      .max(10)
+      .default(3)
+      .describe("Attempts at this provider, the first included."),
+    baseIntervalMs: milliseconds(60_000)
+      .default(200)
+      .describe(
+        "Upper bound of the first wait between attempts, in milliseconds; it doubles with each.",
+      ),
+    maxIntervalMs: milliseconds(300_000)
+      .default(5_000)
+      .describe("Longest wait between attempts, in milliseconds. At least baseIntervalMs."),
     maxRetryAfterMs: z
       .int()
       .min(0)
       .max(300_000)
       .default(20_000)
-      .describe("Longest `retry-after` that is waited for, in milliseconds; above it the next provider is tried at once."),
+      .describe(
+        "Longest `retry-after` that is waited for, in milliseconds; above it the next provider is tried at once.",
+      ),
   })
   .superRefine((retries, context) => {
     if (retries.maxIntervalMs < retries.baseIntervalMs) {
-      context.addIssue({ code: "custom", path: ["maxIntervalMs"], message: "must not be less than baseIntervalMs" });
+      context.addIssue({
+        code: "custom",
+        path: ["maxIntervalMs"],
+        message: "must not be less than baseIntervalMs",
+      });
     }
   });
 
 const specSchema = z
   .strictObject({
-    provider: z.enum(KINDS).describe("Kind of the upstream: which dialect it speaks and how it authenticates."),
+    provider: z
+      .enum(KINDS)
+      .describe("Kind of the upstream: which dialect it speaks and how it authenticates."),
     apiKeySecretRef: z
       .strictObject({
         name: subdomainSchema.describe("Name of a Secret in the same namespace."),
-        key: z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be a key of a Secret").describe("Key in the Secret that holds the API key."),
+        key: z
+          .string()
+          .regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be a key of a Secret")
+          .describe("Key in the Secret that holds the API key."),
       })
       .optional()
-      .describe("Secret that holds the API key. Required for openai, anthropic, gemini and azure-openai."),
+      .describe(
+        "Secret that holds the API key. Required for openai, anthropic, gemini and azure-openai.",
+      ),
     baseURL: z
       .string()
       .max(2048)
@@ -75,45 +106,70 @@ const specSchema = z
       .string()
       .regex(/^[A-Za-z0-9.-]{1,64}$/, "must be an API version such as 2024-10-21")
       .optional()
-      .describe("azure-openai only: the dated `api-version` of the older API. Leave out for the v1 API."),
+      .describe(
+        "azure-openai only: the dated `api-version` of the older API. Leave out for the v1 API.",
+      ),
     allowedModels: z
       .array(modelPattern)
       .min(1, "must not be empty: leave it out to expose every model")
       .max(1000)
       .optional()
-      .describe("Models it exposes; `*` as last character is a wildcard. Case-sensitive. Default: every model."),
-    deniedModels: z.array(modelPattern).max(1000).default([]).describe("Models it never exposes, same form. The deny list wins."),
+      .describe(
+        "Models it exposes; `*` as last character is a wildcard. Case-sensitive. Default: every model.",
+      ),
+    deniedModels: z
+      .array(modelPattern)
+      .max(1000)
+      .default([])
+      .describe("Models it never exposes, same form. The deny list wins."),
     fallbacks: z
       .array(
         z.strictObject({
           provider: nameSchema.describe("Name of a ModelProvider in the same namespace."),
-          model: modelName.optional().describe("Model to ask there. Default: the model that was asked."),
+          model: modelName
+            .optional()
+            .describe("Model to ask there. Default: the model that was asked."),
         }),
       )
       .max(8)
       .default([])
-      .describe("Providers tried in this order once the attempts here are used up. Their own fallbacks are not walked."),
-    retries: retriesSchema.prefault({}).describe("Retries of 429, 5xx, connection errors and timeouts before the first byte."),
+      .describe(
+        "Providers tried in this order once the attempts here are used up. Their own fallbacks are not walked.",
+      ),
+    retries: retriesSchema
+      .prefault({})
+      .describe("Retries of 429, 5xx, connection errors and timeouts before the first byte."),
     timeouts: z
       .strictObject({
-        firstByteMs: milliseconds(3_600_000).default(300_000).describe("Longest wait for the first byte of one attempt's answer, in milliseconds."),
+        firstByteMs: milliseconds(3_600_000)
+          .default(300_000)
+          .describe("Longest wait for the first byte of one attempt's answer, in milliseconds."),
       })
       .prefault({})
       .describe("Timeouts of one attempt."),
     externalAccess: z
       .strictObject({
-        enabled: z.boolean().default(false).describe("Must be true for requests from outside the cluster."),
-        maxTokensPerDay: z.int().min(0).optional().describe("Daily token budget (UTC) across all external usage."),
+        enabled: z
+          .boolean()
+          .default(false)
+          .describe("Must be true for requests from outside the cluster."),
+        maxTokensPerDay: z
+          .int()
+          .min(0)
+          .optional()
+          .describe("Daily token budget (UTC) across all external usage."),
       })
       .prefault({})
       .describe("Use through the external gateway."),
   })
   .superRefine((spec, context) => {
-    const issue = (field: string, message: string) => context.addIssue({ code: "custom", path: [field], message });
+    const issue = (field: string, message: string) =>
+      context.addIssue({ code: "custom", path: [field], message });
     if (spec.baseURL !== undefined) {
       const parsed = parseBaseURL(spec.baseURL);
       if (parsed.kind === "error") issue("baseURL", parsed.message);
-      if (spec.provider === "mock") issue("baseURL", "does not apply to the kind mock, which runs inside svc");
+      if (spec.provider === "mock")
+        issue("baseURL", "does not apply to the kind mock, which runs inside svc");
     } else if (NEEDS_BASE_URL.has(spec.provider)) {
       issue("baseURL", `is required for the kind ${spec.provider}`);
     }
@@ -131,8 +187,14 @@ export const modelProviderSchema = z.strictObject({
   metadata: metadataSchema,
   spec: specSchema,
   status: statusSchema({
-    tokensToday: z.int().optional().describe("Tokens used today (UTC) through the external gateway."),
-    requestsToday: z.int().optional().describe("Requests made today (UTC) through the external gateway."),
+    tokensToday: z
+      .int()
+      .optional()
+      .describe("Tokens used today (UTC) through the external gateway."),
+    requestsToday: z
+      .int()
+      .optional()
+      .describe("Requests made today (UTC) through the external gateway."),
   }).optional(),
 });
 

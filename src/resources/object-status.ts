@@ -8,7 +8,10 @@ export function statusSchema<Shape extends z.ZodRawShape>(fields: Shape) {
       ready: z.boolean().optional().describe("Whether it is in use."),
       reason: z.string().optional().describe("Why, as a constant: Ready, SecretDoesNotExist, ..."),
       message: z.string().optional().describe("Why, for a reader."),
-      observedGeneration: z.int().optional().describe("The metadata.generation this status is about."),
+      observedGeneration: z
+        .int()
+        .optional()
+        .describe("The metadata.generation this status is about."),
       ...fields,
     })
     .describe("Written by svc.");

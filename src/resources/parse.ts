@@ -52,31 +52,51 @@ const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
     apiVersion: API_VERSION,
     schema: accessKeySchema,
     unsupported: ACCESS_KEY_UNSUPPORTED,
-    build: (parsed: z.output<typeof accessKeySchema>, base) => ({ kind: "AccessKey", ...base, spec: parsed.spec }),
+    build: (parsed: z.output<typeof accessKeySchema>, base) => ({
+      kind: "AccessKey",
+      ...base,
+      spec: parsed.spec,
+    }),
   },
   Agent: {
     apiVersion: API_VERSION,
     schema: agentSchema,
     unsupported: AGENT_UNSUPPORTED,
-    build: (parsed: z.output<typeof agentSchema>, base) => ({ kind: "Agent", ...base, spec: parsed.spec }),
+    build: (parsed: z.output<typeof agentSchema>, base) => ({
+      kind: "Agent",
+      ...base,
+      spec: parsed.spec,
+    }),
   },
   ModelProvider: {
     apiVersion: API_VERSION,
     schema: modelProviderSchema,
     unsupported: [],
-    build: (parsed: z.output<typeof modelProviderSchema>, base) => ({ kind: "ModelProvider", ...base, spec: parsed.spec }),
+    build: (parsed: z.output<typeof modelProviderSchema>, base) => ({
+      kind: "ModelProvider",
+      ...base,
+      spec: parsed.spec,
+    }),
   },
   Provider: {
     apiVersion: API_VERSION,
     schema: providerSchema,
     unsupported: PROVIDER_UNSUPPORTED,
-    build: (parsed: z.output<typeof providerSchema>, base) => ({ kind: "Provider", ...base, spec: parsed.spec }),
+    build: (parsed: z.output<typeof providerSchema>, base) => ({
+      kind: "Provider",
+      ...base,
+      spec: parsed.spec,
+    }),
   },
   Secret: {
     apiVersion: "v1",
     schema: secretSchema,
     unsupported: [],
-    build: (parsed: z.output<typeof secretSchema>, base) => ({ kind: "Secret", ...base, values: secretValues(parsed) }),
+    build: (parsed: z.output<typeof secretSchema>, base) => ({
+      kind: "Secret",
+      ...base,
+      values: secretValues(parsed),
+    }),
   },
 };
 
@@ -114,7 +134,12 @@ export function duplicateOf(document: ParsedDocument, file: string, first: strin
     message: `namespace ${namespace} already has one of this kind and name, at ${first}`,
     fix: "rename or remove one of them",
   };
-  return { id: document.id, line: document.line, resource: undefined, problems: [...document.problems, problem] };
+  return {
+    id: document.id,
+    line: document.line,
+    resource: undefined,
+    problems: [...document.problems, problem],
+  };
 }
 
 function collect(documents: readonly ParsedDocument[]): ParseResult {
@@ -128,28 +153,55 @@ function collect(documents: readonly ParsedDocument[]): ParseResult {
 /** One document; undefined for an empty one, or one that is somebody else's. */
 function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocument | undefined {
   const { document, line } = yaml;
-  const refuse = (reason: ProblemReason, message: string, fix: string, at = line): ParsedDocument => ({
+  const refuse = (
+    reason: ProblemReason,
+    message: string,
+    fix: string,
+    at = line,
+  ): ParsedDocument => ({
     id: undefined,
     line,
     resource: undefined,
-    problems: [{ reason, file, line: at, kind: undefined, namespace: undefined, name: undefined, path: "", message, fix }],
+    problems: [
+      {
+        reason,
+        file,
+        line: at,
+        kind: undefined,
+        namespace: undefined,
+        name: undefined,
+        path: "",
+        message,
+        fix,
+      },
+    ],
   });
   const [syntaxError] = document.errors;
   if (syntaxError !== undefined) {
     const at = lineAt(text, syntaxError.pos[0]);
-    return refuse("InvalidSyntax", syntaxMessage(syntaxError.code), "correct the syntax; the whole document was refused", at);
+    return refuse(
+      "InvalidSyntax",
+      syntaxMessage(syntaxError.code),
+      "correct the syntax; the whole document was refused",
+      at,
+    );
   }
   if (document.contents === null) return undefined;
   let value: unknown;
   try {
     value = document.toJS({ maxAliasCount: 100 });
   } catch {
-    return refuse("InvalidSyntax", "an alias (*) names nothing before it, or expands to too much", "quote a value that begins with '*', or write the values out");
+    return refuse(
+      "InvalidSyntax",
+      "an alias (*) names nothing before it, or expands to too much",
+      "quote a value that begins with '*', or write the values out",
+    );
   }
   if (value === null) return undefined;
   const parsed = parseObject(value);
   if (parsed === undefined) return undefined;
-  if (parsed.kind === "ok") return { id: resourceId(parsed.resource), line, resource: parsed.resource, problems: [] };
+  if (parsed.kind === "ok")
+    return { id: resourceId(parsed.resource), line, resource: parsed.resource, problems: [] };
   const { identity } = parsed;
   return {
     id: parsed.id,
@@ -182,31 +234,62 @@ export interface Identity {
 
 export type ObjectResult =
   | { readonly kind: "ok"; readonly resource: Resource }
-  | { readonly kind: "refused"; readonly id: string | undefined; readonly identity: Identity; readonly findings: readonly Finding[] };
+  | {
+      readonly kind: "refused";
+      readonly id: string | undefined;
+      readonly identity: Identity;
+      readonly findings: readonly Finding[];
+    };
 
 /** Checks one object as YAML, JSON or the API server gave it. undefined for an object that is not meant for us. */
 export function parseObject(value: unknown): ObjectResult | undefined {
   const identity = identityOf(value);
-  const refuse = (findings: readonly Finding[]): ObjectResult => ({ kind: "refused", id: idOf(identity), identity, findings });
-  const invalid = (path: readonly PropertyKey[], message: string, fix: string) => refuse([{ reason: "InvalidSpec", path, message, fix }]);
+  const refuse = (findings: readonly Finding[]): ObjectResult => ({
+    kind: "refused",
+    id: idOf(identity),
+    identity,
+    findings,
+  });
+  const invalid = (path: readonly PropertyKey[], message: string, fix: string) =>
+    refuse([{ reason: "InvalidSpec", path, message, fix }]);
 
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return invalid([], "must be an object with apiVersion, kind, metadata and spec", "separate several objects with ---");
+    return invalid(
+      [],
+      "must be an object with apiVersion, kind, metadata and spec",
+      "separate several objects with ---",
+    );
   }
   const { kind } = identity;
-  if (kind === undefined) return invalid(["kind"], "is required", `add kind: ${Object.keys(KINDS).join(" or ")}`);
+  if (kind === undefined)
+    return invalid(["kind"], "is required", `add kind: ${Object.keys(KINDS).join(" or ")}`);
   if (kind === "ConfigMap" && identity.name === PRICES_CONFIG_MAP) return undefined;
   const entry = Object.hasOwn(KINDS, kind) ? KINDS[kind as Resource["kind"]] : undefined;
   if (entry === undefined) {
     if (UNSUPPORTED_KINDS.has(kind)) {
-      return refuse([{ reason: "NotSupportedYet", path: ["kind"], message: `${kind} is not supported yet`, fix: "remove the object for now" }]);
+      return refuse([
+        {
+          reason: "NotSupportedYet",
+          path: ["kind"],
+          message: `${kind} is not supported yet`,
+          fix: "remove the object for now",
+        },
+      ]);
     }
     const near = nearest(kind, Object.keys(KINDS));
-    return invalid(["kind"], `unknown kind ${kind}`, near === undefined ? `use one of ${Object.keys(KINDS).join(", ")}` : `did you mean ${near}?`);
+    return invalid(
+      ["kind"],
+      `unknown kind ${kind}`,
+      near === undefined ? `use one of ${Object.keys(KINDS).join(", ")}` : `did you mean ${near}?`,
+    );
   }
   const version = valueAt(value, ["apiVersion"]);
   if (version !== entry.apiVersion) {
-    return invalid(["apiVersion"], version === undefined ? "is required" : "unknown version of this kind", `use apiVersion: ${entry.apiVersion}`);
+    return invalid(
+      ["apiVersion"],
+      version === undefined ? "is required" : "unknown version of this kind",
+      `use apiVersion: ${entry.apiVersion}`,
+    );
   }
 
   const unsupported = entry.unsupported.filter((field) => isSet(valueAt(value, field.path), field));
@@ -241,9 +324,20 @@ export function parseObject(value: unknown): ObjectResult | undefined {
 
 /** Hash of the object as it was written; what the API server changes with every write, and our status, do not count. */
 function versionOf(value: object): string {
-  const { status: _status, metadata, ...rest } = value as { status?: unknown; metadata: Record<string, unknown> };
-  const { resourceVersion: _version, managedFields: _fields, generation: _generation, ...kept } = metadata;
-  return createHash("sha256").update(JSON.stringify([rest, kept])).digest("base64url");
+  const {
+    status: _status,
+    metadata,
+    ...rest
+  } = value as { status?: unknown; metadata: Record<string, unknown> };
+  const {
+    resourceVersion: _version,
+    managedFields: _fields,
+    generation: _generation,
+    ...kept
+  } = metadata;
+  return createHash("sha256")
+    .update(JSON.stringify([rest, kept]))
+    .digest("base64url");
 }
 
 function isSet(value: unknown, field: UnsupportedField): boolean {
@@ -257,9 +351,18 @@ function identityOf(value: unknown): Identity {
     const at = valueAt(value, path);
     return typeof at === "string" && at !== "" ? at : undefined;
   };
-  return { kind: text(["kind"]), namespace: text(["metadata", "namespace"]) ?? DEFAULT_NAMESPACE, name: text(["metadata", "name"]) };
+  return {
+    kind: text(["kind"]),
+    namespace: text(["metadata", "namespace"]) ?? DEFAULT_NAMESPACE,
+    name: text(["metadata", "name"]),
+  };
 }
 
 function idOf({ kind, namespace, name }: Identity): string | undefined {
-  return kind === undefined || name === undefined || namespace === undefined || !Object.hasOwn(KINDS, kind) ? undefined : resourceId({ kind, namespace, name });
+  return kind === undefined ||
+    name === undefined ||
+    namespace === undefined ||
+    !Object.hasOwn(KINDS, kind)
+    ? undefined
+    : resourceId({ kind, namespace, name });
 }

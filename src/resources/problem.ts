@@ -32,7 +32,10 @@ export interface Problem {
 /** One line for a terminal or a log: `file:line: Kind name: path: message (fix)`. */
 export function formatProblem(problem: Problem): string {
   const place = problem.line === undefined ? problem.file : `${problem.file}:${problem.line}`;
-  const object = problem.kind === undefined ? "" : `${[problem.kind, problem.name].filter((part) => part !== undefined).join(" ")}: `;
+  const object =
+    problem.kind === undefined
+      ? ""
+      : `${[problem.kind, problem.name].filter((part) => part !== undefined).join(" ")}: `;
   const field = problem.path === "" ? "" : `${problem.path}: `;
   return `${place}: ${object}${field}${problem.message} (${problem.fix})`;
 }

@@ -5,7 +5,15 @@ import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { statusSchema } from "./object-status.ts";
 
 /** Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to `src/providers/registry.ts`. */
-export const SERVICE_TYPES = ["github", "aws", "gcp", "azure", "discord", "slack", "example"] as const;
+export const SERVICE_TYPES = [
+  "github",
+  "aws",
+  "gcp",
+  "azure",
+  "discord",
+  "slack",
+  "example",
+] as const;
 
 /** `pulls:read`, `s3:*`, `*`: each `*` stands for anything. */
 const actionPattern = z
@@ -13,62 +21,115 @@ const actionPattern = z
   .max(256)
   .regex(/^[^\s\p{C}]+$/u, "must be an action such as pulls:read, or a pattern such as pulls:*");
 
-const glob = z.string().min(1).max(1024).regex(/^[^\p{C}]+$/u, "must hold no control character");
+const glob = z
+  .string()
+  .min(1)
+  .max(1024)
+  .regex(/^[^\p{C}]+$/u, "must hold no control character");
 
 /** A host name without a port; `*.` at its start stands for any labels. */
 const hostPattern = z
   .string()
   .max(253)
-  .regex(/^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/, "must be a host name in lower case, such as api.example.com or *.example.com");
+  .regex(
+    /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+    "must be a host name in lower case, such as api.example.com or *.example.com",
+  );
 
-const pathGlob = z.string().max(1024).regex(/^[/*][^\s\p{C}?#]*$/u, "must be a path such as /repos/*/issues/**");
+const pathGlob = z
+  .string()
+  .max(1024)
+  .regex(/^[/*][^\s\p{C}?#]*$/u, "must be a path such as /repos/*/issues/**");
 
 export const policySchema = z.strictObject({
-  allow: z.array(actionPattern).max(1000).optional().describe("Actions that are allowed; with the list, what is not on it is denied. `*` stands for anything."),
-  deny: z.array(actionPattern).max(1000).default([]).describe("Actions that are denied. Looked at first."),
+  allow: z
+    .array(actionPattern)
+    .max(1000)
+    .optional()
+    .describe(
+      "Actions that are allowed; with the list, what is not on it is denied. `*` stands for anything.",
+    ),
+  deny: z
+    .array(actionPattern)
+    .max(1000)
+    .default([])
+    .describe("Actions that are denied. Looked at first."),
   httpRules: z
     .array(
       z.strictObject({
-        methods: z.array(z.string().regex(/^(?:[A-Z]+|\*)$/, "must be a method in capitals, or *")).min(1).default(["*"]).describe("Methods; `*` is every one."),
-        paths: z.array(pathGlob).min(1).describe("Paths as globs: `*` within a segment, `**` across them."),
+        methods: z
+          .array(z.string().regex(/^(?:[A-Z]+|\*)$/, "must be a method in capitals, or *"))
+          .min(1)
+          .default(["*"])
+          .describe("Methods; `*` is every one."),
+        paths: z
+          .array(pathGlob)
+          .min(1)
+          .describe("Paths as globs: `*` within a segment, `**` across them."),
         action: z.enum(["allow", "deny"]).describe("What the first rule that matches says."),
       }),
     )
     .max(1000)
     .default([])
-    .describe("Rules on method and path: the first match counts; with rules present, what matches none is denied."),
+    .describe(
+      "Rules on method and path: the first match counts; with rules present, what matches none is denied.",
+    ),
 });
 
 export const scopeSchema = z.strictObject({
-  repositories: z.array(glob).max(1000).optional().describe("GitHub repositories, `owner/name`, as globs; without regard to case."),
+  repositories: z
+    .array(glob)
+    .max(1000)
+    .optional()
+    .describe("GitHub repositories, `owner/name`, as globs; without regard to case."),
   arns: z.array(glob).max(1000).optional().describe("AWS resources, ARNs as globs."),
   projects: z.array(glob).max(1000).optional().describe("Google Cloud projects."),
   subscriptions: z.array(glob).max(1000).optional().describe("Azure subscriptions."),
-  resourceGroups: z.array(glob).max(1000).optional().describe("Azure resource groups, `<subscription>/<group>`."),
+  resourceGroups: z
+    .array(glob)
+    .max(1000)
+    .optional()
+    .describe("Azure resource groups, `<subscription>/<group>`."),
   channels: z.array(glob).max(1000).optional().describe("Chat channels."),
 });
 
 export const auditSchema = z.strictObject({
-  enforcement: z.enum(["enforce", "audit"]).default("enforce").describe("`enforce` answers violations with 403; `audit` forwards and records them."),
+  enforcement: z
+    .enum(["enforce", "audit"])
+    .default("enforce")
+    .describe("`enforce` answers violations with 403; `audit` forwards and records them."),
   logRequests: z.boolean().default(false).describe("One log line for each request."),
 });
 
 const specSchema = z.strictObject({
   type: z.enum(SERVICE_TYPES).describe("Kind of the service."),
-  hosts: z.array(hostPattern).min(1).max(100).optional().describe("Hosts that are intercepted. Default: the service's own."),
+  hosts: z
+    .array(hostPattern)
+    .min(1)
+    .max(100)
+    .optional()
+    .describe("Hosts that are intercepted. Default: the service's own."),
   auth: z
     .strictObject({
       type: z.string().min(1).max(64).describe("How it authenticates: see the service's page."),
-      secretRef: subdomainSchema.describe("Name of a Secret in the same namespace; its keys are the service's."),
+      secretRef: subdomainSchema.describe(
+        "Name of a Secret in the same namespace; its keys are the service's.",
+      ),
     })
     .describe("The real credential. Only the sidecar has it."),
-  config: z.record(z.string(), z.string().max(4096)).default({}).describe("The service's own settings: see its page."),
+  config: z
+    .record(z.string(), z.string().max(4096))
+    .default({})
+    .describe("The service's own settings: see its page."),
   policy: policySchema.prefault({}).describe("What agents may do."),
   scope: scopeSchema.prefault({}).describe("On what they may do it."),
   audit: auditSchema.prefault({}).describe("What happens to violations."),
   externalAccess: z
     .strictObject({
-      enabled: z.boolean().default(false).describe("Must be true for requests from outside the cluster."),
+      enabled: z
+        .boolean()
+        .default(false)
+        .describe("Must be true for requests from outside the cluster."),
       maxRequestsPerDay: z.int().min(0).optional().describe("Requests in a day across all keys."),
     })
     .optional()
@@ -80,7 +141,9 @@ export const providerSchema = z.strictObject({
   kind: z.literal("Provider"),
   metadata: metadataSchema,
   spec: specSchema,
-  status: statusSchema({ requestsToday: z.int().optional().describe("Requests made today (UTC).") }).optional(),
+  status: statusSchema({
+    requestsToday: z.int().optional().describe("Requests made today (UTC)."),
+  }).optional(),
 });
 
 export type ProviderSpec = z.output<typeof specSchema>;
@@ -94,4 +157,3 @@ export const PROVIDER_UNSUPPORTED: readonly UnsupportedField[] = [
   { path: ["spec", "externalAccess", "enabled"], matters: (value) => value === true },
   { path: ["spec", "externalAccess", "maxRequestsPerDay"] },
 ];
-

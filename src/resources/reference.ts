@@ -63,10 +63,30 @@ exposes.
 export function referencePage(): string {
   return [
     INTRODUCTION,
-    section("Agent", "A program driven by an LLM, and what it may use. `apiVersion: svc.io/v1`.", inputSchema(agentSchema), AGENT_UNSUPPORTED),
-    section("ModelProvider", "An upstream that serves models. `apiVersion: svc.io/v1`.", inputSchema(modelProviderSchema), []),
-    section("AccessKey", "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.", inputSchema(accessKeySchema), ACCESS_KEY_UNSUPPORTED),
-    section("Provider", "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.", inputSchema(providerSchema), PROVIDER_UNSUPPORTED),
+    section(
+      "Agent",
+      "A program driven by an LLM, and what it may use. `apiVersion: svc.io/v1`.",
+      inputSchema(agentSchema),
+      AGENT_UNSUPPORTED,
+    ),
+    section(
+      "ModelProvider",
+      "An upstream that serves models. `apiVersion: svc.io/v1`.",
+      inputSchema(modelProviderSchema),
+      [],
+    ),
+    section(
+      "AccessKey",
+      "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.",
+      inputSchema(accessKeySchema),
+      ACCESS_KEY_UNSUPPORTED,
+    ),
+    section(
+      "Provider",
+      "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.",
+      inputSchema(providerSchema),
+      PROVIDER_UNSUPPORTED,
+    ),
     section(
       "Secret",
       "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists in files alone, so whoever writes a Secret in a cluster cannot read the gateway's environment.",
@@ -76,30 +96,57 @@ export function referencePage(): string {
   ].join("\n");
 }
 
-function section(kind: string, text: string, schema: JsonSchema, unsupported: readonly UnsupportedField[]): string {
+function section(
+  kind: string,
+  text: string,
+  schema: JsonSchema,
+  unsupported: readonly UnsupportedField[],
+): string {
   const rows: string[] = [];
   for (const [field, value] of Object.entries(schema.properties ?? {})) {
-    if (!["apiVersion", "kind", "metadata", "status"].includes(field)) addRows(rows, field, value, schema.required?.includes(field) ?? false, unsupported);
+    if (!["apiVersion", "kind", "metadata", "status"].includes(field))
+      addRows(rows, field, value, schema.required?.includes(field) ?? false, unsupported);
   }
   return `## ${kind}\n\n${text}\n\n| Field | Type | Default | |\n|---|---|---|---|\n${rows.join("\n")}\n`;
 }
 
-function addRows(rows: string[], path: string, schema: JsonSchema, required: boolean, unsupported: readonly UnsupportedField[]): void {
+function addRows(
+  rows: string[],
+  path: string,
+  schema: JsonSchema,
+  required: boolean,
+  unsupported: readonly UnsupportedField[],
+): void {
   const refused = unsupported.some((field) => field.path.join(".") === path);
   const described = schema.description ?? "";
   if (described !== "" || schema.properties === undefined) {
-    const fallback = required ? "required" : schema.default === undefined || typeof schema.default === "object" ? "" : `\`${JSON.stringify(schema.default)}\``;
-    rows.push(`| \`${path}\` | ${typeName(schema)} | ${fallback} | ${refused ? "*Not supported yet.* " : ""}${described.replaceAll("|", "\\|")} |`);
+    const fallback = required
+      ? "required"
+      : schema.default === undefined || typeof schema.default === "object"
+        ? ""
+        : `\`${JSON.stringify(schema.default)}\``;
+    rows.push(
+      `| \`${path}\` | ${typeName(schema)} | ${fallback} | ${refused ? "*Not supported yet.* " : ""}${described.replaceAll("|", "\\|")} |`,
+    );
   }
   const inner = schema.items ?? schema;
   const prefix = schema.items === undefined ? path : `${path}[]`;
   for (const [field, value] of Object.entries(inner.properties ?? {})) {
-    addRows(rows, `${prefix}.${field}`, value, inner.required?.includes(field) ?? false, refused ? [] : unsupported);
+    addRows(
+      rows,
+      `${prefix}.${field}`,
+      value,
+      inner.required?.includes(field) ?? false,
+      refused ? [] : unsupported,
+    );
   }
 }
 
 function typeName(schema: JsonSchema): string {
-  if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
+  if (schema.enum !== undefined)
+    return schema.enum.map((value) => `\`${String(value)}\``).join(", ");
   if (schema.items !== undefined) return `list of ${schema.items.type ?? "string"}s`;
-  return schema.type === "object" && typeof schema.additionalProperties === "object" ? "map of strings" : (schema.type ?? "string");
+  return schema.type === "object" && typeof schema.additionalProperties === "object"
+    ? "map of strings"
+    : (schema.type ?? "string");
 }

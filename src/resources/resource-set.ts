@@ -9,7 +9,10 @@ import type { SecretResource } from "./secret.ts";
 export type Resource = AccessKey | Agent | ModelProvider | Provider | SecretResource;
 export type ResourceKind = Resource["kind"];
 
-const KINDS = { AccessKey: 1, Agent: 1, ModelProvider: 1, Provider: 1, Secret: 1 } satisfies Record<ResourceKind, 1>;
+const KINDS = { AccessKey: 1, Agent: 1, ModelProvider: 1, Provider: 1, Secret: 1 } satisfies Record<
+  ResourceKind,
+  1
+>;
 
 export function isResourceKind(kind: string): kind is ResourceKind {
   return Object.hasOwn(KINDS, kind);
@@ -23,7 +26,13 @@ export interface ResourceSet {
   readonly secrets: ReadonlyMap<string, SecretResource>;
 }
 
-export const EMPTY_RESOURCE_SET: ResourceSet = { accessKeys: new Map(), agents: new Map(), modelProviders: new Map(), providers: new Map(), secrets: new Map() };
+export const EMPTY_RESOURCE_SET: ResourceSet = {
+  accessKeys: new Map(),
+  agents: new Map(),
+  modelProviders: new Map(),
+  providers: new Map(),
+  secrets: new Map(),
+};
 
 /** Builds a set; of two resources of one kind and key the first is kept. */
 export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
@@ -56,6 +65,10 @@ export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
 }
 
 /** `<kind>/<namespace>/<name>`: unique across kinds. */
-export function resourceId(resource: { readonly kind: string; readonly namespace: string; readonly name: string }): string {
+export function resourceId(resource: {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}): string {
   return `${resource.kind}/${resource.namespace}/${resource.name}`;
 }

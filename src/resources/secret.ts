@@ -12,7 +12,10 @@ const key = z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be letters, digits
 /** Base64 of RFC 4648 with padding, line breaks allowed as Kubernetes does. */
 const base64 = z
   .string()
-  .regex(/^(?:[A-Za-z0-9+/]{4}|\s)*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$/, "must be base64; plain text belongs in stringData");
+  .regex(
+    /^(?:[A-Za-z0-9+/]{4}|\s)*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$/,
+    "must be base64; plain text belongs in stringData",
+  );
 
 export const secretSchema = z.strictObject({
   apiVersion: z.literal("v1"),
@@ -24,7 +27,9 @@ export const secretSchema = z.strictObject({
   stringData: z
     .record(key, z.string())
     .optional()
-    .describe("Values as text; they win over data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment."),
+    .describe(
+      "Values as text; they win over data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment.",
+    ),
 });
 
 /** Where a value of a Secret comes from. */
@@ -44,10 +49,15 @@ const ENV_REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?\}$/;
  * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists in files alone, so whoever
  * can write a Secret in a cluster cannot read the gateway's environment.
  */
-export function secretValues(parsed: z.output<typeof secretSchema>): ReadonlyMap<string, SecretSource> {
+export function secretValues(
+  parsed: z.output<typeof secretSchema>,
+): ReadonlyMap<string, SecretSource> {
   const values = new Map<string, SecretSource>();
   for (const [name, value] of Object.entries(parsed.data ?? {})) {
-    values.set(name, { kind: "value", value: new Secret(Buffer.from(value, "base64").toString("utf8")) });
+    values.set(name, {
+      kind: "value",
+      value: new Secret(Buffer.from(value, "base64").toString("utf8")),
+    });
   }
   for (const [name, value] of Object.entries(parsed.stringData ?? {})) {
     const reference = ENV_REFERENCE.exec(value);

@@ -14,12 +14,14 @@ export interface YamlDocument {
  */
 const SYNTAX_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   ALIAS_PROPS: "an alias cannot have an anchor or tag",
-  BAD_ALIAS: "an alias names an anchor that is not defined before it; quote a value that begins with '*'",
+  BAD_ALIAS:
+    "an alias names an anchor that is not defined before it; quote a value that begins with '*'",
   BAD_DIRECTIVE: "a directive (%) is malformed; quote a value that begins with '%'",
   BAD_DQ_ESCAPE: "a double-quoted text has an invalid escape",
   BAD_INDENT: "the indentation is wrong, or a bracket is not closed",
   BAD_SCALAR_START: "a plain text begins with a character that must be quoted",
-  BLOCK_AS_IMPLICIT_KEY: "a nested mapping is on one line with its key; is a ': ' in an unquoted text?",
+  BLOCK_AS_IMPLICIT_KEY:
+    "a nested mapping is on one line with its key; is a ': ' in an unquoted text?",
   BLOCK_IN_FLOW: "a block collection is inside [] or {}",
   DUPLICATE_KEY: "a key stands twice in one mapping",
   KEY_OVER_1024_CHARS: "a key is longer than 1024 characters",
@@ -37,13 +39,20 @@ export function syntaxMessage(code: ErrorCode): string {
 
 /** Splits and parses a text. Never throws; each document holds its own errors, unknown tags among them. */
 export function readDocuments(text: string): readonly YamlDocument[] {
-  const parsed = parseAllDocuments(text, { prettyErrors: false, logLevel: "silent", keepSourceTokens: false, uniqueKeys: true });
+  const parsed = parseAllDocuments(text, {
+    prettyErrors: false,
+    logLevel: "silent",
+    keepSourceTokens: false,
+    uniqueKeys: true,
+  });
   if (!Array.isArray(parsed)) return [];
   const documents: YamlDocument[] = [];
   let line = 1;
   let offset = 0;
   for (const document of parsed as Document.Parsed[]) {
-    document.errors.push(...document.warnings.filter((warning) => warning.code === "TAG_RESOLVE_FAILED") as never[]);
+    document.errors.push(
+      ...(document.warnings.filter((warning) => warning.code === "TAG_RESOLVE_FAILED") as never[]),
+    );
     const start = document.contents?.range[0] ?? document.range[0];
     line += newlines(text, offset, start);
     offset = Math.max(offset, start);
@@ -64,7 +73,9 @@ export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]
   for (const part of path) {
     let next: unknown;
     if (isMap(node)) {
-      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
+      const pair = node.items.find(
+        (item) => isScalar(item.key) && String(item.key.value) === String(part),
+      );
       if (pair === undefined) return offset;
       offset = (pair.key as Node).range?.[0] ?? offset;
       next = pair.value;
@@ -81,6 +92,7 @@ export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]
 
 function newlines(text: string, from: number, to: number): number {
   let count = 0;
-  for (let at = text.indexOf("\n", from); at !== -1 && at < to; at = text.indexOf("\n", at + 1)) count += 1;
+  for (let at = text.indexOf("\n", from); at !== -1 && at < to; at = text.indexOf("\n", at + 1))
+    count += 1;
   return count;
 }

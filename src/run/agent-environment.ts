@@ -20,8 +20,17 @@ const KEPT = /^(?:PATH|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|LANG|LANGUAGE|LC_[A-Z
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** @throws StartError for an `extra` that is no assignment */
-export function agentEnvironment({ env, user, extra, trustDir, gatewayUrl, token }: AgentEnvironmentOptions): Record<string, string> {
-  const kept = Object.entries(env).filter((entry): entry is [string, string] => KEPT.test(entry[0]) && entry[1] !== undefined);
+export function agentEnvironment({
+  env,
+  user,
+  extra,
+  trustDir,
+  gatewayUrl,
+  token,
+}: AgentEnvironmentOptions): Record<string, string> {
+  const kept = Object.entries(env).filter(
+    (entry): entry is [string, string] => KEPT.test(entry[0]) && entry[1] !== undefined,
+  );
   return {
     PATH: DEFAULT_PATH,
     ...Object.fromEntries(kept),
@@ -43,8 +52,12 @@ export function agentEnvironment({ env, user, extra, trustDir, gatewayUrl, token
 
 function assignment(text: string, env: NodeJS.ProcessEnv): [string, string] {
   const [, name, value] = /^([A-Za-z_]\w*)(?:=([^]*))?$/.exec(text) ?? [];
-  if (name === undefined) throw new StartError(`--env ${JSON.stringify(text.split("=")[0])}: NAME=value is wanted, or NAME.`);
+  if (name === undefined)
+    throw new StartError(
+      `--env ${JSON.stringify(text.split("=")[0])}: NAME=value is wanted, or NAME.`,
+    );
   const found = value ?? env[name];
-  if (found === undefined) throw new StartError(`--env ${name}: it is not set here. Give it a value: --env ${name}=...`);
+  if (found === undefined)
+    throw new StartError(`--env ${name}: it is not set here. Give it a value: --env ${name}=...`);
   return [name, found];
 }

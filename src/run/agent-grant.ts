@@ -6,13 +6,21 @@ import { unixRequest } from "../platform/unix-http.ts";
 import { StartError } from "../up/errors.ts";
 import type { StatePaths } from "../up/state.ts";
 
-const auditSchema = z.object({ dir: z.string(), keyFile: z.string(), onFailure: z.enum(["refuse", "continue"]), sync: z.enum(["group", "none"]) });
+const auditSchema = z.object({
+  dir: z.string(),
+  keyFile: z.string(),
+  onFailure: z.enum(["refuse", "continue"]),
+  sync: z.enum(["group", "none"]),
+});
 
 const grantSchema = z.object({
   /** Resolved providers; no secret is in them. */
   specs: z.unknown(),
   /** For the sidecar's environment. */
-  secrets: z.record(z.string(), z.string().transform((value) => new Secret(value))),
+  secrets: z.record(
+    z.string(),
+    z.string().transform((value) => new Secret(value)),
+  ),
   gateway: z.object({ address: z.string(), port: z.int().min(1).max(65_535) }),
   /** The agent's workload token: its key at the gateway. */
   token: z.string().transform((value) => new Secret(value)),
@@ -30,23 +38,40 @@ export type AgentGrant = z.infer<typeof grantSchema>;
 const NOT_SECRETS = /^(?:PATH|HOME|IFS|NODE_.*|LD_.*|GLIBC_.*|SSL_.*|OPENSSL_.*)$/;
 
 /** @throws StartError */
-export async function askGrant({ controlSocket, dir }: StatePaths, namespace: string, name: string): Promise<AgentGrant> {
+export async function askGrant(
+  { controlSocket, dir }: StatePaths,
+  namespace: string,
+  name: string,
+): Promise<AgentGrant> {
   const path = `/agents/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/sidecar`;
   let answer: Awaited<ReturnType<typeof unixRequest>>;
   try {
     answer = await unixRequest(controlSocket, path);
   } catch (error) {
-    throw new StartError(`No svc up answers in the state folder ${dir} (${(error as Error).message}). Start one, or name its folder with --state-dir: as root, it is not the one of your own user.`);
+    throw new StartError(
+      `No svc up answers in the state folder ${dir} (${(error as Error).message}). Start one, or name its folder with --state-dir: as root, it is not the one of your own user.`,
+    );
   }
   const body = parseJson(answer.body);
-  if (answer.status !== 200) throw new StartError(told(body) ?? `svc up gives nothing for the agent ${namespace}/${name} (status ${answer.status}): is it of another version?`);
+  if (answer.status !== 200)
+    throw new StartError(
+      told(body) ??
+        `svc up gives nothing for the agent ${namespace}/${name} (status ${answer.status}): is it of another version?`,
+    );
   const parsed = grantSchema.safeParse(body);
   // Not the issues' input: secrets are in it.
-  if (!parsed.success) throw new StartError(`svc up's answer for the agent ${namespace}/${name} is not understood (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): is it of another version?`);
-  const odd = Object.keys(parsed.data.secrets).find((variable) => NOT_SECRETS.test(variable) || !/^\w+$/.test(variable));
-  if (odd !== undefined) throw new StartError(`svc up names a secret ${JSON.stringify(odd)}, which is no name for one.`);
+  if (!parsed.success)
+    throw new StartError(
+      `svc up's answer for the agent ${namespace}/${name} is not understood (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): is it of another version?`,
+    );
+  const odd = Object.keys(parsed.data.secrets).find(
+    (variable) => NOT_SECRETS.test(variable) || !/^\w+$/.test(variable),
+  );
+  if (odd !== undefined)
+    throw new StartError(`svc up names a secret ${JSON.stringify(odd)}, which is no name for one.`);
   const nameless = parsed.data.hosts.find((host) => parseServerName(host) === undefined);
-  if (nameless !== undefined) throw new StartError(`svc up names a host ${JSON.stringify(nameless)}, which is no host name.`);
+  if (nameless !== undefined)
+    throw new StartError(`svc up names a host ${JSON.stringify(nameless)}, which is no host name.`);
   return parsed.data;
 }
 
@@ -59,6 +84,7 @@ function parseJson(text: string): unknown {
 }
 
 function told(body: unknown): string | undefined {
-  const error = typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
+  const error =
+    typeof body === "object" && body !== null && "error" in body ? body.error : undefined;
   return typeof error === "string" ? error : undefined;
 }

@@ -38,18 +38,58 @@ exit $?`;
 
 export function startAgent(options: AgentProcessOptions): AgentProcess {
   const { tools, namespace, user, workDir, env, command, terminal } = options;
-  const enter = [tools.nsenter, "--target", String(namespace.pid), "--net", "--mount", "--pid", "--ipc", "--"];
+  const enter = [
+    tools.nsenter,
+    "--target",
+    String(namespace.pid),
+    "--net",
+    "--mount",
+    "--pid",
+    "--ipc",
+    "--",
+  ];
   const drop = [
-    [tools.setpriv, "--reuid", String(user.uid), "--regid", String(user.gid), "--clear-groups", "--no-new-privs"],
+    [
+      tools.setpriv,
+      "--reuid",
+      String(user.uid),
+      "--regid",
+      String(user.gid),
+      "--clear-groups",
+      "--no-new-privs",
+    ],
     ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"],
   ].flat();
-  const wait = ["/bin/sh", "-c", WAIT, "svc-run", workDir, tools.env, `--default-signal=${IGNORED}`, "--", ...command];
-  const child = spawn(tools.setpriv, ["--pdeathsig", "KILL", "--", tools.env, `--ignore-signal=${IGNORED}`, ...enter, ...drop, ...wait], {
-    stdio: "inherit",
-    env,
-    cwd: "/",
-    detached: !terminal,
-  });
+  const wait = [
+    "/bin/sh",
+    "-c",
+    WAIT,
+    "svc-run",
+    workDir,
+    tools.env,
+    `--default-signal=${IGNORED}`,
+    "--",
+    ...command,
+  ];
+  const child = spawn(
+    tools.setpriv,
+    [
+      "--pdeathsig",
+      "KILL",
+      "--",
+      tools.env,
+      `--ignore-signal=${IGNORED}`,
+      ...enter,
+      ...drop,
+      ...wait,
+    ],
+    {
+      stdio: "inherit",
+      env,
+      cwd: "/",
+      detached: !terminal,
+    },
+  );
   return {
     exitCode: ended(child),
     signal: (name) => {
@@ -67,7 +107,9 @@ export function startAgent(options: AgentProcessOptions): AgentProcess {
 function ended(child: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code, signal) => resolve(code ?? 128 + (os.constants.signals[signal as NodeJS.Signals] ?? 0)));
+    child.once("exit", (code, signal) =>
+      resolve(code ?? 128 + (os.constants.signals[signal as NodeJS.Signals] ?? 0)),
+    );
   });
 }
 
@@ -82,7 +124,10 @@ function commandOf(pid: number | undefined): number | undefined {
  * the shell outside (CVE-2017-5226). There the command gets the terminal's input and output, but not its control: signals
  * are passed on, and shells in it have no job control. Linux 6.2 and later may have `dev.tty.legacy_tiocsti = 0`.
  */
-export function sharesTerminal(isTerminal: boolean, readSetting: () => string = () => readFileSync("/proc/sys/dev/tty/legacy_tiocsti", "utf8")): boolean {
+export function sharesTerminal(
+  isTerminal: boolean,
+  readSetting: () => string = () => readFileSync("/proc/sys/dev/tty/legacy_tiocsti", "utf8"),
+): boolean {
   if (!isTerminal) return false;
   try {
     return readSetting().trim() === "0";

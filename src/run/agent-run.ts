@@ -52,10 +52,18 @@ const RUN_BASE = "/run";
 const POLICY_POLL_MS = 1_000;
 /** With a shared terminal, the kernel sends these to the command itself. */
 const OF_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGWINCH"]);
-const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGHUP: 129, SIGINT: 130, SIGQUIT: 131, SIGTERM: 143 };
+const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
+  SIGHUP: 129,
+  SIGINT: 130,
+  SIGQUIT: 131,
+  SIGTERM: 143,
+};
 
 /** @returns the command's exit code @throws StartError where it did not come to run */
-export async function runAgent(options: AgentRunOptions, environment: AgentRunEnvironment): Promise<number> {
+export async function runAgent(
+  options: AgentRunOptions,
+  environment: AgentRunEnvironment,
+): Promise<number> {
   const { root, env, log, stdinIsTerminal, onSignal } = environment;
   const tools = findTools();
   closeInherited();
@@ -65,9 +73,13 @@ export async function runAgent(options: AgentRunOptions, environment: AgentRunEn
   const state = statePaths(options.stateDir, env);
   const ask = (): Promise<AgentGrant> => askGrant(state, options.namespace, options.agent);
   const grant = await ask();
-  const hidden = [state.dir, ...grant.private, ...options.hide].map(real).filter((each) => each !== undefined);
+  const hidden = [state.dir, ...grant.private, ...options.hide]
+    .map(real)
+    .filter((each) => each !== undefined);
   refuseHidden(workDir, hidden);
-  const gatewayPort = [HTTP_PORT, HTTPS_PORT].includes(grant.gateway.port) ? GATEWAY_PORT : grant.gateway.port;
+  const gatewayPort = [HTTP_PORT, HTTPS_PORT].includes(grant.gateway.port)
+    ? GATEWAY_PORT
+    : grant.gateway.port;
   const agentEnv = agentEnvironment({
     env,
     user,
@@ -84,13 +96,21 @@ export async function runAgent(options: AgentRunOptions, environment: AgentRunEn
   // Until there is a command, a signal is for us.
   let forward: ((name: NodeJS.Signals) => void) | undefined;
   let stopped: number | undefined;
-  cleanups.push(onSignal((name) => (forward === undefined ? (stopped ??= ENDING[name]) : forward(name))));
+  cleanups.push(
+    onSignal((name) => (forward === undefined ? (stopped ??= ENDING[name]) : forward(name))),
+  );
   try {
     const files = makeRunFolder(RUN_BASE, grant.hosts);
     cleanups.push(() => removeRunFolder(files));
     const namespace = await makeNamespace(tools, files, workDir, hidden);
     cleanups.push(namespace.end);
-    const specs = keepSpecFile({ file: files.specFile, first: grant, ask, pollMs: POLICY_POLL_MS, log });
+    const specs = keepSpecFile({
+      file: files.specFile,
+      first: grant,
+      ask,
+      pollMs: POLICY_POLL_MS,
+      log,
+    });
     cleanups.push(() => specs.close());
     if (stopped !== undefined) return stopped;
     const sidecar = await startSidecar({
@@ -105,7 +125,15 @@ export async function runAgent(options: AgentRunOptions, environment: AgentRunEn
     cleanups.push(sidecar.stop);
     if (stopped !== undefined) return stopped;
     const terminal = sharesTerminal(stdinIsTerminal);
-    const agent = startAgent({ tools, namespace, user, workDir, env: agentEnv, command: options.command, terminal });
+    const agent = startAgent({
+      tools,
+      namespace,
+      user,
+      workDir,
+      env: agentEnv,
+      command: options.command,
+      terminal,
+    });
     // Before the sidecar: what is left running then makes no calls, and those under way have an end to be recorded.
     cleanups.push(namespace.end);
     forward = (name) => {
@@ -117,8 +145,20 @@ export async function runAgent(options: AgentRunOptions, environment: AgentRunEn
   }
 }
 
-async function makeNamespace(tools: Tools, files: RunFolder, workDir: string, hidden: readonly string[]): Promise<Namespace> {
-  const namespace = await createNamespace({ tools, scratchDir: files.scratchDir, trustDir: files.trustDir, etcDir: files.etcDir, workDir, hidden });
+async function makeNamespace(
+  tools: Tools,
+  files: RunFolder,
+  workDir: string,
+  hidden: readonly string[],
+): Promise<Namespace> {
+  const namespace = await createNamespace({
+    tools,
+    scratchDir: files.scratchDir,
+    trustDir: files.trustDir,
+    etcDir: files.etcDir,
+    workDir,
+    hidden,
+  });
   try {
     // No user is left out: the sidecar's own calls are made outside.
     applyRedirect({ httpsPort: HTTPS_PORT }, namespace.run);
@@ -136,7 +176,11 @@ interface ServiceParts {
   readonly gatewayPort: number;
 }
 
-function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { env }: AgentRunEnvironment, parts: ServiceParts): { readonly runDir: string } & Record<string, unknown> {
+function serviceOptions(
+  { namespace, agent, logLevel }: AgentRunOptions,
+  { env }: AgentRunEnvironment,
+  parts: ServiceParts,
+): { readonly runDir: string } & Record<string, unknown> {
   const { files, grant, gatewayPort } = parts;
   const { netns } = parts.namespace;
   const { audit } = grant;
@@ -152,7 +196,9 @@ function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { env }
       gateway: { address: LOOPBACK, port: gatewayPort, netns, target: grant.gateway },
     },
     // A writer of its own for each run: two may be of one agent.
-    ...(audit === undefined ? {} : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
+    ...(audit === undefined
+      ? {}
+      : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
     upstreamCaFile: findCaBundle(env, files.sidecarDir),
     logLevel,
   };
@@ -160,13 +206,17 @@ function serviceOptions({ namespace, agent, logLevel }: AgentRunOptions, { env }
 
 function folder(dir: string): string {
   const found = real(dir);
-  if (found === undefined || !statSync(found).isDirectory()) throw new StartError(`${dir} is not a folder. Choose the command's with --workdir.`);
+  if (found === undefined || !statSync(found).isDirectory())
+    throw new StartError(`${dir} is not a folder. Choose the command's with --workdir.`);
   return found;
 }
 
 function refuseHidden(workDir: string, hidden: readonly string[]): void {
   const over = hidden.find((dir) => dir === "/" || `${workDir}/`.startsWith(`${dir}/`));
-  if (over !== undefined) throw new StartError(`The command does not get to see ${over}, which holds secrets, so it cannot work in ${workDir}. Choose another folder with --workdir.`);
+  if (over !== undefined)
+    throw new StartError(
+      `The command does not get to see ${over}, which holds secrets, so it cannot work in ${workDir}. Choose another folder with --workdir.`,
+    );
 }
 
 /** Without links; undefined for what is not there. */

@@ -51,7 +51,13 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     name: "sidecar",
     command: process.execPath,
     args: [...SIDECAR_NODE_FLAGS, path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
-    env: { PATH: env["PATH"], ...SIDECAR_NODE_ENV, ...Object.fromEntries(Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()])) },
+    env: {
+      PATH: env["PATH"],
+      ...SIDECAR_NODE_ENV,
+      ...Object.fromEntries(
+        Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]),
+      ),
+    },
     log,
     ownSession: true,
     onLine: (line) => {
@@ -62,7 +68,17 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const proxy = new SupervisedProcess({
     name: "envoy",
     command: envoy,
-    args: ["--config-path", bootstrap, "--disable-hot-restart", "--concurrency", "1", "--log-level", "warning", "--log-format", "%l|%n|%v"],
+    args: [
+      "--config-path",
+      bootstrap,
+      "--disable-hot-restart",
+      "--concurrency",
+      "1",
+      "--log-level",
+      "warning",
+      "--log-format",
+      "%l|%n|%v",
+    ],
     env: { PATH: env["PATH"] ?? "" },
     log,
     ownSession: true,
@@ -81,8 +97,14 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const until = async (good: () => boolean | Promise<boolean>): Promise<void> => {
     const deadline = performance.now() + READY_TIMEOUT_MS;
     while (!(await good())) {
-      if (performance.now() > deadline || judge.restarts >= TOO_MANY_RESTARTS || proxy.restarts >= TOO_MANY_RESTARTS) {
-        throw new StartError(`The sidecar did not become ready. ${lastWords === "" ? "It said nothing." : `Its last words: ${lastWords}`}`);
+      if (
+        performance.now() > deadline ||
+        judge.restarts >= TOO_MANY_RESTARTS ||
+        proxy.restarts >= TOO_MANY_RESTARTS
+      ) {
+        throw new StartError(
+          `The sidecar did not become ready. ${lastWords === "" ? "It said nothing." : `Its last words: ${lastWords}`}`,
+        );
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
@@ -91,7 +113,11 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     judge.start();
     await until(() => existsSync(bootstrap));
     proxy.start();
-    await until(async () => (await answers(path.join(runDir, ENVOY_SOCKET), "/ready")) && (await answers(path.join(runDir, SIDECAR_SOCKET), "/readyz")));
+    await until(
+      async () =>
+        (await answers(path.join(runDir, ENVOY_SOCKET), "/ready")) &&
+        (await answers(path.join(runDir, SIDECAR_SOCKET), "/readyz")),
+    );
   } catch (error) {
     await stop();
     throw error;

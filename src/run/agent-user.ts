@@ -17,18 +17,33 @@ const MAX_ID = 4_294_967_294;
  * @param text `NAME`, `UID` or `UID:GID`; undefined for the default
  * @throws StartError for one that there is not, and for root
  */
-export function resolveUser(text: string | undefined, passwd: string = readFileSync("/etc/passwd", "utf8")): AgentUser {
+export function resolveUser(
+  text: string | undefined,
+  passwd: string = readFileSync("/etc/passwd", "utf8"),
+): AgentUser {
   const user = find(text ?? String(DEFAULT_UID), passwd);
-  if (user.uid === 0 || user.gid === 0) throw new StartError("The command does not run as root: its user could reach around the sidecar. Choose another with --user.");
+  if (user.uid === 0 || user.gid === 0)
+    throw new StartError(
+      "The command does not run as root: its user could reach around the sidecar. Choose another with --user.",
+    );
   return user;
 }
 
 function find(text: string, passwd: string): AgentUser {
-  const entries = passwd.split("\n").map((line) => line.split(":")).filter(([name, , uid = "", gid = ""]) => name !== "" && /^\d+$/.test(uid) && /^\d+$/.test(gid));
+  const entries = passwd
+    .split("\n")
+    .map((line) => line.split(":"))
+    .filter(
+      ([name, , uid = "", gid = ""]) => name !== "" && /^\d+$/.test(uid) && /^\d+$/.test(gid),
+    );
   const ids = /^(\d{1,10})(?::(\d{1,10}))?$/.exec(text);
-  const [name, , uid, gid, , home] = entries.find((fields) => (ids === null ? fields[0] === text : fields[2] === ids[1])) ?? [];
+  const [name, , uid, gid, , home] =
+    entries.find((fields) => (ids === null ? fields[0] === text : fields[2] === ids[1])) ?? [];
   if (ids === null) {
-    if (name === undefined) throw new StartError(`There is no user ${JSON.stringify(text)} on this machine. Name one with --user NAME, or give --user UID[:GID].`);
+    if (name === undefined)
+      throw new StartError(
+        `There is no user ${JSON.stringify(text)} on this machine. Name one with --user NAME, or give --user UID[:GID].`,
+      );
     return { uid: Number(uid), gid: Number(gid), name, home: home || "/tmp" };
   }
   const [ownUid, ownGid] = [Number(ids[1]), Number(ids[2] ?? gid ?? ids[1])];

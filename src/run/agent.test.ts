@@ -26,7 +26,8 @@ afterEach(() => {
 });
 
 describe("who the command is", () => {
-  const passwd = "root:x:0:0::/root:/bin/sh\nann:x:1000:1001::/home/ann:/bin/sh\ntoor:x:0:5::/:/bin/sh\nwheel:x:7:0::/:/bin/sh\nhomeless:x:9:9:::\n";
+  const passwd =
+    "root:x:0:0::/root:/bin/sh\nann:x:1000:1001::/home/ann:/bin/sh\ntoor:x:0:5::/:/bin/sh\nwheel:x:7:0::/:/bin/sh\nhomeless:x:9:9:::\n";
 
   test.each([
     [undefined, { uid: 65_532, gid: 65_532, name: "agent", home: "/tmp" }],
@@ -39,11 +40,26 @@ describe("who the command is", () => {
     expect(resolveUser(text, passwd)).toEqual(user);
   });
 
-  test.each(["root", "toor", "0", "0:1000", "wheel", "1000:0", "00"])("%s is root, by whatever name", (text) => {
-    expect(() => resolveUser(text, passwd)).toThrow("does not run as root");
-  });
+  test.each(["root", "toor", "0", "0:1000", "wheel", "1000:0", "00"])(
+    "%s is root, by whatever name",
+    (text) => {
+      expect(() => resolveUser(text, passwd)).toThrow("does not run as root");
+    },
+  );
 
-  test.each(["bob", "", "-1", "1000:", ":1000", "1000:ann", "4294967295", "9999999999", "+0", "0x0", " 0"])("%j is nobody", (text) => {
+  test.each([
+    "bob",
+    "",
+    "-1",
+    "1000:",
+    ":1000",
+    "1000:ann",
+    "4294967295",
+    "9999999999",
+    "+0",
+    "0x0",
+    " 0",
+  ])("%j is nobody", (text) => {
     expect(() => resolveUser(text, passwd)).toThrow(StartError);
   });
 });
@@ -57,16 +73,48 @@ describe("its environment", () => {
   };
 
   test("holds nothing of the caller's but what terminals and languages want", () => {
-    const env = { PATH: "/bin", TERM: "xterm", LC_ALL: "C", TZ: "UTC", LD_PRELOAD: "x", NODE_OPTIONS: "x", AWS_SECRET_ACCESS_KEY: "x", HTTPS_PROXY: "x", SSH_AUTH_SOCK: "x", LCX: "x", OPENAI_API_KEY: "x", HOME: "/root" };
+    const env = {
+      PATH: "/bin",
+      TERM: "xterm",
+      LC_ALL: "C",
+      TZ: "UTC",
+      LD_PRELOAD: "x",
+      NODE_OPTIONS: "x",
+      AWS_SECRET_ACCESS_KEY: "x",
+      HTTPS_PROXY: "x",
+      SSH_AUTH_SOCK: "x",
+      LCX: "x",
+      OPENAI_API_KEY: "x",
+      HOME: "/root",
+    };
     const made = agentEnvironment({ ...options, env, extra: [] });
-    expect(made).toMatchObject({ PATH: "/bin", TERM: "xterm", LC_ALL: "C", TZ: "UTC", HOME: "/home/ann", OPENAI_API_KEY: "svcw_t", OPENAI_BASE_URL: "http://127.0.0.1:8000/v1", SSL_CERT_FILE: "/trust/ca-bundle.crt" });
+    expect(made).toMatchObject({
+      PATH: "/bin",
+      TERM: "xterm",
+      LC_ALL: "C",
+      TZ: "UTC",
+      HOME: "/home/ann",
+      OPENAI_API_KEY: "svcw_t",
+      OPENAI_BASE_URL: "http://127.0.0.1:8000/v1",
+      SSL_CERT_FILE: "/trust/ca-bundle.crt",
+    });
     expect(Object.values(made)).not.toContain("x");
   });
 
   test("and what is added", () => {
-    expect(agentEnvironment({ ...options, env: { B: "from here" }, extra: ["A=1=2\n3", "B", "PATH=/own", "E="] })).toMatchObject({ A: "1=2\n3", B: "from here", PATH: "/own", E: "" });
-    expect(() => agentEnvironment({ ...options, env: {}, extra: ["NOT_SET"] })).toThrow("NOT_SET: it is not set here");
-    expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(/^--env "a b": NAME=value is wanted/);
+    expect(
+      agentEnvironment({
+        ...options,
+        env: { B: "from here" },
+        extra: ["A=1=2\n3", "B", "PATH=/own", "E="],
+      }),
+    ).toMatchObject({ A: "1=2\n3", B: "from here", PATH: "/own", E: "" });
+    expect(() => agentEnvironment({ ...options, env: {}, extra: ["NOT_SET"] })).toThrow(
+      "NOT_SET: it is not set here",
+    );
+    expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(
+      /^--env "a b": NAME=value is wanted/,
+    );
   });
 });
 
@@ -90,9 +138,18 @@ describe("the run's folder", () => {
   test("is the caller's alone, but for what the agent is to see", () => {
     const folder = makeRunFolder(dir, ["api.example.com"]);
     const mode = (file: string): string => (statSync(file).mode & 0o777).toString(8);
-    expect([folder.dir, folder.sidecarDir, folder.trustDir, folder.etcDir].map(mode)).toEqual(["700", "700", "755", "755"]);
-    expect(readFileSync(path.join(folder.etcDir, "hosts"), "utf8")).toContain("127.0.0.1 api.example.com\n");
-    expect(readFileSync(path.join(folder.etcDir, "nsswitch.conf"), "utf8")).toContain("hosts: files\n");
+    expect([folder.dir, folder.sidecarDir, folder.trustDir, folder.etcDir].map(mode)).toEqual([
+      "700",
+      "700",
+      "755",
+      "755",
+    ]);
+    expect(readFileSync(path.join(folder.etcDir, "hosts"), "utf8")).toContain(
+      "127.0.0.1 api.example.com\n",
+    );
+    expect(readFileSync(path.join(folder.etcDir, "nsswitch.conf"), "utf8")).toContain(
+      "hosts: files\n",
+    );
     removeRunFolder(folder);
     expect(readdirSync(dir)).toEqual([]);
   });
@@ -112,7 +169,14 @@ describe("the run's folder", () => {
 
 describe("what svc up gives", () => {
   const secret = "c2VjcmV0";
-  const good = { specs: { version: 1 }, secrets: { SVC_BINDING_A: secret }, gateway: { address: "127.0.0.1", port: 8000 }, token: "svcw_t", hosts: ["api.example.com", "*.example.org"], later: "ignored" };
+  const good = {
+    specs: { version: 1 },
+    secrets: { SVC_BINDING_A: secret },
+    gateway: { address: "127.0.0.1", port: 8000 },
+    token: "svcw_t",
+    hosts: ["api.example.com", "*.example.org"],
+    later: "ignored",
+  };
 
   async function given(status: number, body: unknown): Promise<AgentGrant> {
     const state = statePaths(dir, {});
@@ -141,8 +205,20 @@ describe("what svc up gives", () => {
     ["refused in words", 404, { error: "Agent a/b: there is none" }, /^Agent a\/b: there is none$/],
     ["refused without", 500, "oops", /status 500/],
     ["not JSON", 200, "oops", /not understood/],
-    ["half of it", 200, { ...good, gateway: { address: "x", port: 0 }, token: undefined }, /not understood \(gateway\.port, token\)/],
-    ...["PATH", "LD_PRELOAD", "NODE_OPTIONS", "A=B", "", "a b"].map((name): [string, number, unknown, RegExp] => [`a secret named ${name}`, 200, { ...good, secrets: { [name]: secret } }, /no name for one/]),
+    [
+      "half of it",
+      200,
+      { ...good, gateway: { address: "x", port: 0 }, token: undefined },
+      /not understood \(gateway\.port, token\)/,
+    ],
+    ...["PATH", "LD_PRELOAD", "NODE_OPTIONS", "A=B", "", "a b"].map(
+      (name): [string, number, unknown, RegExp] => [
+        `a secret named ${name}`,
+        200,
+        { ...good, secrets: { [name]: secret } },
+        /no name for one/,
+      ],
+    ),
     ["a host that is a line", 200, { ...good, hosts: ["a\n127.0.0.1 b"] }, /no host name/],
   ])("%s", async (_name, status, body, message) => {
     const error = await given(status, body).catch((thrown: unknown) => thrown);
@@ -152,17 +228,31 @@ describe("what svc up gives", () => {
   });
 
   test("nothing, where none runs", async () => {
-    await expect(askGrant(statePaths(dir, {}), "default", "coder")).rejects.toThrow(/No svc up answers.*--state-dir/);
+    await expect(askGrant(statePaths(dir, {}), "default", "coder")).rejects.toThrow(
+      /No svc up answers.*--state-dir/,
+    );
   });
 });
 
 describe("the file of specs", () => {
-  const grant = (specs: unknown, secret = "a"): AgentGrant => ({ specs, secrets: { A: new Secret(secret) }, gateway: { address: "127.0.0.1", port: 1 }, token: new Secret("t"), hosts: ["a.example"], private: [] });
+  const grant = (specs: unknown, secret = "a"): AgentGrant => ({
+    specs,
+    secrets: { A: new Secret(secret) },
+    gateway: { address: "127.0.0.1", port: 1 },
+    token: new Secret("t"),
+    hosts: ["a.example"],
+    private: [],
+  });
 
   /** Asks answer as a test says, one at a time. */
-  async function kept(answers: readonly (AgentGrant | Error)[]): Promise<{ text: string; warnings: string[] }> {
+  async function kept(
+    answers: readonly (AgentGrant | Error)[],
+  ): Promise<{ text: string; warnings: string[] }> {
     const warnings: string[] = [];
-    const log = pino({ level: "warn" }, { write: (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg) });
+    const log = pino(
+      { level: "warn" },
+      { write: (line: string) => void warnings.push((JSON.parse(line) as { msg: string }).msg) },
+    );
     const file = path.join(dir, "specs.json");
     const over = Promise.withResolvers<void>();
     const rest = [...answers];
@@ -184,7 +274,10 @@ describe("the file of specs", () => {
   }
 
   test("follows svc up's, also after it was away", async () => {
-    expect(await kept([grant({ version: 2 }), new Error("away"), grant({ version: 3 })])).toEqual({ text: '{"version":3}\n', warnings: [] });
+    expect(await kept([grant({ version: 2 }), new Error("away"), grant({ version: 3 })])).toEqual({
+      text: '{"version":3}\n',
+      warnings: [],
+    });
   });
 
   test("stays, and says so once, where a sidecar must start anew", async () => {

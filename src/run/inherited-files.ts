@@ -15,7 +15,8 @@ export function closeInherited(): void {
 
 function isInherited(descriptor: number): boolean {
   try {
-    const [, flags] = /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8")) ?? [];
+    const [, flags] =
+      /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8")) ?? [];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSE_ON_EXEC) === 0;
   } catch {
     // The one that /proc/self/fd was read by.

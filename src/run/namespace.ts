@@ -36,8 +36,29 @@ const COMMAND_NOT_FOUND = 127;
 /** @throws StartError where the machine does not permit it */
 export async function createNamespace(options: NamespaceOptions): Promise<Namespace> {
   const { tools, scratchDir, trustDir, etcDir, workDir, hidden } = options;
-  const unshare = [tools.unshare, "--net", "--mount", "--pid", "--ipc", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private"];
-  const script = ["/bin/sh", "-c", NAMESPACE_SCRIPT, "svc-namespace", scratchDir, trustDir, etcDir, workDir, ...hidden];
+  const unshare = [
+    tools.unshare,
+    "--net",
+    "--mount",
+    "--pid",
+    "--ipc",
+    "--fork",
+    "--kill-child=KILL",
+    "--mount-proc",
+    "--propagation",
+    "private",
+  ];
+  const script = [
+    "/bin/sh",
+    "-c",
+    NAMESPACE_SCRIPT,
+    "svc-namespace",
+    scratchDir,
+    trustDir,
+    etcDir,
+    workDir,
+    ...hidden,
+  ];
   const holder = spawn(tools.setpriv, ["--pdeathsig", "KILL", "--", ...unshare, "--", ...script], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: TOOLS_PATH, LC_ALL: "C" },
@@ -69,9 +90,15 @@ export async function createNamespace(options: NamespaceOptions): Promise<Namesp
 
 async function ready(holder: ChildProcess): Promise<void> {
   let said = "";
-  holder.stderr?.on("data", (data: Buffer) => (said = `${said}${data.toString("utf8")}`.slice(0, 2_000)));
+  holder.stderr?.on(
+    "data",
+    (data: Buffer) => (said = `${said}${data.toString("utf8")}`.slice(0, 2_000)),
+  );
   await new Promise<void>((resolve, reject) => {
-    if (holder.stdout !== null) createInterface({ input: holder.stdout }).once("line", (line) => (line === NAMESPACE_READY ? resolve() : undefined));
+    if (holder.stdout !== null)
+      createInterface({ input: holder.stdout }).once("line", (line) =>
+        line === NAMESPACE_READY ? resolve() : undefined,
+      );
     holder.once("error", reject);
     holder.once("close", () => reject(refused(said)));
   });
@@ -82,20 +109,28 @@ function refused(said: string): StartError {
   const hint = /not permitted|denied/i.test(why)
     ? "The capability SYS_ADMIN is wanted, which containers do not have by default (docker run --privileged), and no security profile may forbid mounts."
     : "What it says must work for root on this machine.";
-  return new StartError(`Namespaces for the command could not be made: ${why === "" ? "no reason was given" : why}. ${hint}`);
+  return new StartError(
+    `Namespaces for the command could not be made: ${why === "" ? "no reason was given" : why}. ${hint}`,
+  );
 }
 
 /** unshare's child, which is the namespace's first process. */
 function onlyChild(pid: number): number {
   const child = childrenOf(pid)[0];
-  if (child === undefined) throw new StartError(`The process of the namespace is not found. /proc/${pid}/task/${pid}/children must be readable (CONFIG_PROC_CHILDREN).`);
+  if (child === undefined)
+    throw new StartError(
+      `The process of the namespace is not found. /proc/${pid}/task/${pid}/children must be readable (CONFIG_PROC_CHILDREN).`,
+    );
   return child;
 }
 
 /** In the order of their making. */
 export function childrenOf(pid: number): number[] {
   try {
-    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter((text) => text.trim() !== "").map(Number);
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+      .split(" ")
+      .filter((text) => text.trim() !== "")
+      .map(Number);
   } catch {
     return [];
   }

@@ -1,5 +1,13 @@
 /** The folder of one run: root's alone, in /run, so that its sockets' paths are short and a boot clears it. */
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { hostsFile } from "../interception/hosts.ts";
 
@@ -35,13 +43,21 @@ export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder
     hosts: names,
     // Nobody answers there: a look-up fails at once, and not after a timeout.
     "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
-    "nsswitch.conf": "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
+    "nsswitch.conf":
+      "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
   };
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(path.join(etcDir, name), text);
     chmodSync(path.join(etcDir, name), 0o644);
   }
-  return { dir, sidecarDir: folder("sidecar", 0o700), specFile: path.join(dir, "providers.json"), trustDir: folder("trust", 0o755), etcDir, scratchDir: folder("scratch", 0o700) };
+  return {
+    dir,
+    sidecarDir: folder("sidecar", 0o700),
+    specFile: path.join(dir, "providers.json"),
+    trustDir: folder("trust", 0o755),
+    etcDir,
+    scratchDir: folder("scratch", 0o700),
+  };
 }
 
 export function removeRunFolder({ dir }: Pick<RunFolder, "dir">): void {
@@ -54,7 +70,8 @@ function sweep(base: string): void {
     const dir = path.join(base, name);
     const owner = readOwner(dir);
     // One that is just being made has no owner yet.
-    if (owner !== undefined && owner !== processStamp(owner.split(" ")[0] as string)) rmSync(dir, { recursive: true, force: true });
+    if (owner !== undefined && owner !== processStamp(owner.split(" ")[0] as string))
+      rmSync(dir, { recursive: true, force: true });
   }
 }
 

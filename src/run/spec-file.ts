@@ -11,7 +11,9 @@ export interface SpecFileOptions {
   readonly log: Logger;
 }
 
-export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions): { close(): void } {
+export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions): {
+  close(): void;
+} {
   let written = "";
   let warned = false;
   const started = needsRestart(first);
@@ -37,7 +39,9 @@ export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions)
         warned = false;
       } else if (!warned) {
         warned = true;
-        log.warn("the agent's list of Providers, or a Secret of theirs, has changed: start svc run again to use it");
+        log.warn(
+          "the agent's list of Providers, or a Secret of theirs, has changed: start svc run again to use it",
+        );
       }
     } catch {
       // No svc up for the moment, or the agent is gone there: what is known stays in force.

@@ -20,17 +20,29 @@ const DIRS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 export const TOOLS_PATH = DIRS.join(":");
 
 /** @throws StartError that says what is missing */
-export function findTools(platform: NodeJS.Platform = process.platform, uid: number | undefined = process.getuid?.()): Tools {
-  if (platform !== "linux") throw new StartError("svc run needs Linux: the command runs in namespaces of its own. Elsewhere, run it in a virtual machine or a container that may make namespaces.");
+export function findTools(
+  platform: NodeJS.Platform = process.platform,
+  uid: number | undefined = process.getuid?.(),
+): Tools {
+  if (platform !== "linux")
+    throw new StartError(
+      "svc run needs Linux: the command runs in namespaces of its own. Elsewhere, run it in a virtual machine or a container that may make namespaces.",
+    );
   if (uid !== 0) {
-    throw new StartError("svc run needs root: it makes a network namespace for the command and listens in it. The command itself runs as another user, without rights. Try: sudo svc run --state-dir <dir of your svc up> ...");
+    throw new StartError(
+      "svc run needs root: it makes a network namespace for the command and listens in it. The command itself runs as another user, without rights. Try: sudo svc run --state-dir <dir of your svc up> ...",
+    );
   }
   const names = Object.keys(TOOLS) as ToolName[];
-  const found = names.map((name) => [name, DIRS.map((dir) => `${dir}/${name}`).find(executable)] as const);
+  const found = names.map(
+    (name) => [name, DIRS.map((dir) => `${dir}/${name}`).find(executable)] as const,
+  );
   const missing = found.filter(([, file]) => file === undefined).map(([name]) => name);
   if (missing.length > 0) {
     const packages = [...new Set(missing.map((name) => TOOLS[name]))].join(" ");
-    throw new StartError(`svc run needs ${missing.join(", ")}. On Debian: apt-get install ${packages}`);
+    throw new StartError(
+      `svc run needs ${missing.join(", ")}. On Debian: apt-get install ${packages}`,
+    );
   }
   return Object.fromEntries(found) as Tools;
 }

@@ -11,9 +11,15 @@ const LEVELS: Readonly<Record<string, "debug" | "info" | "warn" | "error">> = {
 };
 
 /** Said at every start, and decided: limits are the policy's, not the proxy's. */
-const EXPECTED = ["There is no configured limit to the number of allowed active downstream connections", "caught ENVOY_SIGTERM"];
+const EXPECTED = [
+  "There is no configured limit to the number of allowed active downstream connections",
+  "caught ENVOY_SIGTERM",
+];
 
-export function envoyLineLogger(log: Logger, onError: (line: string) => void): (line: string) => void {
+export function envoyLineLogger(
+  log: Logger,
+  onError: (line: string) => void,
+): (line: string) => void {
   const envoy = log.child({ process: "envoy" });
   return (line) => {
     const [level, logger, ...rest] = line.split("|");

@@ -7,10 +7,15 @@ export function findEnvoy(env: NodeJS.ProcessEnv, root: string): string {
   const named = env["ENVOY_PATH"];
   if (named !== undefined && named !== "") {
     if (executable(named)) return named;
-    throw new StartError(`ENVOY_PATH is ${named}, which is not an executable file. Correct it, or unset it.`);
+    throw new StartError(
+      `ENVOY_PATH is ${named}, which is not an executable file. Correct it, or unset it.`,
+    );
   }
   const candidates = [
-    ...(env["PATH"] ?? "").split(path.delimiter).filter((dir) => dir !== "").map((dir) => path.join(dir, "envoy")),
+    ...(env["PATH"] ?? "")
+      .split(path.delimiter)
+      .filter((dir) => dir !== "")
+      .map((dir) => path.join(dir, "envoy")),
     path.join(root, ".venv/bin/envoy"),
   ];
   const found = candidates.find(executable);

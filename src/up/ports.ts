@@ -8,11 +8,23 @@ export async function assertPortFree(address: string, port: number, flag: string
   await new Promise<void>((resolve, reject) => {
     server.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "EADDRINUSE") {
-        reject(new StartError(`Port ${port} on ${address} is taken. Stop what uses it, or choose another with ${flag}.`));
+        reject(
+          new StartError(
+            `Port ${port} on ${address} is taken. Stop what uses it, or choose another with ${flag}.`,
+          ),
+        );
       } else if (error.code === "EACCES") {
-        reject(new StartError(`Port ${port} may not be opened by this user. Choose one above 1023 with ${flag}.`));
+        reject(
+          new StartError(
+            `Port ${port} may not be opened by this user. Choose one above 1023 with ${flag}.`,
+          ),
+        );
       } else {
-        reject(new StartError(`${address}:${port} cannot be listened on: ${error.message}. Change --address or ${flag}.`));
+        reject(
+          new StartError(
+            `${address}:${port} cannot be listened on: ${error.message}. Change --address or ${flag}.`,
+          ),
+        );
       }
     });
     server.listen(port, address, resolve);

@@ -32,9 +32,18 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
   const controlSocket = path.join(dir, "svc.sock");
   const runDir = path.join(dir, "run");
   if (Buffer.byteLength(path.join(runDir, LONGEST_SOCKET)) > MAX_SOCKET_PATH) {
-    throw new StartError(`The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`);
+    throw new StartError(
+      `The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`,
+    );
   }
-  return { dir, controlSocket, workloadKeyFile: path.join(dir, "workload.key"), auditDir: path.join(dir, "audit"), auditKeyFile: path.join(dir, "audit.key"), runDir };
+  return {
+    dir,
+    controlSocket,
+    workloadKeyFile: path.join(dir, "workload.key"),
+    auditDir: path.join(dir, "audit"),
+    auditKeyFile: path.join(dir, "audit.key"),
+    runDir,
+  };
 }
 
 /** Makes the folder and, the first time, the key that workload tokens come from. Both are this user's alone. */
@@ -42,7 +51,9 @@ export function prepareState(paths: StatePaths): void {
   try {
     mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new StartError(`The state folder ${paths.dir} cannot be made: ${(error as Error).message}. Choose one with --state-dir.`);
+    throw new StartError(
+      `The state folder ${paths.dir} cannot be made: ${(error as Error).message}. Choose one with --state-dir.`,
+    );
   }
   try {
     writeFileSync(paths.workloadKeyFile, randomBytes(32), { mode: 0o600, flag: "wx" });

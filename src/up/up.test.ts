@@ -1,4 +1,16 @@
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -56,14 +68,17 @@ describe("findEnvoy", () => {
     expect(findEnvoy({ PATH }, dir)).toBe(program);
   });
 
-  test.each([["missing"], ["folder"], ["plain"]])("an ENVOY_PATH that is %s is an error, not passed over", (name) => {
-    mkdirSync(path.join(dir, "folder"));
-    file("plain");
-    file("a/envoy", "", 0o755);
-    const env = { ENVOY_PATH: path.join(dir, name), PATH: path.join(dir, "a") };
-    expect(() => findEnvoy(env, dir)).toThrow(StartError);
-    expect(() => findEnvoy(env, dir)).toThrow(/^ENVOY_PATH is .*unset it\.$/);
-  });
+  test.each([["missing"], ["folder"], ["plain"]])(
+    "an ENVOY_PATH that is %s is an error, not passed over",
+    (name) => {
+      mkdirSync(path.join(dir, "folder"));
+      file("plain");
+      file("a/envoy", "", 0o755);
+      const env = { ENVOY_PATH: path.join(dir, name), PATH: path.join(dir, "a") };
+      expect(() => findEnvoy(env, dir)).toThrow(StartError);
+      expect(() => findEnvoy(env, dir)).toThrow(/^ENVOY_PATH is .*unset it\.$/);
+    },
+  );
 
   test("says how to get one", () => {
     expect(() => findEnvoy({ PATH: dir }, dir)).toThrow(/not found.*make install.*ENVOY_PATH/);
@@ -114,7 +129,9 @@ describe("prepareState", () => {
 
   test("a folder that cannot be made is told", () => {
     file("taken");
-    expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(/cannot be made.*--state-dir/);
+    expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(
+      /cannot be made.*--state-dir/,
+    );
   });
 });
 
@@ -133,29 +150,42 @@ describe("assertPortFree", () => {
     const server = net.createServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const { port } = server.address() as net.AddressInfo;
-    await expect(assertPortFree("127.0.0.1", port, "--port")).rejects.toThrow(new StartError(`Port ${port} on 127.0.0.1 is taken. Stop what uses it, or choose another with --port.`));
+    await expect(assertPortFree("127.0.0.1", port, "--port")).rejects.toThrow(
+      new StartError(
+        `Port ${port} on 127.0.0.1 is taken. Stop what uses it, or choose another with --port.`,
+      ),
+    );
     await new Promise((resolve) => server.close(resolve));
     await assertPortFree("127.0.0.1", port, "--port");
     await assertPortFree("127.0.0.1", port, "--port");
   });
 
   test("an address that is not this machine's is told", async () => {
-    await expect(assertPortFree("192.0.2.1", 8000, "--port")).rejects.toThrow(/192\.0\.2\.1:8000 cannot be listened on.*--address/);
+    await expect(assertPortFree("192.0.2.1", 8000, "--port")).rejects.toThrow(
+      /192\.0\.2\.1:8000 cannot be listened on.*--address/,
+    );
   });
 });
 
 describe("writeBootstrap", () => {
   test("fills in what it knows and leaves the rest", () => {
-    const template = file("template.yaml", "id: ${NODE_ID}\na: ${RUN_DIR}/x\nb: ${RUN_DIR}\nc: ${OTHER} $RUN_DIR");
+    const template = file(
+      "template.yaml",
+      "id: ${NODE_ID}\na: ${RUN_DIR}/x\nb: ${RUN_DIR}\nc: ${OTHER} $RUN_DIR",
+    );
     const written = writeBootstrap(template, dir, "node-$&-1");
-    expect(readFileSync(written, "utf8")).toBe(`id: node-$&-1\na: ${dir}/x\nb: ${dir}\nc: \${OTHER} $RUN_DIR`);
+    expect(readFileSync(written, "utf8")).toBe(
+      `id: node-$&-1\na: ${dir}/x\nb: ${dir}\nc: \${OTHER} $RUN_DIR`,
+    );
     expect(path.dirname(written)).toBe(dir);
   });
 
   test("nothing is left to fill in the shipped one", () => {
     const template = path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml");
     const text = readFileSync(writeBootstrap(template, dir, "node-1"), "utf8");
-    expect(text.split("\n").filter((line) => !line.trimStart().startsWith("#") && line.includes("${"))).toEqual([]);
+    expect(
+      text.split("\n").filter((line) => !line.trimStart().startsWith("#") && line.includes("${")),
+    ).toEqual([]);
     expect(text).toContain(`${dir}/envoy-admin.sock`);
   });
 });
@@ -168,14 +198,19 @@ describe("findCaBundle", () => {
   });
 
   test("one that is named and missing is an error", () => {
-    expect(() => findCaBundle({ SVC_CA_FILE: "/missing.crt" }, dir)).toThrow(/SVC_CA_FILE is \/missing\.crt.*unset it/);
+    expect(() => findCaBundle({ SVC_CA_FILE: "/missing.crt" }, dir)).toThrow(
+      /SVC_CA_FILE is \/missing\.crt.*unset it/,
+    );
   });
 
   test("else the system's, or Node's own", () => {
     for (const env of [{}, { SVC_CA_FILE: "" }]) {
       const found = findCaBundle(env, dir);
       expect(readFileSync(found, "utf8")).toContain("-----BEGIN CERTIFICATE-----");
-      if (found.startsWith(dir)) expect(readFileSync(found, "utf8").match(/BEGIN/g)).toHaveLength(tls.rootCertificates.length);
+      if (found.startsWith(dir))
+        expect(readFileSync(found, "utf8").match(/BEGIN/g)).toHaveLength(
+          tls.rootCertificates.length,
+        );
     }
   });
 });
@@ -184,7 +219,10 @@ describe("Envoy's log", () => {
   function lines(...said: string[]): { readonly logged: object[]; readonly errors: string[] } {
     const logged: object[] = [];
     const errors: string[] = [];
-    const log = pino({ level: "trace" }, { write: (line: string) => void logged.push(JSON.parse(line) as object) });
+    const log = pino(
+      { level: "trace" },
+      { write: (line: string) => void logged.push(JSON.parse(line) as object) },
+    );
     const line = envoyLineLogger(log, (text) => errors.push(text));
     for (const each of said) line(each);
     return { logged, errors };
@@ -209,7 +247,12 @@ describe("Envoy's log", () => {
   });
 
   test("what is said at every start is not", () => {
-    expect(lines("warning|main|There is no configured limit to the number of allowed active downstream connections. Configure", "warning|main|caught ENVOY_SIGTERM").logged).toEqual([]);
+    expect(
+      lines(
+        "warning|main|There is no configured limit to the number of allowed active downstream connections. Configure",
+        "warning|main|caught ENVOY_SIGTERM",
+      ).logged,
+    ).toEqual([]);
   });
 });
 
@@ -246,8 +289,15 @@ describe("startUp, of stand-ins", () => {
     file("dist/gateway.js", gateway);
     mkdirSync(path.join(dir, "envoy"), { recursive: true });
     mkdirSync(path.join(dir, "resources"), { recursive: true });
-    copyFileSync(path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml"), path.join(dir, "envoy/bootstrap.yaml"));
-    const envoy = file("bin/envoy", '#!/bin/sh\necho "error|main|$*" >&2\nexec tail -f /dev/null\n', 0o755);
+    copyFileSync(
+      path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml"),
+      path.join(dir, "envoy/bootstrap.yaml"),
+    );
+    const envoy = file(
+      "bin/envoy",
+      '#!/bin/sh\necho "error|main|$*" >&2\nexec tail -f /dev/null\n',
+      0o755,
+    );
     const options: UpOptions = {
       resources: path.join(dir, "resources"),
       address: "127.0.0.1",
@@ -274,7 +324,10 @@ describe("startUp, of stand-ins", () => {
     expect(await up.status()).toMatchObject({ ready: true });
     expect(await up.token("default", "hello")).toBe("svcw_x");
     await expect(up.token("default", "gone")).rejects.toThrow("no Agent gone");
-    const options = JSON.parse(readFileSync(`${up.state.controlSocket}.options`, "utf8")) as { runDir: string; resources: string };
+    const options = JSON.parse(readFileSync(`${up.state.controlSocket}.options`, "utf8")) as {
+      runDir: string;
+      resources: string;
+    };
     expect(options.resources).toBe(path.join(dir, "resources"));
     expect(readdirSync(options.runDir)).toContain("bootstrap.yaml");
     expect(up.baseUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -287,11 +340,18 @@ describe("startUp, of stand-ins", () => {
     expect(existsSync(options.runDir)).toBe(false);
   });
 
-  const ipv6 = Object.values(os.networkInterfaces()).flat().some((each) => each?.address === "::1");
+  const ipv6 = Object.values(os.networkInterfaces())
+    .flat()
+    .some((each) => each?.address === "::1");
 
   test.each([
     ["0.0.0.0", "127.0.0.1"],
-    ...(ipv6 ? [["::1", "[::1]"], ["::", "[::1]"]] : []),
+    ...(ipv6
+      ? [
+          ["::1", "[::1]"],
+          ["::", "[::1]"],
+        ]
+      : []),
   ] as [string, string][])("listening on %s it is called at %s", async (address, host) => {
     up = await start(GATEWAY, { address });
     await up.ready();
@@ -304,7 +364,11 @@ describe("startUp, of stand-ins", () => {
   });
 
   test.each<[string, Partial<UpOptions>, RegExp]>([
-    ["a folder that does not exist", { resources: "/does/not/exist" }, /\/does\/not\/exist is not a folder.*--resources/],
+    [
+      "a folder that does not exist",
+      { resources: "/does/not/exist" },
+      /\/does\/not\/exist is not a folder.*--resources/,
+    ],
     ["an address of another machine", { address: "192.0.2.1" }, /--address/],
   ])("%s is told before anything starts", async (_name, more, words) => {
     await expect(start(GATEWAY, more)).rejects.toThrow(words);

@@ -79,7 +79,8 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
   const resources = assertFolder(options.resources);
   const envoy = findEnvoy(env, root);
   await assertPortFree(options.address, options.port, "--port");
-  if (options.externalPort !== undefined) await assertPortFree(options.address, options.externalPort, "--external-port");
+  if (options.externalPort !== undefined)
+    await assertPortFree(options.address, options.externalPort, "--external-port");
   const state = statePaths(options.stateDir, env);
   prepareState(state);
   await assertNotRunning(state);
@@ -98,7 +99,11 @@ interface Found {
   readonly state: StatePaths;
 }
 
-async function start(options: UpOptions, { root, env, log }: UpEnvironment, found: Found): Promise<Up> {
+async function start(
+  options: UpOptions,
+  { root, env, log }: UpEnvironment,
+  found: Found,
+): Promise<Up> {
   const { resources, envoy, state } = found;
   const { runDir } = state;
   const caFile = findCaBundle(env, runDir);
@@ -110,7 +115,9 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
     workloadKeyFile: state.workloadKeyFile,
     controlSocket: state.controlSocket,
     listen: { address: options.address, port: options.port },
-    ...(options.externalPort === undefined ? {} : { external: { address: options.address, port: options.externalPort } }),
+    ...(options.externalPort === undefined
+      ? {}
+      : { external: { address: options.address, port: options.externalPort } }),
     trustedProxies: [...options.trustedProxies],
     leaseMs: options.leaseMs,
     ...(options.audit === undefined ? {} : { audit: auditOptions(options.audit, state) }),
@@ -124,12 +131,20 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
   const gateway = new SupervisedProcess({
     name: "gateway",
     command: process.execPath,
-    args: ["--enable-source-maps", path.join(root, "dist/gateway.js"), JSON.stringify(gatewayOptions)],
+    args: [
+      "--enable-source-maps",
+      path.join(root, "dist/gateway.js"),
+      JSON.stringify(gatewayOptions),
+    ],
     // Not an argument: it may hold a password, and arguments are anybody's to read.
     env: options.redisUrl === undefined ? env : { ...env, SVC_REDIS_URL: options.redisUrl },
     log,
   });
-  const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), runDir, `svc-${os.hostname()}-${process.pid}`);
+  const bootstrap = writeBootstrap(
+    path.join(root, "envoy/bootstrap.yaml"),
+    runDir,
+    `svc-${os.hostname()}-${process.pid}`,
+  );
   const proxy = new SupervisedProcess({
     name: "envoy",
     command: envoy,
@@ -165,10 +180,14 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
 
   return {
     baseUrl: `http://${reachable(options.address)}:${options.port}`,
-    externalUrl: options.externalPort === undefined ? undefined : `http://${reachable(options.address)}:${options.externalPort}`,
+    externalUrl:
+      options.externalPort === undefined
+        ? undefined
+        : `http://${reachable(options.address)}:${options.externalPort}`,
     state,
     status,
-    token: async (namespace, name) => ((await control(`/agents/${namespace}/${name}/token`)) as { token: string }).token,
+    token: async (namespace, name) =>
+      ((await control(`/agents/${namespace}/${name}/token`)) as { token: string }).token,
     ready: async () => {
       const deadline = performance.now() + READY_TIMEOUT_MS;
       while (performance.now() < deadline) {
@@ -178,7 +197,9 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
         await new Promise((resolve) => setTimeout(resolve, 25));
       }
       await close();
-      throw new StartError(`The gateway did not become ready. ${lastWords === "" ? "What it logged says why." : `Envoy said: ${lastWords}`}`);
+      throw new StartError(
+        `The gateway did not become ready. ${lastWords === "" ? "What it logged says why." : `Envoy said: ${lastWords}`}`,
+      );
     },
     stop: async () => {
       await drain(runDir, options.drainMs, status, log);
@@ -187,8 +208,17 @@ async function start(options: UpOptions, { root, env, log }: UpEnvironment, foun
   };
 }
 
-function auditOptions({ dir, onFailure, sync }: AuditOptions, state: StatePaths): NonNullable<GatewayOptionsInput["audit"]> {
-  return { dir: dir === undefined ? state.auditDir : path.resolve(dir), keyFile: state.auditKeyFile, writer: AUDIT_WRITER, onFailure, sync };
+function auditOptions(
+  { dir, onFailure, sync }: AuditOptions,
+  state: StatePaths,
+): NonNullable<GatewayOptionsInput["audit"]> {
+  return {
+    dir: dir === undefined ? state.auditDir : path.resolve(dir),
+    keyFile: state.auditKeyFile,
+    writer: AUDIT_WRITER,
+    onFailure,
+    sync,
+  };
 }
 
 /** An address to call for one to listen on. */
@@ -201,25 +231,38 @@ function reachable(address: string): string {
 function assertFolder(dir: string): string {
   const resolved = path.resolve(dir);
   const isFolder = statSync(resolved, { throwIfNoEntry: false })?.isDirectory() ?? false;
-  if (!isFolder) throw new StartError(`${dir} is not a folder. Name one with your resources' YAML: --resources DIR.`);
+  if (!isFolder)
+    throw new StartError(
+      `${dir} is not a folder. Name one with your resources' YAML: --resources DIR.`,
+    );
   return resolved;
 }
 
 async function assertNotRunning(state: StatePaths): Promise<void> {
   const answer = await unixRequest(state.controlSocket, "/status").catch(() => undefined);
   if (answer !== undefined) {
-    throw new StartError(`Another svc up runs with the state folder ${state.dir}. Stop it, or choose another with --state-dir.`);
+    throw new StartError(
+      `Another svc up runs with the state folder ${state.dir}. Stop it, or choose another with --state-dir.`,
+    );
   }
 }
 
 /** Envoy takes no new connections; what is under way may finish. */
-async function drain(runDir: string, drainMs: number, status: () => Promise<GatewayStatus>, log: Logger): Promise<void> {
+async function drain(
+  runDir: string,
+  drainMs: number,
+  status: () => Promise<GatewayStatus>,
+  log: Logger,
+): Promise<void> {
   const deadline = performance.now() + drainMs;
   const admin = path.join(runDir, "envoy-admin.sock");
   await unixRequest(admin, "/healthcheck/fail", "POST").catch(() => undefined);
   await unixRequest(admin, "/drain_listeners?inboundonly", "POST").catch(() => undefined);
   while (performance.now() < deadline) {
-    const active = await status().then((known) => known.activeCalls, () => 0);
+    const active = await status().then(
+      (known) => known.activeCalls,
+      () => 0,
+    );
     if (active === 0) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }

@@ -36,7 +36,10 @@ class FakeEnvoy {
     );
     this.#call.on("error", () => undefined);
     this.#call.on("data", (bytes: Buffer) => {
-      const response = protos.decodeToJson("envoy.service.discovery.v3.DeltaDiscoveryResponse", bytes) as unknown as Response;
+      const response = protos.decodeToJson(
+        "envoy.service.discovery.v3.DeltaDiscoveryResponse",
+        bytes,
+      ) as unknown as Response;
       this.received.push(response);
       const waiting = this.#waiting.shift();
       if (waiting === undefined) this.#unread.push(response);
@@ -46,12 +49,16 @@ class FakeEnvoy {
 
   send(type: ResourceType, fields: JsonObject = {}): void {
     const json = { node: { id: "envoy-1" }, typeUrl: TypeUrl[type], ...fields };
-    this.#call.write(Buffer.from(protos.encode("envoy.service.discovery.v3.DeltaDiscoveryRequest", json)));
+    this.#call.write(
+      Buffer.from(protos.encode("envoy.service.discovery.v3.DeltaDiscoveryRequest", json)),
+    );
   }
 
   next(): Promise<Response> {
     const unread = this.#unread.shift();
-    return unread === undefined ? new Promise((resolve) => this.#waiting.push(resolve)) : Promise.resolve(unread);
+    return unread === undefined
+      ? new Promise((resolve) => this.#waiting.push(resolve))
+      : Promise.resolve(unread);
   }
 
   ack(type: ResourceType, response: Response): void {
@@ -67,7 +74,8 @@ class FakeEnvoy {
   }
 }
 
-const names = (response: Response): string[] => (response.resources ?? []).map((resource) => resource.name).toSorted();
+const names = (response: Response): string[] =>
+  (response.resources ?? []).map((resource) => resource.name).toSorted();
 
 let dir: string;
 let server: grpc.Server;
@@ -80,12 +88,17 @@ beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-ads-"));
   nacks = [];
   encoder = new SnapshotEncoder(protos);
-  ads = new AdsServer({ registry: protos, onNack: (node, type, nack) => nacks.push(`${node} ${type} ${nack.message}`) });
+  ads = new AdsServer({
+    registry: protos,
+    onNack: (node, type, nack) => nacks.push(`${node} ${type} ${nack.message}`),
+  });
   server = new grpc.Server();
   ads.register(server);
   const address = `unix:${path.join(dir, "s.sock")}`;
   await new Promise<void>((resolve, reject) =>
-    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error) => (error === null ? resolve() : reject(error))),
+    server.bindAsync(address, grpc.ServerCredentials.createInsecure(), (error) =>
+      error === null ? resolve() : reject(error),
+    ),
   );
   client = new grpc.Client(address, grpc.credentials.createInsecure());
 });
@@ -151,7 +164,9 @@ test("a refusal is reported and shown, not repeated, and gone when the resource 
   const second = await envoy.next();
   expect(names(second)).toEqual(["b"]);
   expect(nacks).toEqual(["envoy-1 cluster bad cluster a"]);
-  expect(ads.status()[0]?.nacks).toEqual([{ type: "cluster", message: "bad cluster a", resources: ["a"] }]);
+  expect(ads.status()[0]?.nacks).toEqual([
+    { type: "cluster", message: "bad cluster a", resources: ["a"] },
+  ]);
   envoy.ack("cluster", second);
   set([cluster("a", "3s"), cluster("b")]);
   const third = await envoy.next();
@@ -169,7 +184,9 @@ test("an Envoy that comes back with what it has is sent only what it lacks", asy
   const all = await before.next();
   before.close();
   set([cluster("a"), cluster("b"), cluster("c")]);
-  const versions = Object.fromEntries((all.resources ?? []).map((resource) => [resource.name, resource.version]));
+  const versions = Object.fromEntries(
+    (all.resources ?? []).map((resource) => [resource.name, resource.version]),
+  );
   const after = new FakeEnvoy(client);
   after.send("cluster", { initialResourceVersions: { ...versions, gone: "1" } });
   const first = await after.next();
@@ -191,12 +208,21 @@ test("several nodes at once, each at its own pace", async () => {
   expect(slow.received).toHaveLength(1);
   slow.ack("cluster", unanswered);
   expect(names(await slow.next())).toEqual(["b"]);
-  expect(ads.status().map((node) => node.node).toSorted()).toEqual(["envoy-1", "envoy-2"]);
+  expect(
+    ads
+      .status()
+      .map((node) => node.node)
+      .toSorted(),
+  ).toEqual(["envoy-1", "envoy-2"]);
 });
 
 test("resources are encoded again only when they changed", () => {
   const first = encoder.encode({ cluster: [cluster("a"), cluster("b")], listener: [], route: [] });
-  const second = encoder.encode({ cluster: [cluster("a"), cluster("b", "2s")], listener: [], route: [] });
+  const second = encoder.encode({
+    cluster: [cluster("a"), cluster("b", "2s")],
+    listener: [],
+    route: [],
+  });
   expect(second.cluster.get("a")).toBe(first.cluster.get("a"));
   expect(second.cluster.get("b")?.version).not.toBe(first.cluster.get("b")?.version);
 });
@@ -208,9 +234,19 @@ test("a resource that does not fit its message names the field", () => {
 
 test("settled: when every node has answered for everything, or too late", async () => {
   const timers: (() => void)[] = [];
-  const clock = { now: () => 0, monotonic: () => 0, after: (_ms: number, callback: () => void) => (timers.push(callback), () => undefined) };
+  const clock = {
+    now: () => 0,
+    monotonic: () => 0,
+    after: (_ms: number, callback: () => void) => (timers.push(callback), () => undefined),
+  };
   expect(await ads.settled(1, clock)).toBe(true); // nobody is connected
-  ads.setSnapshot(encoder.encode({ cluster: [cluster("a")], listener: [cluster("l")].map(({ name }) => ({ name: name as string })), route: [route("r")] }));
+  ads.setSnapshot(
+    encoder.encode({
+      cluster: [cluster("a")],
+      listener: [cluster("l")].map(({ name }) => ({ name: name as string })),
+      route: [route("r")],
+    }),
+  );
   const envoy = new FakeEnvoy(client);
   envoy.send("cluster");
   const clusters = await envoy.next();

@@ -8,7 +8,13 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "../platform/clock.ts";
 import { bytesMethod } from "./bytes-service.ts";
 import type { ProtoRegistry } from "./proto.ts";
-import { EMPTY_XDS_SNAPSHOT, PUSH_ORDER, type ResourceType, TypeUrl, type XdsSnapshot } from "./snapshot.ts";
+import {
+  EMPTY_XDS_SNAPSHOT,
+  PUSH_ORDER,
+  type ResourceType,
+  TypeUrl,
+  type XdsSnapshot,
+} from "./snapshot.ts";
 import { type Delta, type Nack, Subscription } from "./subscription.ts";
 
 const REQUEST = "envoy.service.discovery.v3.DeltaDiscoveryRequest";
@@ -83,7 +89,12 @@ export class AdsServer {
   /** Adds the service to a gRPC server. */
   register(server: grpc.Server): void {
     server.addService(
-      { DeltaAggregatedResources: bytesMethod("/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources", true) },
+      {
+        DeltaAggregatedResources: bytesMethod(
+          "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources",
+          true,
+        ),
+      },
       { DeltaAggregatedResources: (call: DeltaCall) => this.#accept(call) },
     );
   }
@@ -114,7 +125,12 @@ class NodeStream {
   #node = "";
   #nonce = 0;
 
-  constructor(call: DeltaCall, options: AdsOptions, current: () => XdsSnapshot, progress: () => void) {
+  constructor(
+    call: DeltaCall,
+    options: AdsOptions,
+    current: () => XdsSnapshot,
+    progress: () => void,
+  ) {
     this.#call = call;
     this.#options = options;
     call.on("data", (bytes: Buffer) => {
@@ -129,7 +145,8 @@ class NodeStream {
     let inSync = PUSH_ORDER.every((type) => this.#subscriptions.get(type)?.accepted === true);
     for (const [type, subscription] of this.#subscriptions) {
       if (subscription.nack !== undefined) nacks.push({ type, ...subscription.nack });
-      if (subscription.waiting || subscription.pending(snapshot[type], true) !== undefined) inSync = false;
+      if (subscription.waiting || subscription.pending(snapshot[type], true) !== undefined)
+        inSync = false;
     }
     return { node: this.#node, inSync, nacks };
   }
@@ -139,11 +156,16 @@ class NodeStream {
       this.#node = request.node.id;
       this.#options.onConnect?.(this.#node);
     }
-    const type = (Object.keys(TypeUrl) as ResourceType[]).find((key) => TypeUrl[key] === request.typeUrl);
+    const type = (Object.keys(TypeUrl) as ResourceType[]).find(
+      (key) => TypeUrl[key] === request.typeUrl,
+    );
     if (type === undefined) return;
     const known = this.#subscriptions.get(type);
     if (known === undefined) {
-      this.#subscriptions.set(type, new Subscription(request.resourceNamesSubscribe, request.initialResourceVersions));
+      this.#subscriptions.set(
+        type,
+        new Subscription(request.resourceNamesSubscribe, request.initialResourceVersions),
+      );
       return;
     }
     known.resubscribe(request.resourceNamesSubscribe, request.resourceNamesUnsubscribe);
@@ -166,7 +188,8 @@ class NodeStream {
     for (const type of PUSH_ORDER.toReversed()) {
       const subscription = this.#subscriptions.get(type);
       const delta = subscription?.pending(snapshot[type], true);
-      if (subscription !== undefined && delta !== undefined) return this.#send(type, subscription, delta);
+      if (subscription !== undefined && delta !== undefined)
+        return this.#send(type, subscription, delta);
     }
   }
 
@@ -178,7 +201,12 @@ class NodeStream {
   }
 }
 
-function encodeResponse(registry: ProtoRegistry, typeUrl: string, nonce: string, delta: Delta): Buffer {
+function encodeResponse(
+  registry: ProtoRegistry,
+  typeUrl: string,
+  nonce: string,
+  delta: Delta,
+): Buffer {
   // The resources are encoded already: they are appended as fields, rather than through JSON once more.
   const head = registry.encode(RESPONSE, {
     typeUrl,

@@ -35,7 +35,8 @@ export class ProtoRegistry {
   #message(typeUrl: string): DescMessage {
     const name = typeUrl.startsWith(TYPE_PREFIX) ? typeUrl.slice(TYPE_PREFIX.length) : typeUrl;
     const message = this.#registry.getMessage(name);
-    if (message === undefined) throw new Error(`no message ${name} in the descriptor set: see proto/roots.txt`);
+    if (message === undefined)
+      throw new Error(`no message ${name} in the descriptor set: see proto/roots.txt`);
     return message;
   }
 

@@ -22,7 +22,11 @@ export interface VersionedResource {
 
 export type XdsSnapshot = Readonly<Record<ResourceType, ReadonlyMap<string, VersionedResource>>>;
 
-export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = { cluster: new Map(), listener: new Map(), route: new Map() };
+export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = {
+  cluster: new Map(),
+  listener: new Map(),
+  route: new Map(),
+};
 
 /** The resources of a snapshot in JSON, by type; each has a unique `name`. */
 export type EnvoyResources = Readonly<Record<ResourceType, readonly ResourceJson[]>>;
@@ -43,7 +47,8 @@ export class SnapshotEncoder {
       const byName = new Map<string, VersionedResource>();
       for (const json of resources[type]) {
         const resource = this.#encodeOne(type, json, used);
-        if (byName.has(resource.name)) throw new Error(`two ${type} resources named ${resource.name}`);
+        if (byName.has(resource.name))
+          throw new Error(`two ${type} resources named ${resource.name}`);
         byName.set(resource.name, resource);
       }
       return byName;
@@ -53,14 +58,22 @@ export class SnapshotEncoder {
     return snapshot;
   }
 
-  #encodeOne(type: ResourceType, json: ResourceJson, used: Map<string, VersionedResource>): VersionedResource {
+  #encodeOne(
+    type: ResourceType,
+    json: ResourceJson,
+    used: Map<string, VersionedResource>,
+  ): VersionedResource {
     const key = `${type}\n${JSON.stringify(json)}`;
     let resource = this.#cache.get(key);
     if (resource === undefined) {
       const name = json["name"];
       if (typeof name !== "string") throw new Error(`a ${type} resource without a name`);
       const bytes = this.#registry.encode(TypeUrl[type], json);
-      resource = { name, version: createHash("sha256").update(bytes).digest("hex").slice(0, 16), bytes };
+      resource = {
+        name,
+        version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),
+        bytes,
+      };
     }
     used.set(key, resource);
     return resource;

@@ -26,7 +26,8 @@ export class Subscription {
   accepted: boolean;
 
   constructor(subscribe: readonly string[], initialVersions: Readonly<Record<string, string>>) {
-    this.#names = subscribe.length === 0 || subscribe.includes("*") ? undefined : new Set(subscribe);
+    this.#names =
+      subscribe.length === 0 || subscribe.includes("*") ? undefined : new Set(subscribe);
     for (const [name, version] of Object.entries(initialVersions)) this.#sent.set(name, version);
     this.accepted = this.#sent.size > 0;
   }
@@ -52,7 +53,10 @@ export class Subscription {
   }
 
   /** What the node lacks of `wanted`; undefined when it has everything. */
-  pending(wanted: ReadonlyMap<string, VersionedResource>, withRemovals: boolean): Delta | undefined {
+  pending(
+    wanted: ReadonlyMap<string, VersionedResource>,
+    withRemovals: boolean,
+  ): Delta | undefined {
     const upserts: VersionedResource[] = [];
     for (const resource of wanted.values()) {
       if (this.#names !== undefined && !this.#names.has(resource.name)) continue;

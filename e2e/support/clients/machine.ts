@@ -42,7 +42,13 @@ export class Machine {
   readonly #network: Network;
   readonly #mounts: readonly string[];
 
-  private constructor(network: Network, outside: Outside, stack: Stack, dir: string, mounts: readonly string[]) {
+  private constructor(
+    network: Network,
+    outside: Outside,
+    stack: Stack,
+    dir: string,
+    mounts: readonly string[],
+  ) {
     this.#network = network;
     this.outside = outside;
     this.stack = stack;
@@ -54,7 +60,9 @@ export class Machine {
     if (process.getuid?.() !== 0) throw new Error("these tests make namespaces: run them as root");
     const network = await startNetwork();
     const outside = await Outside.start(hosts, network.address, network);
-    const stack = await Stack.start({ files: { "agents.yaml": resources.map((object) => JSON.stringify(object)).join("\n---\n") } });
+    const stack = await Stack.start({
+      files: { "agents.yaml": resources.map((object) => JSON.stringify(object)).join("\n---\n") },
+    });
     const dir = realpathSync(mkdtempSync("/var/lib/svc-test-"));
     chmodSync(dir, 0o755);
     outside.writeCa(path.join(stack.dir, "upstream-ca.pem"));
@@ -62,7 +70,12 @@ export class Machine {
     writeFileSync(resolvConf, `nameserver ${network.address}\n`);
     const mounts = [resolvConf, realpathSync("/etc/resolv.conf")];
     // Mounted, not named: an agent may not read what lies in a home folder.
-    for (const [name, source] of Object.entries({ clients: path.join(ROOT, "e2e/support/clients"), node_modules: path.join(ROOT, "node_modules"), node: process.execPath, ...shared })) {
+    for (const [name, source] of Object.entries({
+      clients: path.join(ROOT, "e2e/support/clients"),
+      node_modules: path.join(ROOT, "node_modules"),
+      node: process.execPath,
+      ...shared,
+    })) {
       const target = path.join(dir, name);
       if (name === "node") writeFileSync(target, "");
       else mkdirSync(target);
@@ -83,14 +96,45 @@ export class Machine {
   /** `svc run`, to its end. */
   async run(command: readonly string[], { agent, env = {} }: RunOptions): Promise<Ran> {
     const svcRun = [
-      [process.execPath, path.join(ROOT, "dist/svc.js"), "run", "--state-dir", this.stack.stateDir, "--agent", agent, "--workdir", this.dir],
+      [
+        process.execPath,
+        path.join(ROOT, "dist/svc.js"),
+        "run",
+        "--state-dir",
+        this.stack.stateDir,
+        "--agent",
+        agent,
+        "--workdir",
+        this.dir,
+      ],
       ...Object.entries(env).map(([name, value]) => ["--env", `${name}=${value}`]),
       ["--", ...command],
     ].flat();
-    const child = spawn("nsenter", [`--net=${this.#network.netns}`, "unshare", "--mount", "--propagation", "private", "sh", "-c", MOUNT, "sh", ...this.#mounts, "--", ...svcRun], {
-      stdio: ["ignore", "pipe", "pipe"],
-      env: { PATH: process.env["PATH"], HOME: os.homedir(), SVC_CA_FILE: path.join(this.stack.dir, "upstream-ca.pem") },
-    });
+    const child = spawn(
+      "nsenter",
+      [
+        `--net=${this.#network.netns}`,
+        "unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "sh",
+        "-c",
+        MOUNT,
+        "sh",
+        ...this.#mounts,
+        "--",
+        ...svcRun,
+      ],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: {
+          PATH: process.env["PATH"],
+          HOME: os.homedir(),
+          SVC_CA_FILE: path.join(this.stack.dir, "upstream-ca.pem"),
+        },
+      },
+    );
     let [stdout, stderr] = ["", ""];
     child.stdout.on("data", (part: Buffer) => (stdout += part.toString()));
     child.stderr.on("data", (part: Buffer) => (stderr += part.toString()));

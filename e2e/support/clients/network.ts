@@ -21,7 +21,11 @@ export interface Network {
 const ADDRESS = "127.0.0.1";
 
 export async function startNetwork(): Promise<Network> {
-  const child = spawn("unshare", ["--net", process.execPath, path.join(import.meta.dirname, "network-holder.mjs"), ADDRESS], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const child = spawn(
+    "unshare",
+    ["--net", process.execPath, path.join(import.meta.dirname, "network-holder.mjs"), ADDRESS],
+    { stdio: ["ignore", "inherit", "inherit", "ipc"] },
+  );
   const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   const { tls, dns } = await handed(child);
   child.send("taken");
@@ -46,6 +50,8 @@ function handed(child: ChildProcess): Promise<Pick<Network, "tls" | "dns">> {
       if (tls !== undefined && dns !== undefined) resolve({ tls, dns });
     });
     child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`no namespace for the test's network (exit code ${code})`)));
+    child.once("exit", (code) =>
+      reject(new Error(`no namespace for the test's network (exit code ${code})`)),
+    );
   });
 }

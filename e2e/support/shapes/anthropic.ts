@@ -4,7 +4,9 @@ import type { ErrorScript, Frame, FrameKind, Script, Shapes } from "../script.ts
 import { USAGE } from "../script.ts";
 
 /** Anthropic's input count leaves out what was read from the cache. */
-function usageOf({ usage = USAGE }: Script): Pick<
+function usageOf({
+  usage = USAGE,
+}: Script): Pick<
   Anthropic.Usage,
   "input_tokens" | "cache_read_input_tokens" | "cache_creation_input_tokens" | "output_tokens"
 > {
@@ -31,7 +33,9 @@ function whole(script: Script, model: string): WireMessage {
     role: "assistant",
     model,
     content: [
-      ...(script.text === undefined ? [] : [{ type: "text" as const, text: script.text.join(""), citations: null }]),
+      ...(script.text === undefined
+        ? []
+        : [{ type: "text" as const, text: script.text.join(""), citations: null }]),
       ...calls.map(({ id, name, args }) => ({ type: "tool_use" as const, id, name, input: args })),
     ],
     stop_reason: calls.length === 0 ? "end_turn" : "tool_use",
@@ -42,11 +46,19 @@ function whole(script: Script, model: string): WireMessage {
 
 function frames(script: Script, model: string): Frame[] {
   const out: Frame[] = [];
-  const send = (kind: FrameKind, event: { readonly type: Anthropic.RawMessageStreamEvent["type"] } & Record<string, unknown>): void => {
+  const send = (
+    kind: FrameKind,
+    event: { readonly type: Anthropic.RawMessageStreamEvent["type"] } & Record<string, unknown>,
+  ): void => {
     out.push({ kind, text: `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n` });
   };
   const usage = usageOf(script);
-  const message = { ...whole(script, model), content: [], stop_reason: null, usage: { ...usage, output_tokens: 1 } };
+  const message = {
+    ...whole(script, model),
+    content: [],
+    stop_reason: null,
+    usage: { ...usage, output_tokens: 1 },
+  };
   send("start", { type: "message_start", message });
   let index = 0;
   const block = (first: object, deltas: readonly object[]): void => {
@@ -67,7 +79,8 @@ function frames(script: Script, model: string): Frame[] {
     block(
       { type: "tool_use", id, name, input: {} } satisfies Partial<Anthropic.ToolUseBlock>,
       [text.slice(0, half), text.slice(half)].map(
-        (partial_json) => ({ type: "input_json_delta", partial_json }) satisfies Anthropic.InputJSONDelta,
+        (partial_json) =>
+          ({ type: "input_json_delta", partial_json }) satisfies Anthropic.InputJSONDelta,
       ),
     );
   }
@@ -89,7 +102,11 @@ const TYPES: Readonly<Record<number, Anthropic.ErrorType>> = {
 };
 
 function error({ status, message }: ErrorScript): unknown {
-  return { type: "error", error: { type: TYPES[status] ?? "api_error", message }, request_id: "req_fake" };
+  return {
+    type: "error",
+    error: { type: TYPES[status] ?? "api_error", message },
+    request_id: "req_fake",
+  };
 }
 
 export const anthropicShapes: Shapes = {

@@ -1,5 +1,10 @@
 /** Gemini's generateContent; field names checked against the official SDK's types. */
-import { type Candidate, FinishReason, type GenerateContentResponseUsageMetadata, type Part } from "@google/genai";
+import {
+  type Candidate,
+  FinishReason,
+  type GenerateContentResponseUsageMetadata,
+  type Part,
+} from "@google/genai";
 import type { ErrorScript, Frame, FrameKind, Script, Shapes } from "../script.ts";
 import { USAGE } from "../script.ts";
 
@@ -20,12 +25,24 @@ function usageOf({ usage = USAGE }: Script): GenerateContentResponseUsageMetadat
 }
 
 function calls(script: Script): Part[] {
-  return (script.toolCalls ?? []).map(({ id, name, args }) => ({ functionCall: { id, name, args } }));
+  return (script.toolCalls ?? []).map(({ id, name, args }) => ({
+    functionCall: { id, name, args },
+  }));
 }
 
-function answer(parts: Part[], model: string, more: { finish?: FinishReason; usage?: GenerateContentResponseUsageMetadata }): WireResponse {
+function answer(
+  parts: Part[],
+  model: string,
+  more: { finish?: FinishReason; usage?: GenerateContentResponseUsageMetadata },
+): WireResponse {
   return {
-    candidates: [{ content: { role: "model", parts }, index: 0, ...(more.finish === undefined ? {} : { finishReason: more.finish }) }],
+    candidates: [
+      {
+        content: { role: "model", parts },
+        index: 0,
+        ...(more.finish === undefined ? {} : { finishReason: more.finish }),
+      },
+    ],
     ...(more.usage === undefined ? {} : { usageMetadata: more.usage }),
     modelVersion: model,
     responseId: "resp-fake",
@@ -34,7 +51,10 @@ function answer(parts: Part[], model: string, more: { finish?: FinishReason; usa
 
 function whole(script: Script, model: string): WireResponse {
   const text = script.text === undefined ? [] : [{ text: script.text.join("") }];
-  return answer([...text, ...calls(script)], model, { finish: FinishReason.STOP, usage: usageOf(script) });
+  return answer([...text, ...calls(script)], model, {
+    finish: FinishReason.STOP,
+    usage: usageOf(script),
+  });
 }
 
 function frames(script: Script, model: string): Frame[] {
@@ -45,7 +65,10 @@ function frames(script: Script, model: string): Frame[] {
   for (const text of script.text ?? []) send("content", answer([{ text }], model, {}));
   for (const part of calls(script)) send("content", answer([part], model, {}));
   // Finish and usage come in one; there is no other sign of the end.
-  send("usage", answer([{ text: "" }], model, { finish: FinishReason.STOP, usage: usageOf(script) }));
+  send(
+    "usage",
+    answer([{ text: "" }], model, { finish: FinishReason.STOP, usage: usageOf(script) }),
+  );
   return out;
 }
 

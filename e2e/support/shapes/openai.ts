@@ -46,7 +46,11 @@ function frames(script: Script, model: string, body: unknown): Frame[] {
   const options = (body as OpenAI.ChatCompletionCreateParamsStreaming).stream_options;
   const withUsage = options?.include_usage === true;
   const out: Frame[] = [];
-  const send = (kind: FrameKind, choices: OpenAI.ChatCompletionChunk.Choice[], usage?: OpenAI.CompletionUsage): void => {
+  const send = (
+    kind: FrameKind,
+    choices: OpenAI.ChatCompletionChunk.Choice[],
+    usage?: OpenAI.CompletionUsage,
+  ): void => {
     const chunk: OpenAI.ChatCompletionChunk = {
       id: "chatcmpl-fake",
       object: "chat.completion.chunk",
@@ -65,11 +69,15 @@ function frames(script: Script, model: string, body: unknown): Frame[] {
   calls.forEach(({ id, name, args }, index) => {
     const text = JSON.stringify(args);
     const half = Math.ceil(text.length / 2);
-    delta("content", { tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] });
+    delta("content", {
+      tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }],
+    });
     delta("content", { tool_calls: [{ index, function: { arguments: text.slice(0, half) } }] });
     delta("content", { tool_calls: [{ index, function: { arguments: text.slice(half) } }] });
   });
-  send("finish", [{ index: 0, delta: {}, finish_reason: calls.length === 0 ? "stop" : "tool_calls" }]);
+  send("finish", [
+    { index: 0, delta: {}, finish_reason: calls.length === 0 ? "stop" : "tool_calls" },
+  ]);
   if (withUsage) send("usage", [], usageOf(script));
   out.push({ kind: "end", text: "data: [DONE]\n\n" });
   return out;

@@ -5,7 +5,11 @@ import type { Passage } from "../passage.ts";
 export async function forward(passage: Passage, { resolve }: World): Promise<void> {
   const address = await resolve(passage.request.host);
   if (address === undefined) {
-    passage.refusal = { status: 502, code: "host_not_found", message: `DNS has no address of ${passage.request.host}.` };
+    passage.refusal = {
+      status: 502,
+      code: "host_not_found",
+      message: `DNS has no address of ${passage.request.host}.`,
+    };
     return;
   }
   passage.upstream = address;

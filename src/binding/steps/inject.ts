@@ -11,6 +11,10 @@ export async function injectCredentials(passage: Passage, { log }: World): Promi
   } catch (error) {
     if (!(error instanceof InjectionError)) throw error;
     log.warn({ binding: binding.name, reason: error.message }, "no credential to put on");
-    passage.refusal = { status: error.status === 400 ? 400 : error.status, code: "credential_unavailable", message: error.message };
+    passage.refusal = {
+      status: error.status === 400 ? 400 : error.status,
+      code: "credential_unavailable",
+      message: error.message,
+    };
   }
 }

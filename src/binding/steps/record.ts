@@ -5,7 +5,13 @@ import { requestFields } from "../service-call.ts";
 
 export async function writeRecord(passage: Passage, { audit }: World): Promise<void> {
   if (audit === undefined) return;
-  const outcome = await new Promise((resolve) => audit.append({ type: "SERVICE_CALL", fields: requestFields(passage) }, resolve));
+  const outcome = await new Promise((resolve) =>
+    audit.append({ type: "SERVICE_CALL", fields: requestFields(passage) }, resolve),
+  );
   if (outcome !== "failed") return;
-  passage.refusal = { status: 503, code: "audit_unavailable", message: "The audit log cannot be written, and nothing leaves unrecorded. Try again." };
+  passage.refusal = {
+    status: 503,
+    code: "audit_unavailable",
+    message: "The audit log cannot be written, and nothing leaves unrecorded. Try again.",
+  };
 }

@@ -5,5 +5,9 @@ export function routeByHost(passage: Passage): void {
   const { host } = passage.request;
   passage.binding = passage.snapshot.bindingOf(host);
   if (passage.binding !== undefined) return;
-  passage.refusal = { status: 403, code: "unknown_host", message: `The host ${host} is bound to no Provider of ${passage.snapshot.workload}.` };
+  passage.refusal = {
+    status: 403,
+    code: "unknown_host",
+    message: `The host ${host} is bound to no Provider of ${passage.snapshot.workload}.`,
+  };
 }

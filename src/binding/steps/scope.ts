@@ -10,7 +10,10 @@ export function checkScope(passage: Passage): void {
     passage.violations.push({
       code: "out_of_scope",
       rule: verdict.rule,
-      message: verdict.resource === "" ? `What ${action} touches here is outside of the scope of ${binding.name}.` : `${verdict.resource} is outside of the scope of ${binding.name}.`,
+      message:
+        verdict.resource === ""
+          ? `What ${action} touches here is outside of the scope of ${binding.name}.`
+          : `${verdict.resource} is outside of the scope of ${binding.name}.`,
       action,
       ...(verdict.resource === "" ? {} : { resource: verdict.resource }),
     });

@@ -2,20 +2,36 @@
 import { isIP } from "node:net";
 import type { ProviderPolicy } from "../../policy/snapshot.ts";
 import { duration, type Json, Message, typed } from "./json.ts";
-import { ATTEMPT_LISTENER, BUFFER_LIMIT_BYTES, chainCluster, Cluster, MAX_ATTEMPTS, upstreamCluster } from "./names.ts";
+import {
+  ATTEMPT_LISTENER,
+  BUFFER_LIMIT_BYTES,
+  chainCluster,
+  Cluster,
+  MAX_ATTEMPTS,
+  upstreamCluster,
+} from "./names.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** Envoy's defaults (1,024 requests, 3 retries at once) are for small services; limits of ours are in policy. */
 const UNLIMITED: Json = {
   thresholds: [
-    { maxConnections: 100_000, maxPendingRequests: 100_000, maxRequests: 100_000, maxRetries: 100_000 },
+    {
+      maxConnections: 100_000,
+      maxPendingRequests: 100_000,
+      maxRequests: 100_000,
+      maxRetries: 100_000,
+    },
   ],
 };
 
-export function clusters(providers: Iterable<ProviderPolicy>, options: { readonly caFile: string }): Json[] {
+export function clusters(
+  providers: Iterable<ProviderPolicy>,
+  options: { readonly caFile: string },
+): Json[] {
   const out: Json[] = [attemptsCluster()];
-  for (const provider of providers) out.push(providerCluster(provider, options.caFile), chain(provider));
+  for (const provider of providers)
+    out.push(providerCluster(provider, options.caFile), chain(provider));
   return out;
 }
 
@@ -25,14 +41,20 @@ function providerCluster(provider: ProviderPolicy, caFile: string): Json {
   return {
     name,
     // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old ones stay good.
-    ...(isIP(host) === 0 ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" } : { type: "STATIC" }),
+    ...(isIP(host) === 0
+      ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" }
+      : { type: "STATIC" }),
     connectTimeout: duration(CONNECT_TIMEOUT_MS),
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
     circuitBreakers: UNLIMITED,
     loadAssignment: {
       clusterName: name,
       endpoints: [
-        { lbEndpoints: [{ endpoint: { address: { socketAddress: { address: host, portValue: port } } } }] },
+        {
+          lbEndpoints: [
+            { endpoint: { address: { socketAddress: { address: host, portValue: port } } } },
+          ],
+        },
       ],
     },
     ...(tls ? { transportSocket: tlsSocket(host, caFile) } : {}),
@@ -47,7 +69,9 @@ function providerCluster(provider: ProviderPolicy, caFile: string): Json {
 
 function tlsSocket(host: string, caFile: string): Json {
   const san: Json =
-    isIP(host) === 0 ? { sanType: "DNS", matcher: { exact: host } } : { sanType: "IP_ADDRESS", matcher: { exact: host } };
+    isIP(host) === 0
+      ? { sanType: "DNS", matcher: { exact: host } }
+      : { sanType: "IP_ADDRESS", matcher: { exact: host } };
   return {
     name: "envoy.transport_sockets.tls",
     typedConfig: typed(Message.upstreamTls, {
@@ -68,7 +92,9 @@ function chain(provider: ProviderPolicy): Json {
     lbPolicy: "CLUSTER_PROVIDED",
     clusterType: {
       name: "envoy.clusters.aggregate",
-      typedConfig: typed(Message.aggregate, { clusters: [upstreamCluster(provider), Cluster.attempts] }),
+      typedConfig: typed(Message.aggregate, {
+        clusters: [upstreamCluster(provider), Cluster.attempts],
+      }),
     },
     circuitBreakers: UNLIMITED,
   };
@@ -89,7 +115,10 @@ function attemptsCluster(): Json {
           {
             endpoint: {
               address: {
-                envoyInternalAddress: { serverListenerName: ATTEMPT_LISTENER, endpointId: `attempt-${priority + 2}` },
+                envoyInternalAddress: {
+                  serverListenerName: ATTEMPT_LISTENER,
+                  endpointId: `attempt-${priority + 2}`,
+                },
               },
             },
           },

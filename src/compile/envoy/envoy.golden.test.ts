@@ -43,7 +43,11 @@ function compileCase(name: string): EnvoyConfiguration {
 }
 
 function envoyPath(): string {
-  const candidates = [process.env["ENVOY_PATH"], path.join(root, ".venv/bin/envoy"), ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy"))];
+  const candidates = [
+    process.env["ENVOY_PATH"],
+    path.join(root, ".venv/bin/envoy"),
+    ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy")),
+  ];
   const found = candidates.find((file) => file !== undefined && file !== "" && existsSync(file));
   if (found === undefined) throw new Error("no Envoy: run make install");
   return found;
@@ -52,14 +56,23 @@ function envoyPath(): string {
 /** The bootstrap with the resources in it, as static ones: routes go into their listeners. */
 function validated(config: EnvoyConfiguration, name: string): void {
   const bootstrap = parse(
-    readFileSync(path.join(root, "envoy/bootstrap.yaml"), "utf8").replaceAll("${RUN_DIR}", scratch).replaceAll("${NODE_ID}", "golden"),
+    readFileSync(path.join(root, "envoy/bootstrap.yaml"), "utf8")
+      .replaceAll("${RUN_DIR}", scratch)
+      .replaceAll("${NODE_ID}", "golden"),
     { merge: true },
-  ) as { static_resources: { clusters: unknown[]; listeners?: unknown[] }; dynamic_resources?: unknown };
+  ) as {
+    static_resources: { clusters: unknown[]; listeners?: unknown[] };
+    dynamic_resources?: unknown;
+  };
   delete bootstrap.dynamic_resources;
   const inlined = JSON.parse(JSON.stringify(config.listener), (key, value: unknown) => {
-    if (key !== "typedConfig" || typeof value !== "object" || value === null || !("rds" in value)) return value;
+    if (key !== "typedConfig" || typeof value !== "object" || value === null || !("rds" in value))
+      return value;
     const { rds, ...rest } = value as { rds: { routeConfigName: string } };
-    return { ...rest, routeConfig: config.route.find((route) => route["name"] === rds.routeConfigName) };
+    return {
+      ...rest,
+      routeConfig: config.route.find((route) => route["name"] === rds.routeConfigName),
+    };
   }) as unknown[];
   const own = path.join(scratch, "ca.pem");
   writeFileSync(own, readFileSync(path.join(import.meta.dirname, "../testdata/ca.pem")));
@@ -67,12 +80,16 @@ function validated(config: EnvoyConfiguration, name: string): void {
   bootstrap.static_resources.clusters.push(...config.cluster);
   const file = path.join(scratch, `${name}.json`);
   writeFileSync(file, JSON.stringify(bootstrap).replaceAll(CA_FILE, own));
-  execFileSync(envoyPath(), ["--mode", "validate", "-c", file, "--log-level", "error"], { stdio: ["ignore", "pipe", "pipe"] });
+  execFileSync(envoyPath(), ["--mode", "validate", "-c", file, "--log-level", "error"], {
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 describe("Envoy's configuration", () => {
   test("no output is left without its input", () => {
-    const orphans = readdirSync(testdata).filter((file) => file.endsWith(".out.yaml") && !cases.includes(file.replace(".out.yaml", "")));
+    const orphans = readdirSync(testdata).filter(
+      (file) => file.endsWith(".out.yaml") && !cases.includes(file.replace(".out.yaml", "")),
+    );
     if (update) for (const orphan of orphans) rmSync(path.join(testdata, orphan));
     else expect(orphans).toEqual([]);
   });

@@ -1,6 +1,12 @@
 /** Listeners: the gateway's own, and the internal one that attempts after the first go through. */
 import { duration, type Json, Message, typed } from "./json.ts";
-import { ATTEMPT_LISTENER, BUFFER_LIMIT_BYTES, CALL_ID_HEADER, Cluster, InternalHeader } from "./names.ts";
+import {
+  ATTEMPT_LISTENER,
+  BUFFER_LIMIT_BYTES,
+  CALL_ID_HEADER,
+  Cluster,
+  InternalHeader,
+} from "./names.ts";
 
 export interface ListenerAddress {
   readonly address: string;
@@ -45,7 +51,10 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
             name: "envoy.filters.network.http_connection_manager",
             typedConfig: typed(Message.connectionManager, {
               statPrefix: name,
-              rds: { routeConfigName: routeName, configSource: { ads: {}, resourceApiVersion: "V3" } },
+              rds: {
+                routeConfigName: routeName,
+                configSource: { ads: {}, resourceApiVersion: "V3" },
+              },
               useRemoteAddress: true,
               skipXffAppend: true,
               // Ours, set by the processor: see CALL_ID_HEADER.
@@ -53,7 +62,10 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
               earlyHeaderMutationExtensions: [ownHeadersOnly()],
               normalizePath: true,
               mergeSlashes: true,
-              commonHttpProtocolOptions: { idleTimeout: "3600s", headersWithUnderscoresAction: "ALLOW" },
+              commonHttpProtocolOptions: {
+                idleTimeout: "3600s",
+                headersWithUnderscoresAction: "ALLOW",
+              },
               httpProtocolOptions: { enableTrailers: true },
               http2ProtocolOptions: {
                 maxConcurrentStreams: 256,
@@ -106,13 +118,19 @@ function ownHeadersOnly(): Json {
   return {
     name: "envoy.http.early_header_mutation.header_mutation",
     typedConfig: typed("xds.type.v3.TypedStruct", {
-      typeUrl: "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+      typeUrl:
+        "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
       value: {
         mutations: [
-          ...["x-envoy-", "x-svc-"].map((prefix) => ({ remove_on_match: { key_matcher: { prefix } } })),
+          ...["x-envoy-", "x-svc-"].map((prefix) => ({
+            remove_on_match: { key_matcher: { prefix } },
+          })),
           {
             append: {
-              header: { key: InternalHeader.peer, value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%" },
+              header: {
+                key: InternalHeader.peer,
+                value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
+              },
               append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
             },
           },
@@ -134,7 +152,10 @@ export function attemptListener(routeName: string): Json {
             name: "envoy.filters.network.http_connection_manager",
             typedConfig: typed(Message.connectionManager, {
               statPrefix: ATTEMPT_LISTENER,
-              rds: { routeConfigName: routeName, configSource: { ads: {}, resourceApiVersion: "V3" } },
+              rds: {
+                routeConfigName: routeName,
+                configSource: { ads: {}, resourceApiVersion: "V3" },
+              },
               generateRequestId: false,
               httpProtocolOptions: { enableTrailers: true },
               // The outer request's limits apply.
@@ -159,7 +180,10 @@ export function attemptListener(routeName: string): Json {
                     },
                   }),
                 },
-                { name: "envoy.filters.http.router", typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }) },
+                {
+                  name: "envoy.filters.http.router",
+                  typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }),
+                },
               ],
             }),
           },
@@ -183,7 +207,10 @@ function router(): Json {
               filters: [
                 {
                   statusCodeFilter: {
-                    comparison: { op: "GE", value: { defaultValue: 400, runtimeKey: "svc.failed_attempt_status" } },
+                    comparison: {
+                      op: "GE",
+                      value: { defaultValue: 400, runtimeKey: "svc.failed_attempt_status" },
+                    },
                   },
                 },
                 { responseFlagFilter: {} },
@@ -215,7 +242,10 @@ function localReplies(): Json {
   const notOurs: Json = {
     extensionFilter: {
       name: "envoy.access_loggers.extension_filters.cel",
-      typedConfig: typed(Message.celFilter, { expression: "!response.code_details.startsWith('svc') && response.code_details != 'direct_response'" }),
+      typedConfig: typed(Message.celFilter, {
+        expression:
+          "!response.code_details.startsWith('svc') && response.code_details != 'direct_response'",
+      }),
     },
   };
   const mark: Json[] = [
@@ -226,7 +256,10 @@ function localReplies(): Json {
   ];
   const geminiPath: Json = {
     headerFilter: {
-      header: { name: ":path", stringMatch: { safeRegex: { regex: "^(/ext)?/(v1|v1beta)/models/.*" } } },
+      header: {
+        name: ":path",
+        stringMatch: { safeRegex: { regex: "^(/ext)?/(v1|v1beta)/models/.*" } },
+      },
     },
   };
   const message = "The gateway could not serve this request (%RESPONSE_CODE_DETAILS%). Try again.";
@@ -244,7 +277,10 @@ function localReplies(): Json {
         filter: notOurs,
         headersToAdd: mark,
         bodyFormatOverride: {
-          jsonFormat: { type: "error", error: { type: "api_error", code: "gateway_unavailable", message, param: null } },
+          jsonFormat: {
+            type: "error",
+            error: { type: "api_error", code: "gateway_unavailable", message, param: null },
+          },
           contentType: "application/json",
         },
       },

@@ -26,7 +26,9 @@ export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): Env
     cluster: clusters(policy.providers.values(), { caFile: options.caFile }),
     listener: [
       gatewayListener("svc-gateway", options.gateway, "svc-gateway"),
-      ...(external === undefined ? [] : [gatewayListener("svc-external", external, "svc-external")]),
+      ...(external === undefined
+        ? []
+        : [gatewayListener("svc-external", external, "svc-external")]),
       attemptListener("svc-attempt"),
     ],
     route: [

@@ -48,10 +48,14 @@ export const LLM_PATHS: readonly string[] = [
 ];
 
 /** The same behind `/ext`; Anthropic's clients put another `/v1` there. */
-export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) => [`/ext${path}`, `/ext/v1${path}`]);
+export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) => [
+  `/ext${path}`,
+  `/ext/v1${path}`,
+]);
 
 /** Gemini's, whose model may hold slashes. Google's SDK also looks under /v1. */
-export const GEMINI_PATHS = "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
+export const GEMINI_PATHS =
+  "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
 
 /** What the external listener serves at all; anything else there is 404, whatever the internal one serves. */
 const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
@@ -64,7 +68,12 @@ const NO_PROCESSOR: Json = {
 
 const NOTHING_HERE = JSON.stringify({
   type: "error",
-  error: { type: "not_found_error", code: "not_found", message: "The external gateway has no such path.", param: null },
+  error: {
+    type: "not_found_error",
+    code: "not_found",
+    message: "The external gateway has no such path.",
+    param: null,
+  },
 });
 
 const BASE_INTERVAL_MS = 1;
@@ -85,7 +94,10 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
         retriableStatusCodes: [429],
         // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not wait.
         numRetries: MAX_ATTEMPTS - 1,
-        retryBackOff: { baseInterval: duration(BASE_INTERVAL_MS), maxInterval: duration(BASE_INTERVAL_MS) },
+        retryBackOff: {
+          baseInterval: duration(BASE_INTERVAL_MS),
+          maxInterval: duration(BASE_INTERVAL_MS),
+        },
         retryPriority: {
           name: "envoy.retry_priorities.previous_priorities",
           typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
@@ -99,7 +111,9 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
  * A call on its way: its path is the upstream's by now. A client's own header is gone before routes are looked at (see
  * the listener), so only the processor's word leads here.
  */
-const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, [{ name: InternalHeader.cluster, presentMatch: true }]);
+const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, [
+  { name: InternalHeader.cluster, presentMatch: true },
+]);
 
 const EXTERNAL_LLM_ROUTES: Json[] = [
   ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path })),
@@ -132,7 +146,12 @@ export function externalRoutes(name: string): Json {
             name: "nothing",
             match: { prefix: "/" },
             directResponse: { status: 404, body: { inlineString: NOTHING_HERE } },
-            responseHeadersToAdd: [{ header: { key: "content-type", value: "application/json" }, appendAction: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+            responseHeadersToAdd: [
+              {
+                header: { key: "content-type", value: "application/json" },
+                appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
+              },
+            ],
             typedPerFilterConfig: NO_PROCESSOR,
           },
         ],

@@ -15,8 +15,19 @@ const root = path.resolve(import.meta.dirname, "../../..");
 
 const RULES: readonly SidecarBodyRule[] = compileBodyRules(
   [
-    { hosts: [], methods: ["POST"], paths: ["/graphql", "*/info/lfs/objects/batch"], maxBytes: 1_048_576 },
-    { hosts: ["*.amazonaws.com"], exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com", methods: undefined, paths: ["/*"], maxBytes: 8_388_608 },
+    {
+      hosts: [],
+      methods: ["POST"],
+      paths: ["/graphql", "*/info/lfs/objects/batch"],
+      maxBytes: 1_048_576,
+    },
+    {
+      hosts: ["*.amazonaws.com"],
+      exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com",
+      methods: undefined,
+      paths: ["/*"],
+      maxBytes: 8_388_608,
+    },
   ],
   ["api.github.com", "*.amazonaws.com"],
 );
@@ -39,22 +50,43 @@ test("is as it was", () => {
 });
 
 /** As many as a Provider may name, and as long as names are. */
-const MANY_HOSTS = Array.from({ length: 100 }, (_, i) => `${`${"a".repeat(62)}.`.repeat(3)}${String(i).padStart(57, "b")}.com`);
+const MANY_HOSTS = Array.from(
+  { length: 100 },
+  (_, i) => `${`${"a".repeat(62)}.`.repeat(3)}${String(i).padStart(57, "b")}.com`,
+);
 
 test.each<[string, readonly SidecarBodyRule[]]>([
   ["as it is in the golden file", RULES],
-  ...[...plugins.values()].map(({ providerName, bodies, defaultHosts, hostPatterns }): [string, readonly SidecarBodyRule[]] => [
-    `with the bodies of ${providerName}`,
-    [...compileBodyRules(bodies, [...defaultHosts, ...hostPatterns]), ...compileBodyRules(bodies, MANY_HOSTS)],
-  ]),
+  ...[...plugins.values()].map(
+    ({
+      providerName,
+      bodies,
+      defaultHosts,
+      hostPatterns,
+    }): [string, readonly SidecarBodyRule[]] => [
+      `with the bodies of ${providerName}`,
+      [
+        ...compileBodyRules(bodies, [...defaultHosts, ...hostPatterns]),
+        ...compileBodyRules(bodies, MANY_HOSTS),
+      ],
+    ],
+  ),
 ])("is taken by the real Envoy, %s", (_name, bodies) => {
-  const candidates = [process.env["ENVOY_PATH"], path.join(root, ".venv/bin/envoy"), ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy"))];
+  const candidates = [
+    process.env["ENVOY_PATH"],
+    path.join(root, ".venv/bin/envoy"),
+    ...(process.env["PATH"] ?? "").split(":").map((dir) => path.join(dir, "envoy")),
+  ];
   const envoy = candidates.find((file) => file !== undefined && file !== "" && existsSync(file));
   if (envoy === undefined) throw new Error("no Envoy: run make install");
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-golden-"));
   try {
     writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE, bodies)));
-    execFileSync(envoy, ["--mode", "validate", "--config-path", path.join(dir, "envoy.json"), "--log-level", "error"], { stdio: "pipe" });
+    execFileSync(
+      envoy,
+      ["--mode", "validate", "--config-path", path.join(dir, "envoy.json"), "--log-level", "error"],
+      { stdio: "pipe" },
+    );
   } finally {
     rmSync(dir, { recursive: true });
   }

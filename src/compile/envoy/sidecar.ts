@@ -30,7 +30,9 @@ export interface SidecarOptions {
   readonly http: SidecarListener;
   readonly https: SidecarListener;
   /** A way to the gateway, from inside the agent's namespace. */
-  readonly gateway: (SidecarListener & { readonly target: { readonly address: string; readonly port: number } }) | undefined;
+  readonly gateway:
+    | (SidecarListener & { readonly target: { readonly address: string; readonly port: number } })
+    | undefined;
   readonly bodies: readonly SidecarBodyRule[];
   /** PEM bundle that real endpoints are verified against. */
   readonly caFile: string;
@@ -45,7 +47,13 @@ const UPSTREAM_H1 = "service-h1";
 const AUTHZ = "envoy.filters.http.ext_authz";
 
 /** What Envoy adds of its own accord: the service is to see the agent's request. */
-const NOT_FOR_SERVICES: string[] = ["x-forwarded-proto", "x-forwarded-for", "x-envoy-external-address", "x-envoy-internal", "x-envoy-expected-rq-timeout-ms"];
+const NOT_FOR_SERVICES: string[] = [
+  "x-forwarded-proto",
+  "x-forwarded-for",
+  "x-envoy-external-address",
+  "x-envoy-internal",
+  "x-envoy-expected-rq-timeout-ms",
+];
 
 /**
  * Envoy takes regular expressions up to this size, RE2's count of instructions, and its default of 100 is less than a few
@@ -63,22 +71,39 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
     node: { id: options.nodeId, cluster: "svc-sidecar" },
     admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 384 } } },
     layered_runtime: {
-      layers: [{ name: "static", static_layer: { "re2.max_program_size.error_level": MAX_REGEX_SIZE, "re2.max_program_size.warn_level": MAX_REGEX_SIZE } }],
+      layers: [
+        {
+          name: "static",
+          static_layer: {
+            "re2.max_program_size.error_level": MAX_REGEX_SIZE,
+            "re2.max_program_size.warn_level": MAX_REGEX_SIZE,
+          },
+        },
+      ],
     },
     static_resources: {
       listeners: [
         listener("svc-http", http, { filters: [connectionManager("http", options)] }),
-        listener("svc-https", https, { filters: [connectionManager("https", options)], transport_socket: intercepting() }),
-        ...(gateway === undefined ? [] : [listener("svc-gateway", gateway, { filters: [toGateway()] })]),
+        listener("svc-https", https, {
+          filters: [connectionManager("https", options)],
+          transport_socket: intercepting(),
+        }),
+        ...(gateway === undefined
+          ? []
+          : [listener("svc-gateway", gateway, { filters: [toGateway()] })]),
       ],
       clusters: [
         // A socket for each: the transport behind it knows one method alone.
         service(AUTHORIZER, `${runDir}/authz.sock`),
         service(ACCESS_LOG, `${runDir}/access-log.sock`),
         service(SECRETS, `${runDir}/secrets.sock`),
-        upstream(UPSTREAM, options.caFile, { auto_config: { http2_protocol_options: {}, http_protocol_options: {} } }),
+        upstream(UPSTREAM, options.caFile, {
+          auto_config: { http2_protocol_options: {}, http_protocol_options: {} },
+        }),
         // An upgrade is HTTP/1.1 with most servers.
-        upstream(UPSTREAM_H1, options.caFile, { explicit_http_config: { http_protocol_options: {} } }),
+        upstream(UPSTREAM_H1, options.caFile, {
+          explicit_http_config: { http_protocol_options: {} },
+        }),
         ...(gateway === undefined ? [] : [gatewayCluster(gateway.target)]),
       ],
     },
@@ -90,9 +115,26 @@ function listener(name: string, { address, port, netns }: SidecarListener, chain
   return {
     name,
     traffic_direction: "OUTBOUND",
-    address: { socket_address: { address, port_value: port, ...(netns === undefined ? {} : { network_namespace_filepath: netns }) } },
+    address: {
+      socket_address: {
+        address,
+        port_value: port,
+        ...(netns === undefined ? {} : { network_namespace_filepath: netns }),
+      },
+    },
     per_connection_buffer_limit_bytes: 1_048_576,
-    ...(tls ? { listener_filters: [{ name: "envoy.filters.listener.tls_inspector", typed_config: { "@type": `${EXTENSIONS}.filters.listener.tls_inspector.v3.TlsInspector` } }] } : {}),
+    ...(tls
+      ? {
+          listener_filters: [
+            {
+              name: "envoy.filters.listener.tls_inspector",
+              typed_config: {
+                "@type": `${EXTENSIONS}.filters.listener.tls_inspector.v3.TlsInspector`,
+              },
+            },
+          ],
+        }
+      : {}),
     filter_chains: [chain],
   };
 }
@@ -114,12 +156,19 @@ function intercepting(): Json {
             "@type": `${EXTENSIONS}.transport_sockets.tls.cert_selectors.on_demand_secret.v3.Config`,
             config_source: {
               resource_api_version: "V3",
-              api_config_source: { api_type: "DELTA_GRPC", transport_api_version: "V3", grpc_services: [{ envoy_grpc: { cluster_name: SECRETS } }] },
+              api_config_source: {
+                api_type: "DELTA_GRPC",
+                transport_api_version: "V3",
+                grpc_services: [{ envoy_grpc: { cluster_name: SECRETS } }],
+              },
             },
             certificate_mapper: {
               name: "sni",
               // A handshake without a server name gets no certificate.
-              typed_config: { "@type": `${EXTENSIONS}.transport_sockets.tls.cert_mappers.sni.v3.SNI`, default_value: "-" },
+              typed_config: {
+                "@type": `${EXTENSIONS}.transport_sockets.tls.cert_mappers.sni.v3.SNI`,
+                default_value: "-",
+              },
             },
           },
         },
@@ -144,9 +193,17 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
       merge_slashes: false,
       path_with_escaped_slashes_action: "KEEP_UNCHANGED",
       proxy_100_continue: true,
-      common_http_protocol_options: { idle_timeout: CONNECTION_IDLE, headers_with_underscores_action: "ALLOW" },
+      common_http_protocol_options: {
+        idle_timeout: CONNECTION_IDLE,
+        headers_with_underscores_action: "ALLOW",
+      },
       http_protocol_options: { enable_trailers: true },
-      http2_protocol_options: { max_concurrent_streams: 256, initial_stream_window_size: 1_048_576, initial_connection_window_size: 16_777_216, allow_connect: true },
+      http2_protocol_options: {
+        max_concurrent_streams: 256,
+        initial_stream_window_size: 1_048_576,
+        initial_connection_window_size: 16_777_216,
+        allow_connect: true,
+      },
       max_request_headers_kb: 96,
       request_headers_timeout: "15s",
       stream_idle_timeout: "0s",
@@ -156,7 +213,9 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
           name: "envoy.http.early_header_mutation.header_mutation",
           typed_config: {
             "@type": `${EXTENSIONS}.http.early_header_mutation.header_mutation.v3.HeaderMutation`,
-            mutations: ["x-envoy-", "x-svc-"].map((prefix) => ({ remove_on_match: { key_matcher: { prefix } } })),
+            mutations: ["x-envoy-", "x-svc-"].map((prefix) => ({
+              remove_on_match: { key_matcher: { prefix } },
+            })),
           },
         },
       ],
@@ -167,7 +226,14 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
           {
             name: "services",
             domains: ["*"],
-            routes: [...bodies.map(bodyRoute), route({ prefix: "/", headers: [{ name: "upgrade", present_match: true }] }, UPSTREAM_H1), route({ prefix: "/" }, UPSTREAM)],
+            routes: [
+              ...bodies.map(bodyRoute),
+              route(
+                { prefix: "/", headers: [{ name: "upgrade", present_match: true }] },
+                UPSTREAM_H1,
+              ),
+              route({ prefix: "/" }, UPSTREAM),
+            ],
           },
         ],
       },
@@ -187,7 +253,13 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
             with_request_body: { max_request_bytes: 1, pack_as_bytes: true },
           },
         },
-        { name: "envoy.filters.http.router", typed_config: { "@type": `${EXTENSIONS}.filters.http.router.v3.Router`, suppress_envoy_headers: true } },
+        {
+          name: "envoy.filters.http.router",
+          typed_config: {
+            "@type": `${EXTENSIONS}.filters.http.router.v3.Router`,
+            suppress_envoy_headers: true,
+          },
+        },
       ],
       access_log: [
         {
@@ -208,19 +280,40 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
 }
 
 /** @param settings of the question to the authorizer */
-function route(match: Json, cluster: string, settings: Json = { disable_request_body_buffering: true }): Json {
+function route(
+  match: Json,
+  cluster: string,
+  settings: Json = { disable_request_body_buffering: true },
+): Json {
   return {
     match,
     // No limit on the whole: uploads, downloads and streams take as long as they take.
     route: { cluster, timeout: "0s", idle_timeout: "0s" },
-    typed_per_filter_config: { [AUTHZ]: { "@type": `${EXTENSIONS}.filters.http.ext_authz.v3.ExtAuthzPerRoute`, check_settings: settings } },
+    typed_per_filter_config: {
+      [AUTHZ]: {
+        "@type": `${EXTENSIONS}.filters.http.ext_authz.v3.ExtAuthzPerRoute`,
+        check_settings: settings,
+      },
+    },
   };
 }
 
 function bodyRoute({ authority, methods, path, maxBytes }: SidecarBodyRule): Json {
-  const headers: Json[] = [{ name: ":authority", string_match: { safe_regex: { regex: authority } } }];
-  if (methods !== undefined) headers.push({ name: ":method", string_match: { safe_regex: { regex: methods.join("|") } } });
-  const settings = maxBytes === undefined ? undefined : { with_request_body: { max_request_bytes: maxBytes, allow_partial_message: false, pack_as_bytes: true } };
+  const headers: Json[] = [
+    { name: ":authority", string_match: { safe_regex: { regex: authority } } },
+  ];
+  if (methods !== undefined)
+    headers.push({ name: ":method", string_match: { safe_regex: { regex: methods.join("|") } } });
+  const settings =
+    maxBytes === undefined
+      ? undefined
+      : {
+          with_request_body: {
+            max_request_bytes: maxBytes,
+            allow_partial_message: false,
+            pack_as_bytes: true,
+          },
+        };
   return route({ safe_regex: { regex: path }, headers }, UPSTREAM, settings);
 }
 
@@ -234,7 +327,9 @@ function upstream(name: string, caFile: string, protocol: Json): Json {
     cleanup_interval: "60s",
     per_connection_buffer_limit_bytes: 1_048_576,
     original_dst_lb_config: { metadata_key: { key: AUTHZ, path: [{ key: "upstream" }] } },
-    circuit_breakers: { thresholds: [{ max_connections: 10_000, max_pending_requests: 10_000, max_requests: 10_000 }] },
+    circuit_breakers: {
+      thresholds: [{ max_connections: 10_000, max_pending_requests: 10_000, max_requests: 10_000 }],
+    },
     transport_socket: {
       name: "envoy.transport_sockets.tls",
       typed_config: {
@@ -261,29 +356,58 @@ function service(name: string, socket: string): Json {
     name,
     type: "STATIC",
     connect_timeout: "1s",
-    circuit_breakers: { thresholds: [{ max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 }] },
+    circuit_breakers: {
+      thresholds: [
+        { max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 },
+      ],
+    },
     typed_extension_protocol_options: {
       "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
         "@type": `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
-        explicit_http_config: { http2_protocol_options: { connection_keepalive: { interval: "10s", timeout: "5s" } } },
+        explicit_http_config: {
+          http2_protocol_options: { connection_keepalive: { interval: "10s", timeout: "5s" } },
+        },
       },
     },
-    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: socket } } } }] }] },
+    load_assignment: {
+      cluster_name: name,
+      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: socket } } } }] }],
+    },
   };
 }
 
 function toGateway(): Json {
   return {
     name: "envoy.filters.network.tcp_proxy",
-    typed_config: { "@type": `${EXTENSIONS}.filters.network.tcp_proxy.v3.TcpProxy`, stat_prefix: "gateway", cluster: "gateway", idle_timeout: CONNECTION_IDLE },
+    typed_config: {
+      "@type": `${EXTENSIONS}.filters.network.tcp_proxy.v3.TcpProxy`,
+      stat_prefix: "gateway",
+      cluster: "gateway",
+      idle_timeout: CONNECTION_IDLE,
+    },
   };
 }
 
-function gatewayCluster({ address, port }: { readonly address: string; readonly port: number }): Json {
+function gatewayCluster({
+  address,
+  port,
+}: {
+  readonly address: string;
+  readonly port: number;
+}): Json {
   return {
     name: "gateway",
     type: "STATIC",
     connect_timeout: "1s",
-    load_assignment: { cluster_name: "gateway", endpoints: [{ lb_endpoints: [{ endpoint: { address: { socket_address: { address, port_value: port } } } }] }] },
+    load_assignment: {
+      cluster_name: "gateway",
+      endpoints: [
+        {
+          lb_endpoints: [
+            { endpoint: { address: { socket_address: { address, port_value: port } } } },
+          ],
+        },
+      ],
+    },
   };
 }

@@ -25,7 +25,9 @@ function question(url: string, body = Buffer.alloc(0)): Buffer {
 
 function ask(message: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    client.makeUnaryRequest(METHOD, same, same, message, (error, reply) => (error === null && reply !== undefined ? resolve(reply) : reject(error as Error)));
+    client.makeUnaryRequest(METHOD, same, same, message, (error, reply) =>
+      error === null && reply !== undefined ? resolve(reply) : reject(error as Error),
+    );
   });
 }
 
@@ -39,14 +41,28 @@ function statusOf(...messages: readonly Buffer[]): Promise<number> {
   return new Promise((resolve) => stream.on("status", ({ code }) => resolve(code)));
 }
 
-const denied = (body: string): AuthzReply => ({ kind: "denied", status: 403, headers: [], body, metadata: {} });
+const denied = (body: string): AuthzReply => ({
+  kind: "denied",
+  status: 403,
+  headers: [],
+  body,
+  metadata: {},
+});
 
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-authz-"));
   defects = [];
   check = async (request) => denied(request.path);
-  server = await serveAuthorization({ path: path.join(dir, "authz.sock"), maxMessageBytes: MAX_BYTES, check: async (request) => check(request), onDefect: (error) => defects.push(error) });
-  client = new grpc.Client(`unix:${path.join(dir, "authz.sock")}`, grpc.credentials.createInsecure());
+  server = await serveAuthorization({
+    path: path.join(dir, "authz.sock"),
+    maxMessageBytes: MAX_BYTES,
+    check: async (request) => check(request),
+    onDefect: (error) => defects.push(error),
+  });
+  client = new grpc.Client(
+    `unix:${path.join(dir, "authz.sock")}`,
+    grpc.credentials.createInsecure(),
+  );
 });
 
 afterEach(async () => {
@@ -65,7 +81,9 @@ test("each question gets its own answer, in whatever order they are found", asyn
     return denied(`answer to ${request.path}.`);
   };
   const answers = await Promise.all(Array.from({ length: 50 }, (_, i) => ask(question(`/${i}`))));
-  expect(answers.map((answer, i) => answer.includes(`answer to /${i}.`))).toEqual(Array.from({ length: 50 }, () => true));
+  expect(answers.map((answer, i) => answer.includes(`answer to /${i}.`))).toEqual(
+    Array.from({ length: 50 }, () => true),
+  );
 });
 
 test("a body stays what it was while others arrive", async () => {
@@ -78,8 +96,11 @@ test("a body stays what it was while others arrive", async () => {
     await arrived;
     return denied(request.path);
   };
-  await Promise.all(Array.from({ length: 20 }, (_, i) => ask(question(`/${i}`, Buffer.alloc(20_000, i)))));
-  for (const [url, body] of bodies) expect(body.equals(Buffer.alloc(20_000, Number(url.slice(1))))).toBe(true);
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) => ask(question(`/${i}`, Buffer.alloc(20_000, i)))),
+  );
+  for (const [url, body] of bodies)
+    expect(body.equals(Buffer.alloc(20_000, Number(url.slice(1))))).toBe(true);
 });
 
 test.each<[string, () => Buffer]>([

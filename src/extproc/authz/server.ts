@@ -4,7 +4,12 @@
  */
 import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
 import { serveStreams, type StreamServer } from "../h2/serve.ts";
-import { type AuthzReply, type AuthzRequest, decodeCheckRequest, encodeCheckResponse } from "./wire.ts";
+import {
+  type AuthzReply,
+  type AuthzRequest,
+  decodeCheckRequest,
+  encodeCheckResponse,
+} from "./wire.ts";
 
 /** gRPC status INTERNAL: the filter fails closed. */
 const INTERNAL = 13;
@@ -20,8 +25,17 @@ export interface AuthorizationOptions {
 }
 
 /** Calls under way end with their connections: Envoy refuses what they were for. */
-export function serveAuthorization({ path, maxMessageBytes, check, onDefect }: AuthorizationOptions): Promise<StreamServer> {
-  return serveStreams({ path, maxMessageBytes, onStream: (stream) => new Call(stream, check, onDefect) });
+export function serveAuthorization({
+  path,
+  maxMessageBytes,
+  check,
+  onDefect,
+}: AuthorizationOptions): Promise<StreamServer> {
+  return serveStreams({
+    path,
+    maxMessageBytes,
+    onStream: (stream) => new Call(stream, check, onDefect),
+  });
 }
 
 class Call implements StreamListener {
@@ -30,7 +44,11 @@ class Call implements StreamListener {
   readonly #onDefect: AuthorizationOptions["onDefect"];
   #asked = false;
 
-  constructor(stream: GrpcStream, check: AuthorizationOptions["check"], onDefect: AuthorizationOptions["onDefect"]) {
+  constructor(
+    stream: GrpcStream,
+    check: AuthorizationOptions["check"],
+    onDefect: AuthorizationOptions["onDefect"],
+  ) {
     this.#stream = stream;
     this.#check = check;
     this.#onDefect = onDefect;
@@ -46,7 +64,9 @@ class Call implements StreamListener {
     try {
       const request = decodeCheckRequest(bytes);
       // What was read is the transport's again as soon as this is awaited.
-      const reply = await this.#check(request.body.length === 0 ? request : { ...request, body: Buffer.from(request.body) });
+      const reply = await this.#check(
+        request.body.length === 0 ? request : { ...request, body: Buffer.from(request.body) },
+      );
       this.#stream.send(encodeCheckResponse(reply, MESSAGE_OFFSET));
       this.#stream.finish();
     } catch (error) {

@@ -22,13 +22,22 @@ export interface AuthzRequest {
 
 /** @throws WireError */
 export function decodeCheckRequest(buffer: Buffer): AuthzRequest {
-  const found: Mutable<AuthzRequest> = { method: "", path: "", authority: "", scheme: "", headers: [], body: EMPTY, serverName: undefined };
+  const found: Mutable<AuthzRequest> = {
+    method: "",
+    path: "",
+    authority: "",
+    scheme: "",
+    headers: [],
+    body: EMPTY,
+    serverName: undefined,
+  };
   each(new Reader(buffer, 0, buffer.length), {
     // CheckRequest.attributes
     [field(1, 2)]: (attributes) =>
       each(attributes, {
         // AttributeContext.request -> Request.http
-        [field(4, 2)]: (request) => each(request, { [field(2, 2)]: (http) => readHttp(http, found) }),
+        [field(4, 2)]: (request) =>
+          each(request, { [field(2, 2)]: (http) => readHttp(http, found) }),
         // AttributeContext.tls_session -> TLSSession.sni
         [field(12, 2)]: (session) => {
           found.serverName = "";
@@ -75,7 +84,10 @@ function text(reader: Reader): string {
 }
 
 /** Calls the handler of each length-delimited field; others are skipped. */
-function each(reader: Reader, handlers: Readonly<Record<number, (field: Reader) => unknown>>): void {
+function each(
+  reader: Reader,
+  handlers: Readonly<Record<number, (field: Reader) => unknown>>,
+): void {
   for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
     const handler = handlers[tag];
     if (handler === undefined) {
@@ -120,12 +132,19 @@ export function encodeCheckResponse(reply: AuthzReply, room = 0): Buffer {
       ...reply.headers.map((header) => bytes(2, headerOption(header))),
       bytes(3, Buffer.from(reply.body)),
     ]);
-    return Buffer.concat([head, bytes(1, varintField(1, PERMISSION_DENIED)), bytes(2, denied), metadata]);
+    return Buffer.concat([
+      head,
+      bytes(1, varintField(1, PERMISSION_DENIED)),
+      bytes(2, denied),
+      metadata,
+    ]);
   }
   const ok = Buffer.concat([
     ...reply.set.map((header) => bytes(2, headerOption(header))),
     ...reply.remove.map((name) => bytes(5, Buffer.from(name))),
-    ...reply.setQuery.map(([key, value]) => bytes(7, Buffer.concat([bytes(1, Buffer.from(key)), bytes(2, Buffer.from(value))]))),
+    ...reply.setQuery.map(([key, value]) =>
+      bytes(7, Buffer.concat([bytes(1, Buffer.from(key)), bytes(2, Buffer.from(value))])),
+    ),
     ...reply.removeQuery.map((name) => bytes(8, Buffer.from(name))),
   ]);
   return Buffer.concat([head, bytes(1, EMPTY), bytes(3, ok), metadata]);

@@ -30,7 +30,10 @@ beforeEach(async () => {
   onStream = echo;
   server = net.createServer((socket) => {
     connections.push(
-      new Connection(socket, { onStream: (stream) => onStream(stream), maxMessageBytes: 64 * 1024 * 1024 }),
+      new Connection(socket, {
+        onStream: (stream) => onStream(stream),
+        maxMessageBytes: 64 * 1024 * 1024,
+      }),
     );
   });
   const socket = path.join(dir, "s.sock");
@@ -79,7 +82,9 @@ test("a message larger than every window crosses whole, both ways", async () => 
 
 test("many streams at once on one connection do not mix", async () => {
   const results = await Promise.all(
-    Array.from({ length: 500 }, (_, i) => exchange([Buffer.from(`stream ${i}`), Buffer.alloc(i * 10, i % 256)])),
+    Array.from({ length: 500 }, (_, i) =>
+      exchange([Buffer.from(`stream ${i}`), Buffer.alloc(i * 10, i % 256)]),
+    ),
   );
   results.forEach((result, i) => {
     expect(result.messages.map(String)[0]).toBe(`stream ${i}`);
@@ -95,7 +100,11 @@ test("the connection outlives more resets than an HTTP/2 server's rapid-reset gu
     const count = (): void => {
       if (++over === 2000) resolve();
     };
-    onStream = (stream) => ({ message: (bytes) => stream.send(framed(bytes)), end: count, reset: count });
+    onStream = (stream) => ({
+      message: (bytes) => stream.send(framed(bytes)),
+      end: count,
+      reset: count,
+    });
   });
   for (let i = 0; i < 2000; i++) {
     const call = client.makeBidiStreamRequest(METHOD, same, same);
@@ -105,12 +114,18 @@ test("the connection outlives more resets than an HTTP/2 server's rapid-reset gu
   }
   await done;
   onStream = echo;
-  expect((await exchange([Buffer.from("still here")])).messages.map(String)).toEqual(["still here"]);
+  expect((await exchange([Buffer.from("still here")])).messages.map(String)).toEqual([
+    "still here",
+  ]);
   expect(connections).toHaveLength(1);
 });
 
 test("a stream that fails says so, and its peer's other streams go on", async () => {
-  onStream = (stream) => ({ message: () => stream.fail(grpc.status.INTERNAL), end: () => undefined, reset: () => undefined });
+  onStream = (stream) => ({
+    message: () => stream.fail(grpc.status.INTERNAL),
+    end: () => undefined,
+    reset: () => undefined,
+  });
   const failed = await exchange([Buffer.from("x")]);
   expect(failed.code).toBe(grpc.status.INTERNAL);
   onStream = echo;
@@ -139,7 +154,12 @@ test("streams end when their connection does", async () => {
     ended = resolve;
   });
   // Preface, then an empty HEADERS frame that opens stream 1.
-  socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 1, 4, 0, 0, 0, 1])]));
+  socket.write(
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      Buffer.from([0, 0, 0, 1, 4, 0, 0, 0, 1]),
+    ]),
+  );
   await opened;
   expect(connections[0]?.streamCount).toBe(1);
   socket.destroy();
@@ -149,8 +169,20 @@ test("streams end when their connection does", async () => {
 
 test.each([
   ["no preface", Buffer.from("GET / HTTP/1.1\r\nhost: x\r\n\r\n")],
-  ["an even stream id", Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 1, 4, 0, 0, 0, 2])])],
-  ["an enormous frame", Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1])])],
+  [
+    "an even stream id",
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      Buffer.from([0, 0, 0, 1, 4, 0, 0, 0, 2]),
+    ]),
+  ],
+  [
+    "an enormous frame",
+    Buffer.concat([
+      Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+      Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1]),
+    ]),
+  ],
 ])("a peer that breaks the protocol is cut off: %s", async (_name, bytes) => {
   const socket = net.connect(path.join(dir, "s.sock"));
   const closed = new Promise((resolve) => socket.on("close", resolve));

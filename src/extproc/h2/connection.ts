@@ -151,7 +151,12 @@ export class Connection {
   sendData(stream: Stream, buffer: Buffer): void {
     if (!stream.headersSent) this.#sendHeaders(stream);
     const length = buffer.length - FRAME_HEADER_BYTES;
-    if (length <= this.#maxFrame && stream.queue.length === 0 && length <= stream.sendWindow && length <= this.#sendWindow) {
+    if (
+      length <= this.#maxFrame &&
+      stream.queue.length === 0 &&
+      length <= stream.sendWindow &&
+      length <= this.#sendWindow
+    ) {
       writeFrameHeader(buffer, 0, length, FrameType.DATA, 0, stream.id);
       stream.sendWindow -= length;
       this.#sendWindow -= length;
@@ -178,7 +183,14 @@ export class Connection {
   #sendHeaders(stream: Stream): void {
     stream.headersSent = true;
     const out = Buffer.allocUnsafe(HEADERS_FRAME_BYTES);
-    writeFrameHeader(out, 0, RESPONSE_HEADER_BLOCK.length, FrameType.HEADERS, Flag.END_HEADERS, stream.id);
+    writeFrameHeader(
+      out,
+      0,
+      RESPONSE_HEADER_BLOCK.length,
+      FrameType.HEADERS,
+      Flag.END_HEADERS,
+      stream.id,
+    );
     out.set(RESPONSE_HEADER_BLOCK, FRAME_HEADER_BYTES);
     this.#write(out);
   }
@@ -218,7 +230,8 @@ export class Connection {
         this.#reading = false;
         return;
       }
-      if (!buffer.subarray(0, CLIENT_PREFACE.length).equals(CLIENT_PREFACE)) return this.#protocolError();
+      if (!buffer.subarray(0, CLIENT_PREFACE.length).equals(CLIENT_PREFACE))
+        return this.#protocolError();
       this.#prefaceSeen = true;
       buffer = buffer.subarray(CLIENT_PREFACE.length);
     }
@@ -270,7 +283,12 @@ export class Connection {
   #onHeaders(flags: number, streamId: number): void {
     if (streamId % 2 !== 1 || streamId <= this.#lastStreamId) return this.#protocolError();
     this.#lastStreamId = streamId;
-    const stream = new Stream(this, streamId, this.#initialSendWindow, this.#options.maxMessageBytes);
+    const stream = new Stream(
+      this,
+      streamId,
+      this.#initialSendWindow,
+      this.#options.maxMessageBytes,
+    );
     this.#streams.set(streamId, stream);
     stream.listener = this.#options.onStream(stream);
     if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
@@ -295,7 +313,9 @@ export class Connection {
       if (padding + 1 > payload.length) return this.#protocolError();
       data = payload.subarray(1, payload.length - padding);
     }
-    if (!stream.messages.push(data, (message) => stream.closed || stream.listener?.message(message))) {
+    if (
+      !stream.messages.push(data, (message) => stream.closed || stream.listener?.message(message))
+    ) {
       this.#write(rstStreamFrame(streamId, ErrorCode.CANCEL));
       return this.#drop(stream);
     }

@@ -92,7 +92,10 @@ function literal(name: string, value: string): Buffer {
 }
 
 /** `:status 200` (static table index 8) and the gRPC content type. */
-export const RESPONSE_HEADER_BLOCK = Buffer.concat([Buffer.from([0x88]), literal("content-type", "application/grpc")]);
+export const RESPONSE_HEADER_BLOCK = Buffer.concat([
+  Buffer.from([0x88]),
+  literal("content-type", "application/grpc"),
+]);
 
 export function trailerBlock(grpcStatus: number): Buffer {
   return literal("grpc-status", String(grpcStatus));

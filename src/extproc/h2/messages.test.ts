@@ -39,6 +39,8 @@ describe("gRPC messages in DATA frames", () => {
 
   test("a length above the maximum is refused before its bytes come", () => {
     expect(feed([message("x".repeat(101)).subarray(0, 5)]).ok).toBe(false);
-    expect(feed([message("x".repeat(101)).subarray(0, 3), message("x".repeat(101)).subarray(3, 5)]).ok).toBe(false);
+    expect(
+      feed([message("x".repeat(101)).subarray(0, 3), message("x".repeat(101)).subarray(3, 5)]).ok,
+    ).toBe(false);
   });
 });

@@ -64,7 +64,10 @@ export class GrpcMessages {
   }
 
   #take(): Buffer {
-    const whole = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts, this.#have);
+    const whole =
+      this.#parts.length === 1
+        ? (this.#parts[0] as Buffer)
+        : Buffer.concat(this.#parts, this.#have);
     this.#parts = [];
     this.#have = 0;
     return whole;

@@ -15,7 +15,10 @@ export interface StreamServer {
   close(): Promise<void>;
 }
 
-export async function serveStreams({ path, ...options }: StreamServerOptions): Promise<StreamServer> {
+export async function serveStreams({
+  path,
+  ...options
+}: StreamServerOptions): Promise<StreamServer> {
   const connections = new Map<net.Socket, Connection>();
   const server = net.createServer((socket) => {
     connections.set(socket, new Connection(socket, options));
@@ -28,7 +31,8 @@ export async function serveStreams({ path, ...options }: StreamServerOptions): P
   });
   await chmod(path, 0o600);
   return {
-    streamCount: () => [...connections.values()].reduce((sum, { streamCount }) => sum + streamCount, 0),
+    streamCount: () =>
+      [...connections.values()].reduce((sum, { streamCount }) => sum + streamCount, 0),
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const [socket, connection] of connections) {

@@ -29,7 +29,10 @@ export function decodePhase(buffer: Buffer): Phase {
       case REQUEST_BODY:
       case RESPONSE_BODY: {
         const start = reader.span();
-        return decodeBody(tag === REQUEST_BODY ? "request_body" : "response_body", new Reader(buffer, start, reader.at));
+        return decodeBody(
+          tag === REQUEST_BODY ? "request_body" : "response_body",
+          new Reader(buffer, start, reader.at),
+        );
       }
       case REQUEST_TRAILERS:
         return { kind: "request_trailers" };

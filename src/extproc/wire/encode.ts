@@ -3,7 +3,13 @@
  * starts at MESSAGE_OFFSET, ready for {@link GrpcStream.send}.
  */
 import { MESSAGE_OFFSET } from "../h2/connection.ts";
-import type { ContinueReply, HeaderChanges, ImmediateReply, PhaseKind, ResponseBodyMode } from "./messages.ts";
+import type {
+  ContinueReply,
+  HeaderChanges,
+  ImmediateReply,
+  PhaseKind,
+  ResponseBodyMode,
+} from "./messages.ts";
 
 /** Field of ProcessingResponse that answers each phase. */
 const ANSWER_FIELD: Record<PhaseKind, number> = {
@@ -24,7 +30,10 @@ const OVERWRITE = Buffer.from([(3 << 3) | 0, 2]);
 /** ProcessingMode: request_header_mode = 1, response_header_mode = 2, response_body_mode = 4. */
 function modeOverride(bodySendMode: number): Buffer {
   const SEND = 1;
-  return lengthDelimited(MODE_OVERRIDE, Buffer.from([(1 << 3) | 0, SEND, (2 << 3) | 0, SEND, (4 << 3) | 0, bodySendMode]));
+  return lengthDelimited(
+    MODE_OVERRIDE,
+    Buffer.from([(1 << 3) | 0, SEND, (2 << 3) | 0, SEND, (4 << 3) | 0, bodySendMode]),
+  );
 }
 
 /** By BodySendMode's numbers. */
@@ -87,7 +96,8 @@ export function encodeHeaderChanges(changes: HeaderChanges): Buffer {
   const lengths: number[] = [];
   for (const [name, value] of set) {
     const valueBytes = Buffer.byteLength(value);
-    const header = 1 + varintBytes(name.length) + name.length + 1 + varintBytes(valueBytes) + valueBytes;
+    const header =
+      1 + varintBytes(name.length) + name.length + 1 + varintBytes(valueBytes) + valueBytes;
     const option = 1 + varintBytes(header) + header + OVERWRITE.length;
     lengths.push(valueBytes, header, option);
     size += 1 + varintBytes(option) + option;
@@ -174,7 +184,8 @@ export function encodeImmediate(reply: ImmediateReply): Buffer {
   status[0] = (1 << 3) | 0;
   writeVarint(status, 1, reply.status);
   add(parts, lengthDelimited(1, status));
-  if (reply.headers !== undefined) add(parts, lengthDelimited(2, encodeHeaderChanges(reply.headers)));
+  if (reply.headers !== undefined)
+    add(parts, lengthDelimited(2, encodeHeaderChanges(reply.headers)));
   const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
   add(parts, head(3, body.length));
   add(parts, body);

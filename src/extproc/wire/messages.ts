@@ -10,7 +10,11 @@ export type Phase =
   | { readonly kind: "request_headers"; readonly headers: HeaderMap; readonly endOfStream: boolean }
   | { readonly kind: "request_body"; readonly body: Buffer; readonly endOfStream: boolean }
   | { readonly kind: "request_trailers" }
-  | { readonly kind: "response_headers"; readonly headers: HeaderMap; readonly endOfStream: boolean }
+  | {
+      readonly kind: "response_headers";
+      readonly headers: HeaderMap;
+      readonly endOfStream: boolean;
+    }
   | { readonly kind: "response_body"; readonly body: Buffer; readonly endOfStream: boolean }
   | { readonly kind: "response_trailers" };
 

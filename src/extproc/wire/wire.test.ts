@@ -54,20 +54,32 @@ describe("decodePhase", () => {
       body: Buffer.from("{}"),
       endOfStream: true,
     });
-    expect(request({ responseBody: {} })).toEqual({ kind: "response_body", body: Buffer.alloc(0), endOfStream: false });
-    expect(request({ responseHeaders: {} })).toEqual({ kind: "response_headers", headers: new Map(), endOfStream: false });
+    expect(request({ responseBody: {} })).toEqual({
+      kind: "response_body",
+      body: Buffer.alloc(0),
+      endOfStream: false,
+    });
+    expect(request({ responseHeaders: {} })).toEqual({
+      kind: "response_headers",
+      headers: new Map(),
+      endOfStream: false,
+    });
     expect(request({ requestTrailers: {} })).toEqual({ kind: "request_trailers" });
     expect(request({ responseTrailers: {} })).toEqual({ kind: "response_trailers" });
   });
 
   test("anything that is not a whole message is an error, never a guess", () => {
     const whole = Buffer.from(
-      protos.encode(REQUEST, { requestHeaders: { headers: { headers: [{ key: "a", rawValue: base64("b") }] } } }),
+      protos.encode(REQUEST, {
+        requestHeaders: { headers: { headers: [{ key: "a", rawValue: base64("b") }] } },
+      }),
     );
     for (let cut = 0; cut < whole.length; cut++) {
       expect(() => decodePhase(whole.subarray(0, cut)), `cut at ${cut}`).toThrow(WireError);
     }
-    expect(() => decodePhase(Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]))).toThrow(WireError);
+    expect(() =>
+      decodePhase(Buffer.from([0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])),
+    ).toThrow(WireError);
   });
 });
 
@@ -75,7 +87,14 @@ describe("encode", () => {
   test("header changes, a body, a mode and a new route", () => {
     const long = "v".repeat(300);
     const bytes = encodeContinue("response_headers", {
-      headers: { set: [["x-a", "ä"], ["x-long", long], ["x-empty", ""]], remove: ["cookie", "x-b"] },
+      headers: {
+        set: [
+          ["x-a", "ä"],
+          ["x-long", long],
+          ["x-empty", ""],
+        ],
+        remove: ["cookie", "x-b"],
+      },
       body: Buffer.from("body"),
       responseBodyMode: "buffered",
       clearRouteCache: true,
@@ -125,17 +144,31 @@ describe("encode", () => {
     const body = Buffer.alloc(3 * 1024 * 1024, 7);
     const bytes = encodeContinue("request_headers", { body, replaceAll: true });
     expect(response(bytes)).toEqual({
-      requestHeaders: { response: { status: "CONTINUE_AND_REPLACE", bodyMutation: { body: body.toString("base64") } } },
+      requestHeaders: {
+        response: {
+          status: "CONTINUE_AND_REPLACE",
+          bodyMutation: { body: body.toString("base64") },
+        },
+      },
     });
   });
 
   test("an immediate response", () => {
-    const bytes = encodeImmediate({ status: 429, headers: { set: [["retry-after", "3"]] }, body: "no" });
+    const bytes = encodeImmediate({
+      status: 429,
+      headers: { set: [["retry-after", "3"]] },
+      body: "no",
+    });
     expect(response(bytes)).toEqual({
       immediateResponse: {
         status: { code: "TooManyRequests" },
         headers: {
-          setHeaders: [{ header: { key: "retry-after", rawValue: base64("3") }, appendAction: "OVERWRITE_IF_EXISTS_OR_ADD" }],
+          setHeaders: [
+            {
+              header: { key: "retry-after", rawValue: base64("3") },
+              appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
+            },
+          ],
         },
         body: base64("no"),
         details: "svc",

@@ -53,7 +53,11 @@ function closingQuote(text: string, from: number): number {
   let quote = text.indexOf('"', from);
   while (quote >= 0) {
     let backslashes = 0;
-    while (quote - 1 - backslashes >= from && text.charCodeAt(quote - 1 - backslashes) === BACKSLASH) backslashes += 1;
+    while (
+      quote - 1 - backslashes >= from &&
+      text.charCodeAt(quote - 1 - backslashes) === BACKSLASH
+    )
+      backslashes += 1;
     if (backslashes % 2 === 0) return quote;
     quote = text.indexOf('"', quote + 1);
   }

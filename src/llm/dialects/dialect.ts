@@ -37,7 +37,11 @@ export class BadRequestError extends Error {
   /** `invalid_request` for a malformed body, `unsupported_by_upstream` for what the target cannot express. */
   readonly code: "invalid_request" | "unsupported_by_upstream";
 
-  constructor(message: string, param?: string, code: "invalid_request" | "unsupported_by_upstream" = "invalid_request") {
+  constructor(
+    message: string,
+    param?: string,
+    code: "invalid_request" | "unsupported_by_upstream" = "invalid_request",
+  ) {
     super(message);
     this.name = "BadRequestError";
     this.param = param;

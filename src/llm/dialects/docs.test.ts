@@ -13,5 +13,6 @@ test.each([
   ["gemini", GEMINI_DROPS],
 ])("every field dropped towards %s stands in docs/translation.md", (target, table) => {
   const rows = DROPPED.split("\n").filter((row) => row.split("|")[2]?.includes(target));
-  for (const field of Object.keys(table)) expect(rows.filter((row) => row.includes(`\`${field}\``))).not.toEqual([]);
+  for (const field of Object.keys(table))
+    expect(rows.filter((row) => row.includes(`\`${field}\``))).not.toEqual([]);
 });

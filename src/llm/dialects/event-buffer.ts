@@ -17,7 +17,8 @@ export class EventBuffer {
       return chunk.subarray(0, end);
     }
     const tail = this.#tail();
-    const end = lastEventEnd(tail.length === 0 ? chunk : Buffer.concat([tail, chunk])) - tail.length;
+    const end =
+      lastEventEnd(tail.length === 0 ? chunk : Buffer.concat([tail, chunk])) - tail.length;
     if (end <= -tail.length) {
       this.#held.push(chunk);
       return EMPTY;
@@ -37,7 +38,8 @@ export class EventBuffer {
 
   #tail(): Buffer {
     const last = this.#held.at(-1) as Buffer;
-    if (last.length >= OVERLAP || this.#held.length === 1) return last.subarray(Math.max(0, last.length - OVERLAP));
+    if (last.length >= OVERLAP || this.#held.length === 1)
+      return last.subarray(Math.max(0, last.length - OVERLAP));
     const joined = Buffer.concat(this.#held);
     this.#held = [joined];
     return joined.subarray(Math.max(0, joined.length - OVERLAP));

@@ -5,22 +5,51 @@ import { dialects } from "./registry.ts";
 
 describe("facts of a request", () => {
   test("openai", () => {
-    expect(dialects.openai.readFacts({ model: "a/b", stream: true, max_tokens: 5, max_completion_tokens: 7, stream_options: { include_usage: true } })).toEqual({
+    expect(
+      dialects.openai.readFacts({
+        model: "a/b",
+        stream: true,
+        max_tokens: 5,
+        max_completion_tokens: 7,
+        stream_options: { include_usage: true },
+      }),
+    ).toEqual({
       model: "a/b",
       stream: true,
       maxOutputTokens: 7,
       choices: 1,
       wantsUsage: true,
     });
-    expect(dialects.openai.readFacts({ model: "m", stream: null, stream_options: null })).toEqual({ model: "m", stream: false, maxOutputTokens: undefined, choices: 1, wantsUsage: false });
+    expect(dialects.openai.readFacts({ model: "m", stream: null, stream_options: null })).toEqual({
+      model: "m",
+      stream: false,
+      maxOutputTokens: undefined,
+      choices: 1,
+      wantsUsage: false,
+    });
   });
 
   test("anthropic", () => {
-    expect(dialects.anthropic.readFacts({ model: "m", max_tokens: 5 })).toEqual({ model: "m", stream: false, maxOutputTokens: 5, choices: 1, wantsUsage: true });
+    expect(dialects.anthropic.readFacts({ model: "m", max_tokens: 5 })).toEqual({
+      model: "m",
+      stream: false,
+      maxOutputTokens: 5,
+      choices: 1,
+      wantsUsage: true,
+    });
   });
 
-  test.each([{ generationConfig: { maxOutputTokens: 5 } }, { generation_config: { max_output_tokens: 5 } }])("gemini %j", (body) => {
-    expect(dialects.gemini.readFacts(body)).toEqual({ model: undefined, stream: false, maxOutputTokens: 5, choices: 1, wantsUsage: true });
+  test.each([
+    { generationConfig: { maxOutputTokens: 5 } },
+    { generation_config: { max_output_tokens: 5 } },
+  ])("gemini %j", (body) => {
+    expect(dialects.gemini.readFacts(body)).toEqual({
+      model: undefined,
+      stream: false,
+      maxOutputTokens: 5,
+      choices: 1,
+      wantsUsage: true,
+    });
   });
 
   test.each([
@@ -40,22 +69,71 @@ describe("facts of a request", () => {
 
 describe("usage of an answer", () => {
   test("anthropic: input includes what was cached; a short breakdown leaves the rest to 5 minutes", () => {
-    const usage = { input_tokens: 1, cache_read_input_tokens: 10, cache_creation_input_tokens: 100, cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 }, output_tokens: 2 };
-    expect(dialects.anthropic.readUsage({ usage })).toMatchObject({ inputTokens: 111, cachedInputTokens: 10, cacheWrite5mTokens: 70, cacheWrite1hTokens: 30, outputTokens: 2 });
+    const usage = {
+      input_tokens: 1,
+      cache_read_input_tokens: 10,
+      cache_creation_input_tokens: 100,
+      cache_creation: { ephemeral_5m_input_tokens: 20, ephemeral_1h_input_tokens: 30 },
+      output_tokens: 2,
+    };
+    expect(dialects.anthropic.readUsage({ usage })).toMatchObject({
+      inputTokens: 111,
+      cachedInputTokens: 10,
+      cacheWrite5mTokens: 70,
+      cacheWrite1hTokens: 30,
+      outputTokens: 2,
+    });
   });
 
   test("anthropic: no breakdown, or only a breakdown", () => {
-    expect(dialects.anthropic.readUsage({ usage: { input_tokens: 1, cache_creation_input_tokens: 100, cache_creation: null, output_tokens: 2 } })).toMatchObject({ inputTokens: 101, cacheWrite5mTokens: 100 });
-    expect(dialects.anthropic.readUsage({ usage: { input_tokens: 1, cache_creation: { ephemeral_1h_input_tokens: 5 }, output_tokens: 2 } })).toMatchObject({ inputTokens: 6, cacheWrite5mTokens: 0, cacheWrite1hTokens: 5 });
+    expect(
+      dialects.anthropic.readUsage({
+        usage: {
+          input_tokens: 1,
+          cache_creation_input_tokens: 100,
+          cache_creation: null,
+          output_tokens: 2,
+        },
+      }),
+    ).toMatchObject({ inputTokens: 101, cacheWrite5mTokens: 100 });
+    expect(
+      dialects.anthropic.readUsage({
+        usage: {
+          input_tokens: 1,
+          cache_creation: { ephemeral_1h_input_tokens: 5 },
+          output_tokens: 2,
+        },
+      }),
+    ).toMatchObject({ inputTokens: 6, cacheWrite5mTokens: 0, cacheWrite1hTokens: 5 });
   });
 
   test("openai: chat and embeddings", () => {
-    expect(dialects.openai.readUsage({ usage: { prompt_tokens: 9, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 4 } } })).toMatchObject({ inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 });
-    expect(dialects.openai.readUsage({ usage: { prompt_tokens: 9, total_tokens: 9 } })).toMatchObject({ inputTokens: 9, outputTokens: 0 });
+    expect(
+      dialects.openai.readUsage({
+        usage: {
+          prompt_tokens: 9,
+          completion_tokens: 2,
+          prompt_tokens_details: { cached_tokens: 4 },
+        },
+      }),
+    ).toMatchObject({ inputTokens: 9, cachedInputTokens: 4, outputTokens: 2 });
+    expect(
+      dialects.openai.readUsage({ usage: { prompt_tokens: 9, total_tokens: 9 } }),
+    ).toMatchObject({ inputTokens: 9, outputTokens: 0 });
   });
 
   test("gemini: thoughts are output", () => {
-    expect(dialects.gemini.readUsage({ usageMetadata: { promptTokenCount: 9, toolUsePromptTokenCount: 1, cachedContentTokenCount: 4, candidatesTokenCount: 2, thoughtsTokenCount: 3 } })).toMatchObject({
+    expect(
+      dialects.gemini.readUsage({
+        usageMetadata: {
+          promptTokenCount: 9,
+          toolUsePromptTokenCount: 1,
+          cachedContentTokenCount: 4,
+          candidatesTokenCount: 2,
+          thoughtsTokenCount: 3,
+        },
+      }),
+    ).toMatchObject({
       inputTokens: 10,
       cachedInputTokens: 4,
       outputTokens: 5,

@@ -10,7 +10,8 @@ export function bodyObject(body: unknown): JsonObject {
 
 export function requiredModel(body: JsonObject): string {
   const model = body["model"];
-  if (typeof model !== "string" || model === "") throw new BadRequestError("model must be a non-empty string", "model");
+  if (typeof model !== "string" || model === "")
+    throw new BadRequestError("model must be a non-empty string", "model");
   return model;
 }
 

@@ -25,7 +25,11 @@ export class Fields {
   readonly #snake: boolean;
 
   constructor(value: unknown, path: string, options: { readonly snake?: boolean } = {}) {
-    if (!isObject(value)) throw new BadRequestError(`${path === "" ? "the body" : path} must be a JSON object`, path || undefined);
+    if (!isObject(value))
+      throw new BadRequestError(
+        `${path === "" ? "the body" : path} must be a JSON object`,
+        path || undefined,
+      );
     this.path = path;
     this.#object = value;
     this.#unread = new Set(Object.keys(value));
@@ -85,7 +89,10 @@ export class Fields {
     if (value === undefined) return undefined;
     return value.map((item, index) => {
       if (typeof item === "string") return item;
-      throw new BadRequestError(`${this.at(key)}[${index}] must be a string`, `${this.at(key)}[${index}]`);
+      throw new BadRequestError(
+        `${this.at(key)}[${index}] must be a string`,
+        `${this.at(key)}[${index}]`,
+      );
     });
   }
 
@@ -98,7 +105,9 @@ export class Fields {
   /** A nested object to be read in the same strict way. */
   fields(key: string): Fields | undefined {
     const value = this.raw(key);
-    return value === undefined ? undefined : new Fields(value, this.at(key), { snake: this.#snake });
+    return value === undefined
+      ? undefined
+      : new Fields(value, this.at(key), { snake: this.#snake });
   }
 
   oneOf<const T extends string>(key: string, values: readonly T[]): T | undefined {
@@ -111,7 +120,9 @@ export class Fields {
   /** Each item of a list of objects. */
   each<T>(key: string, read: (item: Fields, index: number) => T): T[] {
     const items = this.array(key) ?? [];
-    return items.map((item, index) => read(new Fields(item, join(this.at(key), index), { snake: this.#snake }), index));
+    return items.map((item, index) =>
+      read(new Fields(item, join(this.at(key), index), { snake: this.#snake }), index),
+    );
   }
 
   /** The value without counting it as read. */

@@ -22,7 +22,10 @@ export function stripForeign(dialect: DialectName, raw: Buffer, body: unknown): 
   if (!Array.isArray(list)) return raw;
   const cleaned = list.map((item: unknown) => (isObject(item) ? STRIPPERS[dialect](item) : item));
   if (cleaned.every((item, index) => item === list[index])) return raw;
-  return Buffer.from(JSON.stringify({ ...body, [listKey]: cleaned.filter((item) => item !== undefined) }), "utf8");
+  return Buffer.from(
+    JSON.stringify({ ...body, [listKey]: cleaned.filter((item) => item !== undefined) }),
+    "utf8",
+  );
 }
 
 type Stripper = (message: JsonObject) => JsonObject | undefined;
@@ -31,15 +34,24 @@ const STRIPPERS: Readonly<Record<DialectName, Stripper>> = {
   openai: (message) => {
     const details = message["reasoning_details"];
     if (!Array.isArray(details)) return message;
-    const own = details.filter((detail: unknown) => !isObject(detail) || !isForeignFormat(detail["format"]));
+    const own = details.filter(
+      (detail: unknown) => !isObject(detail) || !isForeignFormat(detail["format"]),
+    );
     if (own.length === details.length) return message;
     const { reasoning_details: _, reasoning_content: __, ...rest } = message;
     return own.length === 0 ? rest : { ...rest, reasoning_details: own };
   },
   anthropic: (message) =>
-    withoutItems(message, "content", (block) => isForeign(block["signature"], FOREIGN_MARK) || isForeign(block["data"], FOREIGN_MARK)),
+    withoutItems(
+      message,
+      "content",
+      (block) =>
+        isForeign(block["signature"], FOREIGN_MARK) || isForeign(block["data"], FOREIGN_MARK),
+    ),
   gemini: (message) =>
-    withoutItems(message, "parts", (part) => isForeign(part["thoughtSignature"] ?? part["thought_signature"], FOREIGN_MARK_BASE64)),
+    withoutItems(message, "parts", (part) =>
+      isForeign(part["thoughtSignature"] ?? part["thought_signature"], FOREIGN_MARK_BASE64),
+    ),
 };
 
 function isForeignFormat(format: unknown): boolean {
@@ -51,7 +63,11 @@ function isForeign(value: unknown, mark: string): boolean {
 }
 
 /** A message that held nothing else goes as a whole: no vendor accepts one without content. */
-function withoutItems(message: JsonObject, key: string, foreign: (item: JsonObject) => boolean): JsonObject | undefined {
+function withoutItems(
+  message: JsonObject,
+  key: string,
+  foreign: (item: JsonObject) => boolean,
+): JsonObject | undefined {
   const items = message[key];
   if (!Array.isArray(items)) return message;
   const own = items.filter((item: unknown) => !isObject(item) || !foreign(item));

@@ -25,7 +25,8 @@ export function stringEnd(bytes: Buffer, from: number): number {
   let quote = bytes.indexOf(QUOTE, from);
   while (quote >= 0) {
     let backslashes = 0;
-    while (quote - 1 - backslashes >= from && bytes[quote - 1 - backslashes] === BACKSLASH) backslashes += 1;
+    while (quote - 1 - backslashes >= from && bytes[quote - 1 - backslashes] === BACKSLASH)
+      backslashes += 1;
     if (backslashes % 2 === 0) return quote + 1;
     quote = bytes.indexOf(QUOTE, quote + 1);
   }
@@ -58,7 +59,8 @@ export function scanMembers(bytes: Buffer, from = 0): Member[] {
     const keyEnd = stringEnd(bytes, at + 1);
     const key = keyText(bytes, at, keyEnd);
     const folded = key.normalize("NFKC").toLowerCase();
-    if (seen.has(folded)) throw new BadRequestError(`the key ${JSON.stringify(key)} stands twice in the body`, key);
+    if (seen.has(folded))
+      throw new BadRequestError(`the key ${JSON.stringify(key)} stands twice in the body`, key);
     seen.add(folded);
     at = skipSpace(bytes, keyEnd);
     if (bytes[at] !== COLON) throw malformed();

@@ -11,7 +11,11 @@ function pattern(param: string): string {
 }
 
 /** @throws BadRequestError naming the first field that must not be lost. */
-export function settleLeftovers(leftovers: readonly Leftover[], table: DropTable, target: string): string[] {
+export function settleLeftovers(
+  leftovers: readonly Leftover[],
+  table: DropTable,
+  target: string,
+): string[] {
   return leftovers.map(({ param }) => {
     const reason = table[pattern(param)];
     if (reason === undefined) throw unsupported(param, `has no equivalent at ${target}`);
@@ -20,5 +24,9 @@ export function settleLeftovers(leftovers: readonly Leftover[], table: DropTable
 }
 
 export function unsupported(param: string, why: string): BadRequestError {
-  return new BadRequestError(`${param} ${why}; remove it or choose a model whose provider supports it`, param, "unsupported_by_upstream");
+  return new BadRequestError(
+    `${param} ${why}; remove it or choose a model whose provider supports it`,
+    param,
+    "unsupported_by_upstream",
+  );
 }

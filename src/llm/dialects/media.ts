@@ -12,7 +12,11 @@ export function parseMediaUrl(url: string, param: string): Media {
     throw new BadRequestError(`${param} must be a URL or a base64 data URL`, param);
   }
   const mimeType = parts[0]?.trim().toLowerCase();
-  return { kind: "base64", mimeType: mimeType === undefined || mimeType === "" ? "text/plain" : mimeType, data: url.slice(comma + 1) };
+  return {
+    kind: "base64",
+    mimeType: mimeType === undefined || mimeType === "" ? "text/plain" : mimeType,
+    data: url.slice(comma + 1),
+  };
 }
 
 export function toMediaUrl(media: Media): string {

@@ -3,15 +3,26 @@ import { BadRequestError } from "./dialect.ts";
 import type { DialectName } from "./dialect.ts";
 import { passRequest } from "./registry.ts";
 
-function pass(dialect: DialectName, text: string, change: { model?: string; stream?: boolean } = {}): string {
+function pass(
+  dialect: DialectName,
+  text: string,
+  change: { model?: string; stream?: boolean } = {},
+): string {
   const raw = Buffer.from(text, "utf8");
-  return passRequest(dialect, raw, JSON.parse(text), { model: change.model, stream: change.stream ?? false }).toString("utf8");
+  return passRequest(dialect, raw, JSON.parse(text), {
+    model: change.model,
+    stream: change.stream ?? false,
+  }).toString("utf8");
 }
 
 describe("what need not change", () => {
   test.each([
     ["openai", '{"model":"m","messages":[]}', { model: "m", stream: false }],
-    ["openai", '{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}', { model: "m", stream: true }],
+    [
+      "openai",
+      '{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}',
+      { model: "m", stream: true },
+    ],
     ["anthropic", '{"model":"m","stream":true}', { model: undefined, stream: true }],
     ["gemini", '{"contents":[]}', { model: "other", stream: true }],
   ] as const)("%s %s passes as the same Buffer", (dialect, text, change) => {
@@ -22,7 +33,8 @@ describe("what need not change", () => {
 
 describe("the model", () => {
   test("only its value is replaced, byte for byte", () => {
-    const text = ' { "x" : 1.0e3 , "model"\t:\n"a/b" , "nested":{"model":"keep"}, "s":"\\"model\\":\\u00e9" } ';
+    const text =
+      ' { "x" : 1.0e3 , "model"\t:\n"a/b" , "nested":{"model":"keep"}, "s":"\\"model\\":\\u00e9" } ';
     expect(pass("openai", text, { model: 'new"é' })).toBe(text.replace('"a/b"', '"new\\"é"'));
   });
 
@@ -39,10 +51,22 @@ describe("the model", () => {
 describe("usage on OpenAI streams is always asked for", () => {
   test.each([
     ['{"stream":true}', '{"stream_options":{"include_usage":true},"stream":true}'],
-    ['{"stream":true,"stream_options":null}', '{"stream":true,"stream_options":{"include_usage":true}}'],
-    ['{"stream":true,"stream_options":{}}', '{"stream":true,"stream_options":{"include_usage":true}}'],
-    ['{"stream_options": {"include_usage":false},"stream":true}', '{"stream_options": {"include_usage":true},"stream":true}'],
-    ['{"stream":true,"stream_options":{"include_usage":null,"include_obfuscation":false}}', '{"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}'],
+    [
+      '{"stream":true,"stream_options":null}',
+      '{"stream":true,"stream_options":{"include_usage":true}}',
+    ],
+    [
+      '{"stream":true,"stream_options":{}}',
+      '{"stream":true,"stream_options":{"include_usage":true}}',
+    ],
+    [
+      '{"stream_options": {"include_usage":false},"stream":true}',
+      '{"stream_options": {"include_usage":true},"stream":true}',
+    ],
+    [
+      '{"stream":true,"stream_options":{"include_usage":null,"include_obfuscation":false}}',
+      '{"stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}',
+    ],
   ])("%s", (text, expected) => {
     expect(pass("openai", text, { stream: true })).toBe(expected);
   });
@@ -66,7 +90,8 @@ describe("keys that a proxy and an upstream may read differently are refused", (
   });
 
   test("strings and nested objects do not count as keys", () => {
-    const text = '{"model":"a","b":"\\\\","c":"\\",\\"model\\":","d":[{"model":1},"}"],"e":{"model":2}}';
+    const text =
+      '{"model":"a","b":"\\\\","c":"\\",\\"model\\":","d":[{"model":1},"}"],"e":{"model":2}}';
     expect(pass("openai", text, { model: "a" })).toBe(text);
   });
 });
@@ -86,7 +111,10 @@ describe("another vendor's reasoning is removed from a conversation that comes b
     const text = JSON.stringify({
       model: "m",
       messages: [
-        { role: "assistant", content: [{ type: "thinking", thinking: "a", signature: "svc-foreign:gemini:own:x" }] },
+        {
+          role: "assistant",
+          content: [{ type: "thinking", thinking: "a", signature: "svc-foreign:gemini:own:x" }],
+        },
         {
           role: "assistant",
           content: [
@@ -99,24 +127,59 @@ describe("another vendor's reasoning is removed from a conversation that comes b
     });
     expect(JSON.parse(pass("anthropic", text))).toEqual({
       model: "m",
-      messages: [{ role: "assistant", content: [{ type: "thinking", thinking: "own", signature: "sig" }, { type: "tool_use", id: "t", name: "f", input: {} }] }],
+      messages: [
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "own", signature: "sig" },
+            { type: "tool_use", id: "t", name: "f", input: {} },
+          ],
+        },
+      ],
     });
   });
 
   test("openai", () => {
-    const own = { role: "assistant", content: "x", reasoning_content: "r", reasoning_details: [{ type: "reasoning.text", format: "unknown", text: "r" }] };
-    const foreign = { role: "assistant", content: "y", reasoning_content: "r", reasoning_details: [{ type: "reasoning.text", format: "anthropic-claude-v1", text: "r", signature: "s" }] };
-    expect(JSON.parse(pass("openai", JSON.stringify({ messages: [own, foreign] })))).toEqual({ messages: [own, { role: "assistant", content: "y" }] });
+    const own = {
+      role: "assistant",
+      content: "x",
+      reasoning_content: "r",
+      reasoning_details: [{ type: "reasoning.text", format: "unknown", text: "r" }],
+    };
+    const foreign = {
+      role: "assistant",
+      content: "y",
+      reasoning_content: "r",
+      reasoning_details: [
+        { type: "reasoning.text", format: "anthropic-claude-v1", text: "r", signature: "s" },
+      ],
+    };
+    expect(JSON.parse(pass("openai", JSON.stringify({ messages: [own, foreign] })))).toEqual({
+      messages: [own, { role: "assistant", content: "y" }],
+    });
   });
 
   test("gemini", () => {
     const foreign = Buffer.from("svc-foreign:anthropic:own:sig").toString("base64");
-    const text = JSON.stringify({ contents: [{ role: "model", parts: [{ text: "t", thought: true, thoughtSignature: foreign }, { text: "x", thoughtSignature: "b3du" }] }] });
-    expect(JSON.parse(pass("gemini", text))).toEqual({ contents: [{ role: "model", parts: [{ text: "x", thoughtSignature: "b3du" }] }] });
+    const text = JSON.stringify({
+      contents: [
+        {
+          role: "model",
+          parts: [
+            { text: "t", thought: true, thoughtSignature: foreign },
+            { text: "x", thoughtSignature: "b3du" },
+          ],
+        },
+      ],
+    });
+    expect(JSON.parse(pass("gemini", text))).toEqual({
+      contents: [{ role: "model", parts: [{ text: "x", thoughtSignature: "b3du" }] }],
+    });
   });
 
   test("a text that only speaks of it leaves the bytes alone", () => {
-    const text = '{"messages":[{"role":"user","content":"\\"reasoning_details\\""},{"role":"user","content":"svc-foreign: \\"svc-foreign:"}]}';
+    const text =
+      '{"messages":[{"role":"user","content":"\\"reasoning_details\\""},{"role":"user","content":"svc-foreign: \\"svc-foreign:"}]}';
     expect(pass("openai", text)).toBe(text);
     expect(pass("anthropic", text)).toBe(text);
   });

@@ -32,7 +32,12 @@ const USAGE_OPTION = '"stream_options":{"include_usage":true}';
  * Returns `raw` itself when nothing has to change.
  * @throws BadRequestError when a top-level key stands twice.
  */
-export function passRequest(dialect: DialectName, raw: Buffer, body: unknown, change: PassChange): Buffer {
+export function passRequest(
+  dialect: DialectName,
+  raw: Buffer,
+  body: unknown,
+  change: PassChange,
+): Buffer {
   const native = stripForeign(dialect, raw, body);
   const members = scanMembers(native);
   const splices: Splice[] = [];
@@ -63,7 +68,8 @@ function spliceUsageOption(raw: Buffer, members: readonly Member[]): Splice | un
   const { valueStart: start, valueEnd: end } = member;
   const value: unknown = JSON.parse(raw.toString("utf8", start, end));
   if (value === null) return { start, end, text: '{"include_usage":true}' };
-  if (!isObject(value)) throw new BadRequestError("stream_options must be a JSON object", "stream_options");
+  if (!isObject(value))
+    throw new BadRequestError("stream_options must be a JSON object", "stream_options");
   scanMembers(raw, start);
   if (value["include_usage"] === true) return undefined;
   return { start, end, text: JSON.stringify({ ...value, include_usage: true }) };
@@ -71,16 +77,22 @@ function spliceUsageOption(raw: Buffer, members: readonly Member[]): Splice | un
 
 /** @throws BadRequestError where a tolerant upstream could take another field for this one */
 function spliceCap(raw: Buffer, members: readonly Member[], { field, tokens }: OutputCap): Splice {
-  const member = members.find(({ key }) => key.toLowerCase().replaceAll("_", "") === field.toLowerCase().replaceAll("_", ""));
+  const member = members.find(
+    ({ key }) => key.toLowerCase().replaceAll("_", "") === field.toLowerCase().replaceAll("_", ""),
+  );
   if (field !== "generationConfig") {
     if (member === undefined) return insertFirst(raw, members, `"${field}":${tokens}`);
-    if (member.key !== field) throw new BadRequestError(`write ${field} for ${member.key}`, member.key);
+    if (member.key !== field)
+      throw new BadRequestError(`write ${field} for ${member.key}`, member.key);
     return { start: member.valueStart, end: member.valueEnd, text: String(tokens) };
   }
-  if (member === undefined) return insertFirst(raw, members, `"${field}":{"maxOutputTokens":${tokens}}`);
+  if (member === undefined)
+    return insertFirst(raw, members, `"${field}":{"maxOutputTokens":${tokens}}`);
   const { valueStart: start, valueEnd: end } = member;
   scanMembers(raw, start);
-  const { max_output_tokens: _none, ...config } = JSON.parse(raw.toString("utf8", start, end)) as Record<string, unknown>;
+  const { max_output_tokens: _none, ...config } = JSON.parse(
+    raw.toString("utf8", start, end),
+  ) as Record<string, unknown>;
   return { start, end, text: JSON.stringify({ ...config, maxOutputTokens: tokens }) };
 }
 

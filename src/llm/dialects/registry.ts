@@ -19,7 +19,13 @@ import { GeminiProbe } from "./gemini/probe.ts";
 import { serialiseRequest as serialiseGeminiRequest } from "./gemini/serialise-request.ts";
 import { serialiseResponse as serialiseGeminiResponse } from "./gemini/serialise-response.ts";
 import { GeminiStreamSerialiser } from "./gemini/serialise-stream.ts";
-import type { ChatRequest, ChatResponse, ResponseIdentity, StreamParser, StreamSerialiser } from "./model.ts";
+import type {
+  ChatRequest,
+  ChatResponse,
+  ResponseIdentity,
+  StreamParser,
+  StreamSerialiser,
+} from "./model.ts";
 import { openai } from "./openai/dialect.ts";
 import { parseRequest as parseOpenaiRequest } from "./openai/parse-request.ts";
 import { parseResponse as parseOpenaiResponse } from "./openai/parse-response.ts";
@@ -97,7 +103,14 @@ export interface RequestTranslation {
  * `notes` says what was dropped or changed as documented, for the log.
  * @throws BadRequestError for what the target cannot express.
  */
-export function translateRequest({ from, to, body, model, stream, outputCap }: RequestTranslation): { body: Buffer; notes: string[] } {
+export function translateRequest({
+  from,
+  to,
+  body,
+  model,
+  stream,
+  outputCap,
+}: RequestTranslation): { body: Buffer; notes: string[] } {
   const parsed = translators[from].parseRequest(body);
   const request = { ...parsed, maxOutputTokens: parsed.maxOutputTokens ?? outputCap };
   new CallIndex(request.turns).checkResults(request.turns);
@@ -113,7 +126,10 @@ export interface ResponseTranslation extends ResponseIdentity {
 }
 
 /** @throws UpstreamFormatError when the body is not what the upstream's dialect defines, or cannot be shown. */
-export function translateResponse({ upstream, client, body, ...identity }: ResponseTranslation): { body: Buffer; usage: Usage | undefined } {
+export function translateResponse({ upstream, client, body, ...identity }: ResponseTranslation): {
+  body: Buffer;
+  usage: Usage | undefined;
+} {
   const response = translators[upstream].parseResponse(body, identity.id);
   const translated = translators[client].serialiseResponse(response, identity);
   return { body: Buffer.from(JSON.stringify(translated), "utf8"), usage: response.usage };
@@ -126,10 +142,20 @@ export interface StreamTranslation extends ResponseIdentity {
   readonly wantsUsage: boolean;
 }
 
-export function createStreamReader({ upstream, client, wantsUsage, ...identity }: StreamTranslation): StreamReader {
-  if (upstream === client) return new PassStreamReader(dialects[client], translators[client].probe(wantsUsage));
+export function createStreamReader({
+  upstream,
+  client,
+  wantsUsage,
+  ...identity
+}: StreamTranslation): StreamReader {
+  if (upstream === client)
+    return new PassStreamReader(dialects[client], translators[client].probe(wantsUsage));
   const serialiser = translators[client].streamSerialiser(identity, wantsUsage);
-  return new TranslateStreamReader(dialects[client], translators[upstream].streamParser(identity.id), serialiser);
+  return new TranslateStreamReader(
+    dialects[client],
+    translators[upstream].streamParser(identity.id),
+    serialiser,
+  );
 }
 
 export interface ErrorRequest {
@@ -140,7 +166,10 @@ export interface ErrorRequest {
 }
 
 /** An upstream's error in the client's shape; the status is kept. */
-export function translateError({ upstream, client, status, body }: ErrorRequest): { status: number; body: Buffer } {
+export function translateError({ upstream, client, status, body }: ErrorRequest): {
+  status: number;
+  body: Buffer;
+} {
   return translateErrorBody({ upstream, client: dialects[client], status, body });
 }
 

@@ -44,7 +44,10 @@ for (const from of ["openai", "anthropic", "gemini"] as const) {
     describe(`${from} request to ${model}`, () => {
       test.each(Object.entries(REQUESTS[from]))("%s", (name, body) => {
         goldens.check(`${from}/${name}.in.json`, pretty(body));
-        goldens.check(`${from}-to-${to}/${model}/${name}.out.json`, pretty(translate(from, to, model, body)));
+        goldens.check(
+          `${from}-to-${to}/${model}/${name}.out.json`,
+          pretty(translate(from, to, model, body)),
+        );
       });
     });
   }

@@ -2,7 +2,11 @@ import { afterAll, describe, test } from "vitest";
 import type { DialectName } from "./dialect.ts";
 import { UpstreamFormatError, translateError, translateResponse } from "./registry.ts";
 import { errors } from "./testdata/fixtures/errors.ts";
-import { anthropicResponses, geminiResponses, openaiResponses } from "./testdata/fixtures/responses.ts";
+import {
+  anthropicResponses,
+  geminiResponses,
+  openaiResponses,
+} from "./testdata/fixtures/responses.ts";
 import { Goldens, pretty } from "./testdata/goldens.ts";
 
 const DIALECTS = ["openai", "anthropic", "gemini"] as const;
@@ -15,7 +19,14 @@ const RESPONSES: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>
 
 function translate(upstream: DialectName, client: DialectName, body: unknown): unknown {
   try {
-    const { body: translated, usage } = translateResponse({ upstream, client, body, model: "asked-model", id: "ID", now: 1_700_000_000_999 });
+    const { body: translated, usage } = translateResponse({
+      upstream,
+      client,
+      body,
+      model: "asked-model",
+      id: "ID",
+      now: 1_700_000_000_999,
+    });
     return { usage, body: JSON.parse(translated.toString("utf8")) as unknown };
   } catch (error) {
     if (!(error instanceof UpstreamFormatError)) throw error;
@@ -36,7 +47,10 @@ for (const upstream of DIALECTS) {
     describe(`${upstream} response to ${client}`, () => {
       test.each(Object.entries(RESPONSES[upstream]))("%s", (name, body) => {
         responses.check(`${upstream}/${name}.in.json`, pretty(body));
-        responses.check(`${upstream}-to-${client}/${name}.out.json`, pretty(translate(upstream, client, body)));
+        responses.check(
+          `${upstream}-to-${client}/${name}.out.json`,
+          pretty(translate(upstream, client, body)),
+        );
       });
     });
   }
@@ -46,6 +60,12 @@ describe.each(DIALECTS)("errors to %s", (client) => {
   test.each(Object.entries(errors))("%s", (name, { upstream, status, body }) => {
     const translated = translateError({ upstream, client, status, body: Buffer.from(body) });
     errorGoldens.check(`${name}.in.json`, pretty({ upstream, status, body }));
-    errorGoldens.check(`${name}.to-${client}.out.json`, pretty({ status: translated.status, body: JSON.parse(translated.body.toString("utf8")) as unknown }));
+    errorGoldens.check(
+      `${name}.to-${client}.out.json`,
+      pretty({
+        status: translated.status,
+        body: JSON.parse(translated.body.toString("utf8")) as unknown,
+      }),
+    );
   });
 });

@@ -42,11 +42,22 @@ const RESULTS: Readonly<Record<DialectName, readonly object[]>> = {
     { role: "tool", tool_call_id: "t1", content: "1" },
     { role: "tool", tool_call_id: "t2", content: "2" },
   ],
-  anthropic: [{ role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "1" }, { type: "tool_result", tool_use_id: "t2", content: "2" }] }],
+  anthropic: [
+    {
+      role: "user",
+      content: [
+        { type: "tool_result", tool_use_id: "t1", content: "1" },
+        { type: "tool_result", tool_use_id: "t2", content: "2" },
+      ],
+    },
+  ],
   gemini: [
     {
       role: "user",
-      parts: [{ functionResponse: { id: "t1", name: "f", response: { output: "1" } } }, { functionResponse: { id: "t2", name: "g", response: { output: "2" } } }],
+      parts: [
+        { functionResponse: { id: "t1", name: "f", response: { output: "1" } } },
+        { functionResponse: { id: "t2", name: "g", response: { output: "2" } } },
+      ],
     },
   ],
 };
@@ -61,33 +72,83 @@ interface Answer {
 function nextRequest(client: DialectName, answer: Answer): object {
   switch (client) {
     case "openai":
-      return { model: "m", messages: [{ role: "user", content: "Q" }, answer.choices?.[0]?.message, ...RESULTS.openai] };
+      return {
+        model: "m",
+        messages: [{ role: "user", content: "Q" }, answer.choices?.[0]?.message, ...RESULTS.openai],
+      };
     case "anthropic":
-      return { model: "m", max_tokens: 9, messages: [{ role: "user", content: "Q" }, { role: "assistant", content: answer.content }, ...RESULTS.anthropic] };
+      return {
+        model: "m",
+        max_tokens: 9,
+        messages: [
+          { role: "user", content: "Q" },
+          { role: "assistant", content: answer.content },
+          ...RESULTS.anthropic,
+        ],
+      };
     case "gemini":
-      return { contents: [{ role: "user", parts: [{ text: "Q" }] }, answer.candidates?.[0]?.content, ...RESULTS.gemini] };
+      return {
+        contents: [
+          { role: "user", parts: [{ text: "Q" }] },
+          answer.candidates?.[0]?.content,
+          ...RESULTS.gemini,
+        ],
+      };
   }
 }
 
 function replay(upstream: DialectName, client: DialectName, answer: object): unknown {
-  const shown = translateResponse({ upstream, client, body: answer, model: "m", id: "ID", now: 0 }).body;
+  const shown = translateResponse({
+    upstream,
+    client,
+    body: answer,
+    model: "m",
+    id: "ID",
+    now: 0,
+  }).body;
   const body = nextRequest(client, JSON.parse(shown.toString("utf8")) as Answer);
-  return JSON.parse(translateRequest({ from: client, to: upstream, body, model: "gemini-3-pro", stream: false }).body.toString("utf8"));
+  return JSON.parse(
+    translateRequest({
+      from: client,
+      to: upstream,
+      body,
+      model: "gemini-3-pro",
+      stream: false,
+    }).body.toString("utf8"),
+  );
 }
 
 describe("thinking and its signatures survive a round trip through another dialect", () => {
   test.each(["openai", "gemini"] as const)("anthropic through %s", (client) => {
-    expect(replay("anthropic", client, ANTHROPIC)).toMatchObject({ messages: [{ role: "user" }, { role: "assistant", content: ANTHROPIC.content }, { role: "user" }] });
+    expect(replay("anthropic", client, ANTHROPIC)).toMatchObject({
+      messages: [
+        { role: "user" },
+        { role: "assistant", content: ANTHROPIC.content },
+        { role: "user" },
+      ],
+    });
   });
 
   test.each(["openai", "anthropic"] as const)("gemini through %s", (client) => {
-    expect(replay("gemini", client, GEMINI)).toMatchObject({ contents: [{ role: "user" }, GEMINI.candidates[0]?.content, { role: "user" }] });
+    expect(replay("gemini", client, GEMINI)).toMatchObject({
+      contents: [{ role: "user" }, GEMINI.candidates[0]?.content, { role: "user" }],
+    });
   });
 
   test("an OpenAI-compatible server gets back the reasoning that it wrote", () => {
-    const message = { role: "assistant", content: "Looking.", reasoning_content: "Hm.", tool_calls: [{ id: "t1", type: "function", function: { name: "f", arguments: "{}" } }, { id: "t2", type: "function", function: { name: "g", arguments: "{}" } }] };
+    const message = {
+      role: "assistant",
+      content: "Looking.",
+      reasoning_content: "Hm.",
+      tool_calls: [
+        { id: "t1", type: "function", function: { name: "f", arguments: "{}" } },
+        { id: "t2", type: "function", function: { name: "g", arguments: "{}" } },
+      ],
+    };
     const answer = { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
-    expect(replay("openai", "anthropic", answer)).toMatchObject({ messages: [{ role: "user" }, message, { role: "tool" }, { role: "tool" }] });
+    expect(replay("openai", "anthropic", answer)).toMatchObject({
+      messages: [{ role: "user" }, message, { role: "tool" }, { role: "tool" }],
+    });
   });
 });
 
@@ -99,17 +160,41 @@ describe("a fallback gets no signatures of another vendor", () => {
     ["gemini", "openai", ANTHROPIC],
   ] as const)("%s client, then %s", (client, fallback, answer) => {
     const upstream = answer === GEMINI ? "gemini" : "anthropic";
-    const shown = translateResponse({ upstream, client, body: answer, model: "m", id: "ID", now: 0 }).body;
+    const shown = translateResponse({
+      upstream,
+      client,
+      body: answer,
+      model: "m",
+      id: "ID",
+      now: 0,
+    }).body;
     const body = nextRequest(client, JSON.parse(shown.toString("utf8")) as Answer);
-    const { body: sent, notes } = translateRequest({ from: client, to: fallback, body, model: "m", stream: false });
-    expect(sent.toString("utf8")).not.toMatch(/sig-a|redacted-a|c2lnL|svc-foreign|c3ZjLWZvcmVpZ246|Two calls/);
+    const { body: sent, notes } = translateRequest({
+      from: client,
+      to: fallback,
+      body,
+      model: "m",
+      stream: false,
+    });
+    expect(sent.toString("utf8")).not.toMatch(
+      /sig-a|redacted-a|c2lnL|svc-foreign|c3ZjLWZvcmVpZ246|Two calls/,
+    );
     expect(notes.join()).toMatch(/reasoning of another provider dropped/);
   });
 });
 
 test("signatures arrive on a stream as they do in an answer", () => {
-  const reader = createStreamReader({ upstream: "gemini", client: "openai", wantsUsage: false, model: "m", id: "ID", now: 0 });
-  const out = reader.push(Buffer.from(`data: ${JSON.stringify(GEMINI)}\n\n`)).toString("utf8") + reader.end().toString("utf8");
+  const reader = createStreamReader({
+    upstream: "gemini",
+    client: "openai",
+    wantsUsage: false,
+    model: "m",
+    id: "ID",
+    now: 0,
+  });
+  const out =
+    reader.push(Buffer.from(`data: ${JSON.stringify(GEMINI)}\n\n`)).toString("utf8") +
+    reader.end().toString("utf8");
   const details = /"reasoning_details":(\[.*?\])/.exec(out)?.[1] ?? "[]";
   expect(JSON.parse(details)).toMatchObject([
     { signature: "c2lnLWc=", text: "Two calls." },

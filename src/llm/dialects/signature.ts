@@ -19,7 +19,10 @@ export function wrap(signature: Signature, binding: Binding): string {
 }
 
 /** Reads a signature found in `dialect`: the dialect's own unless wrapped. */
-export function unwrap(value: string, dialect: DialectName): { readonly signature: Signature; readonly binding: Binding } {
+export function unwrap(
+  value: string,
+  dialect: DialectName,
+): { readonly signature: Signature; readonly binding: Binding } {
   const match = WRAPPED.exec(value);
   if (match === null) return { signature: { vendor: dialect, value }, binding: "own" };
   return {
@@ -33,7 +36,11 @@ export function wrapBase64(signature: Signature, binding: Binding): string {
   return Buffer.from(wrap(signature, binding), "utf8").toString("base64");
 }
 
-export function unwrapBase64(value: string, dialect: DialectName): { readonly signature: Signature; readonly binding: Binding } {
-  if (!value.startsWith(FOREIGN_MARK_BASE64)) return { signature: { vendor: dialect, value }, binding: "own" };
+export function unwrapBase64(
+  value: string,
+  dialect: DialectName,
+): { readonly signature: Signature; readonly binding: Binding } {
+  if (!value.startsWith(FOREIGN_MARK_BASE64))
+    return { signature: { vendor: dialect, value }, binding: "own" };
   return unwrap(Buffer.from(value, "base64").toString("utf8"), dialect);
 }

@@ -8,15 +8,41 @@ function parse(chunks: readonly Buffer[]): SseEvent[] {
   return [...chunks.flatMap((chunk) => parser.push(chunk)), ...parser.end()];
 }
 
-const STREAMS: Readonly<Record<string, { readonly text: string; readonly events: readonly SseEvent[] }>> = {
-  "named and unnamed": { text: "event: a\ndata: 1\n\ndata: 2\n\n", events: [{ name: "a", data: "1" }, { name: undefined, data: "2" }] },
-  "several data lines": { text: "data: 1\ndata:2\ndata:  3\n\n", events: [{ name: undefined, data: "1\n2\n 3" }] },
-  "comments and other fields": { text: ": hi\n\nid: 1\nretry: 5\ndata: x\n\n", events: [{ name: undefined, data: "x" }] },
+const STREAMS: Readonly<
+  Record<string, { readonly text: string; readonly events: readonly SseEvent[] }>
+> = {
+  "named and unnamed": {
+    text: "event: a\ndata: 1\n\ndata: 2\n\n",
+    events: [
+      { name: "a", data: "1" },
+      { name: undefined, data: "2" },
+    ],
+  },
+  "several data lines": {
+    text: "data: 1\ndata:2\ndata:  3\n\n",
+    events: [{ name: undefined, data: "1\n2\n 3" }],
+  },
+  "comments and other fields": {
+    text: ": hi\n\nid: 1\nretry: 5\ndata: x\n\n",
+    events: [{ name: undefined, data: "x" }],
+  },
   "a data field without a colon": { text: "data\n\n", events: [{ name: undefined, data: "" }] },
-  "an event without data": { text: "event: a\n\ndata: x\n\n", events: [{ name: undefined, data: "x" }] },
+  "an event without data": {
+    text: "event: a\n\ndata: x\n\n",
+    events: [{ name: undefined, data: "x" }],
+  },
   "a byte order mark": { text: "\uFEFFdata: x\n\n", events: [{ name: undefined, data: "x" }] },
-  "characters of several bytes": { text: "data: Grüße 🌍\n\n", events: [{ name: undefined, data: "Grüße 🌍" }] },
-  "no last newline": { text: "data: 1\n\ndata: 2", events: [{ name: undefined, data: "1" }, { name: undefined, data: "2" }] },
+  "characters of several bytes": {
+    text: "data: Grüße 🌍\n\n",
+    events: [{ name: undefined, data: "Grüße 🌍" }],
+  },
+  "no last newline": {
+    text: "data: 1\n\ndata: 2",
+    events: [
+      { name: undefined, data: "1" },
+      { name: undefined, data: "2" },
+    ],
+  },
   nothing: { text: "", events: [] },
 };
 
@@ -27,7 +53,8 @@ describe.each(Object.entries(STREAMS))("%s", (_, { text, events }) => {
     const bytes = Buffer.from(text.replaceAll("\n", ending), "utf8");
     expect(parse([bytes])).toEqual(events);
     expect(parse(Array.from(bytes, (___, at) => bytes.subarray(at, at + 1)))).toEqual(events);
-    for (let at = 0; at <= bytes.length; at += 1) expect(parse([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(events);
+    for (let at = 0; at <= bytes.length; at += 1)
+      expect(parse([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(events);
   });
 });
 
@@ -46,8 +73,16 @@ describe("event boundaries", () => {
   test("a block splits into its events, bytes unchanged", () => {
     const block = Buffer.from("data: 1\n\n: comment\r\n\r\nevent: a\ndata: 2\n\n");
     const events = splitEvents(block);
-    expect(events.map(String)).toEqual(["data: 1\n\n", ": comment\r\n\r\n", "event: a\ndata: 2\n\n"]);
-    expect(events.map(readEvent)).toEqual([{ name: undefined, data: "1" }, undefined, { name: "a", data: "2" }]);
+    expect(events.map(String)).toEqual([
+      "data: 1\n\n",
+      ": comment\r\n\r\n",
+      "event: a\ndata: 2\n\n",
+    ]);
+    expect(events.map(readEvent)).toEqual([
+      { name: undefined, data: "1" },
+      undefined,
+      { name: "a", data: "2" },
+    ]);
   });
 
   test("a chunk of whole events passes as the same Buffer", () => {

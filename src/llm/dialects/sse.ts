@@ -74,7 +74,8 @@ export class SseParser {
     const colon = line.indexOf(":");
     if (colon === 0) return;
     const field = colon < 0 ? line : line.slice(0, colon);
-    const value = colon < 0 ? "" : line.slice(line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1);
+    const value =
+      colon < 0 ? "" : line.slice(line.charCodeAt(colon + 1) === 0x20 ? colon + 2 : colon + 1);
     if (field === "data") this.#data = this.#data === undefined ? value : `${this.#data}\n${value}`;
     else if (field === "event") this.#name = value;
   }

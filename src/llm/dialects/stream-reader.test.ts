@@ -3,7 +3,11 @@ import type { DialectName, StreamReader } from "./dialect.ts";
 import { createStreamReader, estimateTokens } from "./registry.ts";
 import { streams, toSse } from "./testdata/fixtures/streams.ts";
 
-function open(upstream: DialectName, client: DialectName = upstream, wantsUsage = false): StreamReader {
+function open(
+  upstream: DialectName,
+  client: DialectName = upstream,
+  wantsUsage = false,
+): StreamReader {
   return createStreamReader({ upstream, client, wantsUsage, model: "m", id: "ID", now: 0 });
 }
 
@@ -42,17 +46,33 @@ describe("a stream of the client's own dialect", () => {
 
   test("with spaces in its JSON, as some servers write it", () => {
     const reader = open("openai");
-    reader.push(Buffer.from('data: {"choices": [{"delta": {"content": "abcd"}, "finish_reason": null}], "usage": null}\n\n'));
+    reader.push(
+      Buffer.from(
+        'data: {"choices": [{"delta": {"content": "abcd"}, "finish_reason": null}], "usage": null}\n\n',
+      ),
+    );
     reader.push(Buffer.from('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'));
-    expect(reader.push(Buffer.from('data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}\n\n')).length).toBe(0);
+    expect(
+      reader.push(
+        Buffer.from(
+          'data: {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}\n\n',
+        ),
+      ).length,
+    ).toBe(0);
     expect(reader.end().length).toBe(0);
-    expect(reader).toMatchObject({ outcome: { kind: "complete" }, outputCharacters: 4, usage: { inputTokens: 3, outputTokens: 1 } });
+    expect(reader).toMatchObject({
+      outcome: { kind: "complete" },
+      outputCharacters: 4,
+      usage: { inputTokens: 3, outputTokens: 1 },
+    });
   });
 
   test("an empty finish_reason, as some servers write it, is none", () => {
     for (const client of ["openai", "anthropic"] as const) {
       const reader = open("openai", client);
-      reader.push(Buffer.from('data: {"choices":[{"delta":{"content":"x"},"finish_reason":""}]}\n\n'));
+      reader.push(
+        Buffer.from('data: {"choices":[{"delta":{"content":"x"},"finish_reason":""}]}\n\n'),
+      );
       reader.end();
       expect(reader.outcome).toEqual({ kind: "cut" });
     }
@@ -60,7 +80,9 @@ describe("a stream of the client's own dialect", () => {
 
   test("words of the protocol inside a text are no signs", () => {
     const reader = open("openai");
-    const chunk = Buffer.from(`data: ${JSON.stringify({ choices: [{ delta: { content: '"finish_reason":"stop","error":{},"usage":{}' }, finish_reason: null }] })}\n\n`);
+    const chunk = Buffer.from(
+      `data: ${JSON.stringify({ choices: [{ delta: { content: '"finish_reason":"stop","error":{},"usage":{}' }, finish_reason: null }] })}\n\n`,
+    );
     expect(reader.push(chunk)).toBe(chunk);
     reader.end();
     expect(reader.outcome).toEqual({ kind: "cut" });
@@ -71,26 +93,35 @@ describe("a stream of the client's own dialect", () => {
     const reader = open("anthropic");
     const [start, ...rest] = eventsOf("anthropic", "text");
     reader.push(start as Buffer);
-    expect(reader).toMatchObject({ usageIsFinal: false, usage: { inputTokens: 110, cacheWrite5mTokens: 5, cacheWrite1hTokens: 15, outputTokens: 1 } });
+    expect(reader).toMatchObject({
+      usageIsFinal: false,
+      usage: { inputTokens: 110, cacheWrite5mTokens: 5, cacheWrite1hTokens: 15, outputTokens: 1 },
+    });
     for (const event of rest) reader.push(event);
     // message_delta is cumulative: it replaces, and its input counts count.
-    expect(reader).toMatchObject({ usageIsFinal: true, usage: { inputTokens: 120, cachedInputTokens: 60, outputTokens: 20 } });
+    expect(reader).toMatchObject({
+      usageIsFinal: true,
+      usage: { inputTokens: 120, cachedInputTokens: 60, outputTokens: 20 },
+    });
   });
 });
 
 describe("what has been seen", () => {
-  test.each(["openai", "anthropic", "gemini"] as const)("%s: characters are counted alike in passing and in translation", (upstream) => {
-    const clients = (["openai", "anthropic", "gemini"] as const).map((client) => {
-      const reader = open(upstream, client);
-      for (const event of eventsOf(upstream, "text")) reader.push(event);
-      return reader.outputCharacters;
-    });
-    // 'Grüße, "Welt" 🌍\n' has 17 characters; bytes and escapes make the cheap count of a passing stream higher.
-    for (const characters of clients) {
-      expect(characters).toBeGreaterThanOrEqual(17);
-      expect(characters).toBeLessThanOrEqual(26);
-    }
-  });
+  test.each(["openai", "anthropic", "gemini"] as const)(
+    "%s: characters are counted alike in passing and in translation",
+    (upstream) => {
+      const clients = (["openai", "anthropic", "gemini"] as const).map((client) => {
+        const reader = open(upstream, client);
+        for (const event of eventsOf(upstream, "text")) reader.push(event);
+        return reader.outputCharacters;
+      });
+      // 'Grüße, "Welt" 🌍\n' has 17 characters; bytes and escapes make the cheap count of a passing stream higher.
+      for (const characters of clients) {
+        expect(characters).toBeGreaterThanOrEqual(17);
+        expect(characters).toBeLessThanOrEqual(26);
+      }
+    },
+  );
 
   test.each([
     ["openai", 1],
@@ -106,7 +137,17 @@ describe("what has been seen", () => {
 
   test("a call without arguments is content", () => {
     const reader = open("anthropic");
-    reader.push(Buffer.from(toSse("anthropic", [{ type: "content_block_start", index: 0, content_block: { type: "tool_use", id: "t", name: "f", input: {} } }])));
+    reader.push(
+      Buffer.from(
+        toSse("anthropic", [
+          {
+            type: "content_block_start",
+            index: 0,
+            content_block: { type: "tool_use", id: "t", name: "f", input: {} },
+          },
+        ]),
+      ),
+    );
     expect(reader.sawContent).toBe(true);
   });
 
@@ -125,16 +166,25 @@ describe("a stream of another dialect", () => {
   });
 
   test("interleaved arguments end in an error for a client that cannot take them", () => {
-    const call = (index: number, fields: object): Buffer => Buffer.from(toSse("openai", [{ choices: [{ index: 0, delta: { tool_calls: [{ index, ...fields }] } }] }]));
+    const call = (index: number, fields: object): Buffer =>
+      Buffer.from(
+        toSse("openai", [
+          { choices: [{ index: 0, delta: { tool_calls: [{ index, ...fields }] } }] },
+        ]),
+      );
     const reader = open("openai", "anthropic");
     reader.push(call(0, { id: "a", function: { name: "f", arguments: '{"x"' } }));
     reader.push(call(1, { id: "b", function: { name: "g", arguments: "{}" } }));
-    expect(reader.push(call(0, { function: { arguments: ":1}" } })).toString()).toMatch(/event: error/);
+    expect(reader.push(call(0, { function: { arguments: ":1}" } })).toString()).toMatch(
+      /event: error/,
+    );
   });
 
   test("keys in an upstream's error do not reach the client", () => {
     const reader = open("openai", "anthropic");
-    const out = reader.push(Buffer.from('data: {"error":{"message":"bad key sk-abcdefghij","code":"x"}}\n\n')).toString();
+    const out = reader
+      .push(Buffer.from('data: {"error":{"message":"bad key sk-abcdefghij","code":"x"}}\n\n'))
+      .toString();
     expect(out).toContain("[redacted]");
     expect(out).not.toContain("sk-abcdefghij");
   });
@@ -142,6 +192,9 @@ describe("a stream of another dialect", () => {
   test("usage that comes with a failed answer still counts", () => {
     const reader = open("gemini", "openai");
     for (const event of eventsOf("gemini", "malformed-call")) reader.push(event);
-    expect(reader).toMatchObject({ outcome: { kind: "error" }, usage: { inputTokens: 100, outputTokens: 1 } });
+    expect(reader).toMatchObject({
+      outcome: { kind: "error" },
+      usage: { inputTokens: 100, outputTokens: 1 },
+    });
   });
 });

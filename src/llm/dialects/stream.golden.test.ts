@@ -12,12 +12,27 @@ interface Run {
 }
 
 function open(upstream: DialectName, client: DialectName, wantsUsage: boolean): StreamReader {
-  return createStreamReader({ upstream, client, wantsUsage, model: "asked-model", id: "ID", now: 1_700_000_000_999 });
+  return createStreamReader({
+    upstream,
+    client,
+    wantsUsage,
+    model: "asked-model",
+    id: "ID",
+    now: 1_700_000_000_999,
+  });
 }
 
-function run(upstream: DialectName, client: DialectName, wantsUsage: boolean, chunks: readonly Buffer[]): Run {
+function run(
+  upstream: DialectName,
+  client: DialectName,
+  wantsUsage: boolean,
+  chunks: readonly Buffer[],
+): Run {
   const reader = open(upstream, client, wantsUsage);
-  const output = Buffer.concat([...chunks.map((chunk) => reader.push(chunk)), reader.end()]).toString("utf8");
+  const output = Buffer.concat([
+    ...chunks.map((chunk) => reader.push(chunk)),
+    reader.end(),
+  ]).toString("utf8");
   const { outcome, usage, usageIsFinal, sawContent } = reader;
   return { output, facts: { outcome, usage, usageIsFinal, sawContent } };
 }
@@ -41,7 +56,9 @@ for (const upstream of DIALECTS) {
       const cases = Object.entries(streams[upstream]).flatMap(([name, events]) => {
         const sse = toSse(upstream, events);
         const asked = { name, sse, wantsUsage: true };
-        return client === "openai" ? [asked, { name: `${name}.usage-not-asked`, sse, wantsUsage: false }] : [asked];
+        return client === "openai"
+          ? [asked, { name: `${name}.usage-not-asked`, sse, wantsUsage: false }]
+          : [asked];
       });
 
       test.each(cases)("$name", ({ name, sse, wantsUsage }) => {
@@ -56,7 +73,8 @@ for (const upstream of DIALECTS) {
         const bytes = Buffer.from(sse, "utf8");
         const whole = run(upstream, client, wantsUsage, [bytes]);
         expect(run(upstream, client, wantsUsage, singleBytes(bytes))).toEqual(whole);
-        for (const chunks of everyCut(bytes)) expect(run(upstream, client, wantsUsage, chunks)).toEqual(whole);
+        for (const chunks of everyCut(bytes))
+          expect(run(upstream, client, wantsUsage, chunks)).toEqual(whole);
       });
 
       test.each(cases)("$name, with CRLF", ({ sse, wantsUsage }) => {
@@ -68,17 +86,22 @@ for (const upstream of DIALECTS) {
         expect(run(upstream, client, wantsUsage, singleBytes(bytes))).toEqual(whole);
       });
 
-      test.each(cases.filter(({ sse }) => sse !== ""))("$name, without its last newlines", ({ sse, wantsUsage }) => {
-        const expected = run(upstream, client, wantsUsage, [Buffer.from(sse, "utf8")]);
-        for (const end of [1, 2]) {
-          const bytes = Buffer.from(sse.slice(0, -end), "utf8");
-          const whole = run(upstream, client, wantsUsage, [bytes]);
-          expect(whole.facts).toEqual(expected.facts);
-          // Where the bytes pass, the newlines that the upstream left out stay out.
-          expect(whole.output.trimEnd().replaceAll(/\n{2,}/g, "\n\n")).toBe(expected.output.trimEnd());
-          expect(run(upstream, client, wantsUsage, singleBytes(bytes))).toEqual(whole);
-        }
-      });
+      test.each(cases.filter(({ sse }) => sse !== ""))(
+        "$name, without its last newlines",
+        ({ sse, wantsUsage }) => {
+          const expected = run(upstream, client, wantsUsage, [Buffer.from(sse, "utf8")]);
+          for (const end of [1, 2]) {
+            const bytes = Buffer.from(sse.slice(0, -end), "utf8");
+            const whole = run(upstream, client, wantsUsage, [bytes]);
+            expect(whole.facts).toEqual(expected.facts);
+            // Where the bytes pass, the newlines that the upstream left out stay out.
+            expect(whole.output.trimEnd().replaceAll(/\n{2,}/g, "\n\n")).toBe(
+              expected.output.trimEnd(),
+            );
+            expect(run(upstream, client, wantsUsage, singleBytes(bytes))).toEqual(whole);
+          }
+        },
+      );
 
       test.each(cases)("$name, cut off at every event", ({ name, sse, wantsUsage }) => {
         const events = sse.split(/(?<=\n\n)/);
@@ -86,7 +109,8 @@ for (const upstream of DIALECTS) {
           const bytes = Buffer.from(events.slice(0, count).join(""), "utf8");
           const reader = open(upstream, client, wantsUsage);
           const output = Buffer.concat([reader.push(bytes), reader.end()]).toString("utf8");
-          if (reader.outcome.kind !== "complete") expect(output, `${name} after ${count} events`).toMatch(/"error"/);
+          if (reader.outcome.kind !== "complete")
+            expect(output, `${name} after ${count} events`).toMatch(/"error"/);
         }
       });
     });

@@ -8,7 +8,11 @@ import { redactSecrets } from "./redact.ts";
 
 type ErrorParser = (status: number, body: unknown) => UpstreamError | undefined;
 
-const PARSERS: Readonly<Record<DialectName, ErrorParser>> = { openai: parseOpenai, anthropic: parseAnthropic, gemini: parseGemini };
+const PARSERS: Readonly<Record<DialectName, ErrorParser>> = {
+  openai: parseOpenai,
+  anthropic: parseAnthropic,
+  gemini: parseGemini,
+};
 
 /** A proxy's HTML page says nothing to a client and may be long. */
 const LONGEST_PLAIN_TEXT = 500;
@@ -20,22 +24,37 @@ export interface ErrorTranslation {
   readonly body: Buffer;
 }
 
-export function translateErrorBody({ upstream, client, status, body }: ErrorTranslation): { status: number; body: Buffer } {
+export function translateErrorBody({ upstream, client, status, body }: ErrorTranslation): {
+  status: number;
+  body: Buffer;
+} {
   const text = body.toString("utf8");
   const parsed = parseJson(text);
   // Servers and proxies in front of an upstream answer in shapes of their own: its dialect is only the first guess.
   const native = PARSERS[upstream](status, parsed);
-  if (native !== undefined && upstream === client.name && (upstream !== "openai" || isNativeError(parsed))) {
+  if (
+    native !== undefined &&
+    upstream === client.name &&
+    (upstream !== "openai" || isNativeError(parsed))
+  ) {
     const redacted = redactSecrets(text);
     return { status, body: redacted === text ? body : Buffer.from(redacted, "utf8") };
   }
   const error = native ?? guess(status, parsed) ?? fromText(status, text);
   const { code, param } = error;
-  return { status, body: Buffer.from(client.renderError({ status, code, message: redactSecrets(error.message), param }), "utf8") };
+  return {
+    status,
+    body: Buffer.from(
+      client.renderError({ status, code, message: redactSecrets(error.message), param }),
+      "utf8",
+    ),
+  };
 }
 
 function guess(status: number, parsed: unknown): UpstreamError | undefined {
-  return parseAnthropic(status, parsed) ?? parseGemini(status, parsed) ?? parseOpenai(status, parsed);
+  return (
+    parseAnthropic(status, parsed) ?? parseGemini(status, parsed) ?? parseOpenai(status, parsed)
+  );
 }
 
 function fromText(status: number, text: string): UpstreamError {

@@ -36,10 +36,14 @@ export class TranslateStreamReader implements StreamReader {
 
   end(): Buffer {
     // The last event may have been cut in the middle: then it is no event.
-    const last = this.#sse.end().filter(({ data }) => data === "[DONE]" || parseJson(data) !== undefined);
+    const last = this.#sse
+      .end()
+      .filter(({ data }) => data === "[DONE]" || parseJson(data) !== undefined);
     const text = this.#read(last);
     if (this.#state !== "open") return toBuffer(text);
-    return toBuffer(text + (this.#parser.complete ? this.#close() : this.#fail(STREAM_CUT, { kind: "cut" })));
+    return toBuffer(
+      text + (this.#parser.complete ? this.#close() : this.#fail(STREAM_CUT, { kind: "cut" })),
+    );
   }
 
   get outcome(): StreamOutcome {
@@ -94,7 +98,12 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   #count(event: StreamEvent): void {
-    if (event.kind === "text" || event.kind === "thinking" || event.kind === "refusal" || event.kind === "call_arguments") {
+    if (
+      event.kind === "text" ||
+      event.kind === "thinking" ||
+      event.kind === "refusal" ||
+      event.kind === "call_arguments"
+    ) {
       this.#characters += event.text.length;
     }
     if (event.kind !== "start" && event.kind !== "block_end") this.#sawContent = true;
@@ -117,7 +126,10 @@ export class TranslateStreamReader implements StreamReader {
     } catch (error) {
       if (!(error instanceof UpstreamFormatError)) throw error;
       const { message } = error;
-      return this.#fail({ status: 502, code: "upstream_invalid", message }, { kind: "error", message });
+      return this.#fail(
+        { status: 502, code: "upstream_invalid", message },
+        { kind: "error", message },
+      );
     }
   }
 

@@ -6,7 +6,10 @@ export interface Dialogue {
   readonly system: readonly TextBlock[];
   /** Some system turn stood behind the first user or assistant turn. */
   readonly hoisted: boolean;
-  readonly turns: readonly { readonly role: "user" | "assistant"; readonly content: readonly Block[] }[];
+  readonly turns: readonly {
+    readonly role: "user" | "assistant";
+    readonly content: readonly Block[];
+  }[];
 }
 
 /**
@@ -28,7 +31,10 @@ export function toDialogue(turns: readonly Turn[]): Dialogue {
     if (last?.role === turn.role) last.content.push(...turn.content);
     else joined.push({ role: turn.role, content: [...turn.content] });
   }
-  const ordered = joined.map((turn, index) => ({ role: turn.role, content: orderResults(turn.content, joined[index - 1]?.content ?? []) }));
+  const ordered = joined.map((turn, index) => ({
+    role: turn.role,
+    content: orderResults(turn.content, joined[index - 1]?.content ?? []),
+  }));
   return { system, hoisted, turns: ordered };
 }
 
@@ -43,9 +49,14 @@ export function withoutPrefill(turns: Dialogue["turns"], notes: string[]): Dialo
 export function orderResults(content: readonly Block[], calls: readonly Block[]): Block[] {
   const results = content.filter((block) => block.kind === "tool_result");
   if (results.length === 0) return [...content];
-  const order = new Map(calls.filter((block) => block.kind === "tool_call").map((call, index) => [call.id, index]));
+  const order = new Map(
+    calls.filter((block) => block.kind === "tool_call").map((call, index) => [call.id, index]),
+  );
   const place = (result: ToolResultBlock): number => order.get(result.callId) ?? order.size;
-  return [...results.toSorted((a, b) => place(a) - place(b)), ...content.filter((block) => block.kind !== "tool_result")];
+  return [
+    ...results.toSorted((a, b) => place(a) - place(b)),
+    ...content.filter((block) => block.kind !== "tool_result"),
+  ];
 }
 
 /** Finds the call that a result answers: Gemini wants its name, and no vendor takes a result without one. */
@@ -54,7 +65,8 @@ export class CallIndex {
 
   constructor(turns: readonly Turn[]) {
     for (const turn of turns) {
-      for (const block of turn.content) if (block.kind === "tool_call") this.#calls.set(block.id, block);
+      for (const block of turn.content)
+        if (block.kind === "tool_call") this.#calls.set(block.id, block);
     }
   }
 
@@ -68,6 +80,9 @@ export class CallIndex {
   nameOf(result: ToolResultBlock): string {
     const call = this.#calls.get(result.callId);
     if (call !== undefined) return call.name;
-    throw new BadRequestError(`${result.param} names no earlier tool call: ${result.callId}`, result.param);
+    throw new BadRequestError(
+      `${result.param} names no earlier tool call: ${result.callId}`,
+      result.param,
+    );
   }
 }

@@ -32,9 +32,15 @@ export function unscopable(reason: string): Resource {
 }
 
 /** `arn:<partition>:<service>:<region>:<account>:<rest>` of one's own account. */
-export function ownArn(input: Pick<Input, "place" | "account">, service: string, rest: string): Resource {
+export function ownArn(
+  input: Pick<Input, "place" | "account">,
+  service: string,
+  rest: string,
+): Resource {
   const { place, account } = input;
-  return account === undefined ? unscopable(NO_ACCOUNT) : arn(`arn:${place.partition}:${service}:${place.region}:${account}:${rest}`);
+  return account === undefined
+    ? unscopable(NO_ACCOUNT)
+    : arn(`arn:${place.partition}:${service}:${place.region}:${account}:${rest}`);
 }
 
 /** A reference that is an ARN or a name, by patterns of what may follow the account. */
@@ -52,17 +58,29 @@ const ARN = /^arn:(aws|aws-cn|aws-us-gov):([a-z0-9-]+):([a-z0-9-]*):([0-9]{12}|)
 
 /** The ARN that a reference stands for; unscopable where it is neither form. */
 export function referenced(reference: Reference, value: Json | undefined, input: Input): Resource {
-  if (typeof value !== "string") return unscopable(`${input.operation} does not say which resource`);
+  if (typeof value !== "string")
+    return unscopable(`${input.operation} does not say which resource`);
   if (value.startsWith("arn:")) {
     const [, partition, service, , , rest = ""] = ARN.exec(value) ?? [];
-    if (partition === input.place.partition && service === reference.service && reference.rest.test(rest)) return arn(value);
-  } else if (reference.name.test(value)) return ownArn(input, reference.service, reference.restOf(value));
+    if (
+      partition === input.place.partition &&
+      service === reference.service &&
+      reference.rest.test(rest)
+    )
+      return arn(value);
+  } else if (reference.name.test(value))
+    return ownArn(input, reference.service, reference.restOf(value));
   return unscopable(`${input.operation} names its resource in a form that is not understood`);
 }
 
 /** All that a list or a map's keys name; unscopable where there is none. */
-export function each(values: readonly Json[] | undefined, one: (value: Json) => Resource): readonly Resource[] {
-  return values === undefined || values.length === 0 ? [unscopable("the request does not list its resources")] : values.map(one);
+export function each(
+  values: readonly Json[] | undefined,
+  one: (value: Json) => Resource,
+): readonly Resource[] {
+  return values === undefined || values.length === 0
+    ? [unscopable("the request does not list its resources")]
+    : values.map(one);
 }
 
 export function list(value: Json | undefined): readonly Json[] | undefined {
@@ -70,16 +88,27 @@ export function list(value: Json | undefined): readonly Json[] | undefined {
 }
 
 /** The fields' resources, one for each field named; every field must be there. */
-export function fieldsOf(reference: Reference, names: readonly string[], input: Input): readonly Resource[] {
+export function fieldsOf(
+  reference: Reference,
+  names: readonly string[],
+  input: Input,
+): readonly Resource[] {
   const fields = input.fields();
-  if (fields === undefined) return [unscopable("the body is not understood: send plain JSON without repeated keys")];
+  if (fields === undefined)
+    return [unscopable("the body is not understood: send plain JSON without repeated keys")];
   return names.map((name) => referenced(reference, fields[name], input));
 }
 
 /** One of several fields that name the same thing: exactly one may be there. */
-export function oneOf(reference: Reference, names: readonly string[], input: Input): readonly Resource[] {
+export function oneOf(
+  reference: Reference,
+  names: readonly string[],
+  input: Input,
+): readonly Resource[] {
   const present = names.filter((name) => input.fields()?.[name] !== undefined);
-  return present.length > 1 ? [unscopable(`${present.join(" and ")} at once`)] : fieldsOf(reference, [present[0] ?? (names[0] as string)], input);
+  return present.length > 1
+    ? [unscopable(`${present.join(" and ")} at once`)]
+    : fieldsOf(reference, [present[0] ?? (names[0] as string)], input);
 }
 
 export function member(value: Json | undefined, name: string): Json | undefined {

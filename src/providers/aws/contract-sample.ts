@@ -1,14 +1,28 @@
 import { type ContractSample, request } from "../testing.ts";
 
-const secrets = { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
+const secrets = {
+  accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+  secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+};
 
 export const sample: ContractSample = {
-  auth: { "access-key": { secrets: { ...secrets, sessionToken: "FwoGZXIvYXdzEXAMPLETOKEN" }, config: { accountId: "111122223333" } } },
+  auth: {
+    "access-key": {
+      secrets: { ...secrets, sessionToken: "FwoGZXIvYXdzEXAMPLETOKEN" },
+      config: { accountId: "111122223333" },
+    },
+  },
   requests: [
-    { request: request("GET https://bucket.s3.eu-west-1.amazonaws.com/reports/2026.csv"), actions: ["s3:GetObject"] },
+    {
+      request: request("GET https://bucket.s3.eu-west-1.amazonaws.com/reports/2026.csv"),
+      actions: ["s3:GetObject"],
+    },
     {
       request: request("POST https://dynamodb.eu-west-1.amazonaws.com/", {
-        headers: { "content-type": "application/x-amz-json-1.0", "x-amz-target": "DynamoDB_20120810.GetItem" },
+        headers: {
+          "content-type": "application/x-amz-json-1.0",
+          "x-amz-target": "DynamoDB_20120810.GetItem",
+        },
         body: '{"TableName":"jobs","Key":{}}',
       }),
       actions: ["dynamodb:GetItem"],
@@ -20,10 +34,14 @@ export const sample: ContractSample = {
       }),
       actions: ["sns:Publish"],
     },
-    { request: request("GET https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/f"), actions: ["lambda:GetFunction"] },
+    {
+      request: request("GET https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/f"),
+      actions: ["lambda:GetFunction"],
+    },
   ],
   exceptions: {
     "paths are names": "S3 takes every dot and slash of a key literally",
-    "sets other headers": "x-amz-content-sha256 says what the body is; the client's own holds where the body goes on unread",
+    "sets other headers":
+      "x-amz-content-sha256 says what the body is; the client's own holds where the body goes on unread",
   },
 };

@@ -6,14 +6,16 @@
 const OPERATIONS: Readonly<Record<string, string>> = {
   "account-access-runtime": "GetRoleCredentials",
   acm: "ExportCertificate",
-  "bedrock-agentcore": "GetResourceOauth2Token GetResourceApiKey GetResourcePaymentToken GetWorkloadAccessToken GetWorkloadAccessTokenForJWT GetWorkloadAccessTokenForUserId",
+  "bedrock-agentcore":
+    "GetResourceOauth2Token GetResourceApiKey GetResourcePaymentToken GetWorkloadAccessToken GetWorkloadAccessTokenForJWT GetWorkloadAccessTokenForUserId",
   cloudwatchomni: "GetSpaceCredentialsForOrganization GetSpaceDataAccess",
   codeartifact: "GetAuthorizationToken",
   codepipeline: "GetJobDetails GetThirdPartyJobDetails PollForJobs PollForThirdPartyJobs",
   "cognito-identity": "GetCredentialsForIdentity GetOpenIdToken GetOpenIdTokenForDeveloperIdentity",
   connect: "GetFederationToken",
   datazone: "GetEnvironmentCredentials GetConnection",
-  deadline: "AssumeFleetRoleForRead AssumeFleetRoleForWorker AssumeQueueRoleForRead AssumeQueueRoleForUser AssumeQueueRoleForWorker",
+  deadline:
+    "AssumeFleetRoleForRead AssumeFleetRoleForWorker AssumeQueueRoleForRead AssumeQueueRoleForUser AssumeQueueRoleForWorker",
   ec2: "GetPasswordData",
   ecr: "GetAuthorizationToken",
   "ecr-public": "GetAuthorizationToken",
@@ -21,12 +23,14 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   emr: "GetClusterSessionCredentials GetSessionEndpoint",
   "emr-containers": "GetManagedEndpointSessionCredentials",
   "finspace-data": "GetProgrammaticAccessCredentials",
-  gamelift: "CreateBuild GetComputeAccess GetComputeAuthToken GetInstanceAccess RequestUploadCredentials",
+  gamelift:
+    "CreateBuild GetComputeAccess GetComputeAuthToken GetInstanceAccess RequestUploadCredentials",
   iam: "CreateAccessKey CreateLoginProfile UpdateLoginProfile CreateServiceSpecificCredential ResetServiceSpecificCredential",
   lakeformation:
     "AssumeDecoratedRoleWithSAML GetTemporaryDataLocationCredentials GetTemporaryGlueFunctionCredentials GetTemporaryGluePartitionCredentials GetTemporaryGlueTableCredentials",
   "license-manager": "GetAccessToken",
-  lightsail: "CreateBucketAccessKey CreateContainerServiceRegistryLogin CreateKeyPair DownloadDefaultKeyPair GetBucketAccessKeys GetInstanceAccessDetails GetRelationalDatabaseMasterUserPassword",
+  lightsail:
+    "CreateBucketAccessKey CreateContainerServiceRegistryLogin CreateKeyPair DownloadDefaultKeyPair GetBucketAccessKeys GetInstanceAccessDetails GetRelationalDatabaseMasterUserPassword",
   redshift: "GetClusterCredentials GetClusterCredentialsWithIAM",
   "redshift-serverless": "GetCredentials",
   rolesanywhere: "CreateSession",
@@ -36,7 +40,9 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   sts: "AssumeRole AssumeRoleWithSAML AssumeRoleWithWebIdentity AssumeRoot GetDelegatedAccessToken GetFederationToken GetSessionToken GetWebIdentityToken",
 };
 
-const SETS = new Map(Object.entries(OPERATIONS).map(([service, names]) => [service, new Set(names.split(" "))]));
+const SETS = new Map(
+  Object.entries(OPERATIONS).map(([service, names]) => [service, new Set(names.split(" "))]),
+);
 
 export function handsOutCredentials(service: string, operation: string): boolean {
   return SETS.get(service)?.has(operation) ?? false;

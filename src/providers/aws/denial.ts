@@ -15,12 +15,22 @@ export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenia
   const error = `<Code>${codeOf(denial)}</Code><Message>${escaped(denial.message)}</Message>`;
   if (kind === "s3" || kind === "s3-access-point") return xml(`<Error>${error}</Error>`);
   const first = request.host.split(".")[0] ?? "";
-  const isForm = (request.headers.get("content-type") ?? "").startsWith("application/x-www-form-urlencoded") || /(?:^|&)Action=/.test(request.query);
-  if (isForm && first === "ec2") return xml(`<Response><Errors><Error>${error}</Error></Errors></Response>`);
-  if (isForm || REST_XML.has(first) || /(?:^|\.)s3-control\./.test(request.host)) return xml(`<ErrorResponse><Error><Type>Sender</Type>${error}</Error></ErrorResponse>`);
+  const isForm =
+    (request.headers.get("content-type") ?? "").startsWith("application/x-www-form-urlencoded") ||
+    /(?:^|&)Action=/.test(request.query);
+  if (isForm && first === "ec2")
+    return xml(`<Response><Errors><Error>${error}</Error></Errors></Response>`);
+  if (isForm || REST_XML.has(first) || /(?:^|\.)s3-control\./.test(request.host))
+    return xml(`<ErrorResponse><Error><Type>Sender</Type>${error}</Error></ErrorResponse>`);
   const { code, message, details } = denial;
   return {
-    headers: [["content-type", request.headers.has("x-amz-target") ? "application/x-amz-json-1.0" : "application/json"], ["x-amzn-errortype", `${codeOf(denial)}Exception`]],
+    headers: [
+      [
+        "content-type",
+        request.headers.has("x-amz-target") ? "application/x-amz-json-1.0" : "application/json",
+      ],
+      ["x-amzn-errortype", `${codeOf(denial)}Exception`],
+    ],
     body: `${JSON.stringify({ __type: `${codeOf(denial)}Exception`, code, message, ...details, source: "svc" })}\n`,
   };
 }
@@ -32,10 +42,17 @@ function codeOf({ status }: Denial): string {
 }
 
 function xml(body: string): WordedDenial {
-  return { headers: [["content-type", "application/xml"]], body: `<?xml version="1.0" encoding="UTF-8"?>\n${body}\n` };
+  return {
+    headers: [["content-type", "application/xml"]],
+    body: `<?xml version="1.0" encoding="UTF-8"?>\n${body}\n`,
+  };
 }
 
 function escaped(text: string): string {
   // XML 1.0 has no place for control characters, escaped or not.
-  return text.replaceAll(/\p{Cc}/gu, " ").replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  return text
+    .replaceAll(/\p{Cc}/gu, " ")
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
 }

@@ -1,23 +1,42 @@
 /** Tables that a request to DynamoDB touches; an index where it reads one, as IAM has it. */
 import type { Resource } from "../contract.ts";
 import { isJsonObject } from "../strict-json.ts";
-import { each, fieldsOf, list, member, referenced, unscopable, type Input, type Reference } from "./arns.ts";
+import {
+  each,
+  fieldsOf,
+  list,
+  member,
+  referenced,
+  unscopable,
+  type Input,
+  type Reference,
+} from "./arns.ts";
 
 const NAME = "[A-Za-z0-9_.-]{3,255}";
-const table: Reference = { service: "dynamodb", rest: new RegExp(`^table/${NAME}$`), name: new RegExp(`^${NAME}$`), restOf: (name) => `table/${name}` };
+const table: Reference = {
+  service: "dynamodb",
+  rest: new RegExp(`^table/${NAME}$`),
+  name: new RegExp(`^${NAME}$`),
+  restOf: (name) => `table/${name}`,
+};
 
 const byTable = (input: Input): readonly Resource[] => fieldsOf(table, ["TableName"], input);
 
 function byIndex(input: Input): readonly Resource[] {
   const index = input.fields()?.["IndexName"];
   const [resource] = byTable(input);
-  if (index === undefined || resource?.kind !== "scoped") return resource === undefined ? [] : [resource];
-  return typeof index === "string" && new RegExp(`^${NAME}$`).test(index) ? [{ ...resource, value: `${resource.value}/index/${index}` }] : [unscopable("the index has no name")];
+  if (index === undefined || resource?.kind !== "scoped")
+    return resource === undefined ? [] : [resource];
+  return typeof index === "string" && new RegExp(`^${NAME}$`).test(index)
+    ? [{ ...resource, value: `${resource.value}/index/${index}` }]
+    : [unscopable("the index has no name")];
 }
 
 const byRequestItems = (input: Input): readonly Resource[] => {
   const items = input.fields()?.["RequestItems"];
-  return each(isJsonObject(items) ? Object.keys(items) : undefined, (name) => referenced(table, name, input));
+  return each(isJsonObject(items) ? Object.keys(items) : undefined, (name) =>
+    referenced(table, name, input),
+  );
 };
 
 /** Members of a transaction's items, with the IAM action of each. */
@@ -41,8 +60,12 @@ export function transaction(input: Input): readonly TransactionPart[] | undefine
   const parts: TransactionPart[] = [];
   for (const item of items) {
     const [name, ...more] = isJsonObject(item) ? Object.keys(item) : [];
-    if (name === undefined || more.length > 0 || !Object.hasOwn(TRANSACTION_ACTIONS, name)) return undefined;
-    parts.push({ action: TRANSACTION_ACTIONS[name] as string, resource: referenced(table, member(member(item, name), "TableName"), input) });
+    if (name === undefined || more.length > 0 || !Object.hasOwn(TRANSACTION_ACTIONS, name))
+      return undefined;
+    parts.push({
+      action: TRANSACTION_ACTIONS[name] as string,
+      resource: referenced(table, member(member(item, name), "TableName"), input),
+    });
   }
   return parts;
 }
@@ -50,8 +73,18 @@ export function transaction(input: Input): readonly TransactionPart[] | undefine
 export const dynamodbResources: Readonly<Record<string, (input: Input) => readonly Resource[]>> = {
   ...Object.fromEntries(
     [
-      "CreateTable", "DeleteItem", "DeleteTable", "DescribeContinuousBackups", "DescribeTable", "DescribeTimeToLive", "GetItem", "PutItem", "UpdateContinuousBackups",
-      "UpdateItem", "UpdateTable", "UpdateTimeToLive",
+      "CreateTable",
+      "DeleteItem",
+      "DeleteTable",
+      "DescribeContinuousBackups",
+      "DescribeTable",
+      "DescribeTimeToLive",
+      "GetItem",
+      "PutItem",
+      "UpdateContinuousBackups",
+      "UpdateItem",
+      "UpdateTable",
+      "UpdateTimeToLive",
     ].map((name) => [name, byTable]),
   ),
   Query: byIndex,

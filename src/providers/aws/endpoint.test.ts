@@ -33,8 +33,14 @@ const S3 = [
   ["bucket.s3-accelerate.amazonaws.com", "s3 bucket us-east-1 aws"],
   ["bucket.vpce-1a2b-3c.s3.us-east-1.vpce.amazonaws.com", "s3 - us-east-1 aws"],
   ["my-bucket.bucket.vpce-1a2b-3c.s3.us-east-1.vpce.amazonaws.com", "s3 my-bucket us-east-1 aws"],
-  ["point-111122223333.s3-accesspoint.eu-west-1.amazonaws.com", "point point 111122223333 eu-west-1 aws"],
-  ["p-q-111122223333.s3-accesspoint-fips.dualstack.us-east-1.amazonaws.com", "point p-q 111122223333 us-east-1 aws"],
+  [
+    "point-111122223333.s3-accesspoint.eu-west-1.amazonaws.com",
+    "point point 111122223333 eu-west-1 aws",
+  ],
+  [
+    "p-q-111122223333.s3-accesspoint-fips.dualstack.us-east-1.amazonaws.com",
+    "point p-q 111122223333 us-east-1 aws",
+  ],
 ] as const;
 
 const OTHERS = [
@@ -64,7 +70,10 @@ const OTHERS = [
   ["abcdefghij.execute-api.eu-west-1.amazonaws.com", "execute-api execute-api eu-west-1 aws"],
   ["search-logs-abc123.eu-west-1.es.amazonaws.com", "es es eu-west-1 aws"],
   ["abcdefghij1234567890.eu-west-1.aoss.amazonaws.com", "aoss aoss eu-west-1 aws"],
-  ["abcdefghijklmnopqrstuvwxyz012345.lambda-url.eu-west-1.on.aws", "lambda-url lambda eu-west-1 aws"],
+  [
+    "abcdefghijklmnopqrstuvwxyz012345.lambda-url.eu-west-1.on.aws",
+    "lambda-url lambda eu-west-1 aws",
+  ],
 ] as const;
 
 test.each([...S3, ...OTHERS])("%s", (host, expected) => {
@@ -73,10 +82,25 @@ test.each([...S3, ...OTHERS])("%s", (host, expected) => {
 
 describe("hosts that are not AWS's own API", () => {
   test.each([
-    "amazonaws.com", "example.com", "sqs.eu-west-1.amazonaws.com.evil.com", "evil.sqs.eu-west-1.amazonaws.com", "sqs.eu-west-1.amazonaws.com.cn", "sqs.cn-north-1.amazonaws.com",
-    "my-lb-1234.eu-west-1.elb.amazonaws.com", "ec2-1-2-3-4.eu-west-1.compute.amazonaws.com", "ec2-1-2-3-4.compute-1.amazonaws.com", "site.s3-website-eu-west-1.amazonaws.com",
-    "vpce-1-2.vpce-svc-3.eu-west-1.vpce.amazonaws.com", "nosuchservice.eu-west-1.amazonaws.com", "sqs.nowhere.amazonaws.com", "a..b.s3.amazonaws.com", "-a.s3.amazonaws.com",
-    "portal.sso.eu-west-1.amazonaws.com", "oidc.eu-west-1.amazonaws.com", "b--x-s3.s3express-use1-az4.us-east-1.amazonaws.com", "constructor.eu-west-1.amazonaws.com",
+    "amazonaws.com",
+    "example.com",
+    "sqs.eu-west-1.amazonaws.com.evil.com",
+    "evil.sqs.eu-west-1.amazonaws.com",
+    "sqs.eu-west-1.amazonaws.com.cn",
+    "sqs.cn-north-1.amazonaws.com",
+    "my-lb-1234.eu-west-1.elb.amazonaws.com",
+    "ec2-1-2-3-4.eu-west-1.compute.amazonaws.com",
+    "ec2-1-2-3-4.compute-1.amazonaws.com",
+    "site.s3-website-eu-west-1.amazonaws.com",
+    "vpce-1-2.vpce-svc-3.eu-west-1.vpce.amazonaws.com",
+    "nosuchservice.eu-west-1.amazonaws.com",
+    "sqs.nowhere.amazonaws.com",
+    "a..b.s3.amazonaws.com",
+    "-a.s3.amazonaws.com",
+    "portal.sso.eu-west-1.amazonaws.com",
+    "oidc.eu-west-1.amazonaws.com",
+    "b--x-s3.s3express-use1-az4.us-east-1.amazonaws.com",
+    "constructor.eu-west-1.amazonaws.com",
   ])("%s", (host) => {
     expect(short(host)).toBeUndefined();
   });

@@ -20,15 +20,25 @@ export type Endpoint =
   | (Place & { readonly kind: "s3"; readonly bucket: string | undefined })
   | (Place & { readonly kind: "s3-access-point"; readonly name: string; readonly account: string })
   | (Place & { readonly kind: "service"; readonly services: readonly Service[] })
-  | (Place & { readonly kind: "method"; readonly service: MethodService; readonly signingName: string });
+  | (Place & {
+      readonly kind: "method";
+      readonly service: MethodService;
+      readonly signingName: string;
+    });
 
 const REGION = "[a-z]{2}(?:-[a-z]+)+-[0-9]{1,2}";
 const DOMAIN = "amazonaws\\.com(?:\\.cn)?";
 const BUCKET = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]";
 
-const s3Host = new RegExp(`^(?:(?<bucket>${BUCKET})\\.)?s3(?:-fips)?(?:\\.dualstack)?(?:[.-](?<region>${REGION}))?\\.(?<domain>${DOMAIN})$`);
-const s3Accelerated = new RegExp(`^(?<bucket>${BUCKET})\\.s3-accelerate(?:\\.dualstack)?\\.(?<domain>amazonaws\\.com)$`);
-const s3Private = new RegExp(`^(?:(?<bucket>${BUCKET})\\.)?bucket\\.vpce-[0-9a-z-]+\\.s3\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`);
+const s3Host = new RegExp(
+  `^(?:(?<bucket>${BUCKET})\\.)?s3(?:-fips)?(?:\\.dualstack)?(?:[.-](?<region>${REGION}))?\\.(?<domain>${DOMAIN})$`,
+);
+const s3Accelerated = new RegExp(
+  `^(?<bucket>${BUCKET})\\.s3-accelerate(?:\\.dualstack)?\\.(?<domain>amazonaws\\.com)$`,
+);
+const s3Private = new RegExp(
+  `^(?:(?<bucket>${BUCKET})\\.)?bucket\\.vpce-[0-9a-z-]+\\.s3\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`,
+);
 const s3AccessPoint = new RegExp(
   `^(?<name>[a-z0-9][a-z0-9-]{1,48}[a-z0-9])-(?<account>[0-9]{12})\\.s3-accesspoint(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`,
 );
@@ -36,21 +46,56 @@ const s3AccessPoint = new RegExp(
 const accountHost = new RegExp(
   `^(?:[0-9]{12}\\.)(?:(?<ddb>ddb)|(?<streams>streams-ddb)|(?:control|data)-(?<kinesis>kinesis)|(?<control>s3-control))(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`,
 );
-const privateHost = new RegExp(`^vpce-[0-9a-z-]+\\.(?<prefix>[a-z0-9.-]+)\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`);
-const regionalHost = new RegExp(`^(?<prefix>[a-z0-9.-]+)\\.(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`);
-const methodHosts: readonly { readonly pattern: RegExp; readonly service: MethodService; readonly signingName: string }[] = [
-  { pattern: new RegExp(`^apigateway(?:-fips)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`), service: "apigateway", signingName: "apigateway" },
-  { pattern: new RegExp(`^[a-z0-9]{10}\\.execute-api(?:-fips)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`), service: "execute-api", signingName: "execute-api" },
-  { pattern: new RegExp(`^(?:search|vpc)-[a-z0-9-]+\\.(?<region>${REGION})\\.es\\.(?<domain>${DOMAIN})$`), service: "es", signingName: "es" },
-  { pattern: new RegExp(`^[a-z0-9]{3,40}\\.(?<region>${REGION})\\.aoss\\.(?<domain>${DOMAIN})$`), service: "aoss", signingName: "aoss" },
-  { pattern: new RegExp(`^[a-z0-9]{20,40}\\.lambda-url\\.(?<region>${REGION})\\.(?<domain>on\\.aws)$`), service: "lambda-url", signingName: "lambda" },
+const privateHost = new RegExp(
+  `^vpce-[0-9a-z-]+\\.(?<prefix>[a-z0-9.-]+)\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`,
+);
+const regionalHost = new RegExp(
+  `^(?<prefix>[a-z0-9.-]+)\\.(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`,
+);
+const methodHosts: readonly {
+  readonly pattern: RegExp;
+  readonly service: MethodService;
+  readonly signingName: string;
+}[] = [
+  {
+    pattern: new RegExp(`^apigateway(?:-fips)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`),
+    service: "apigateway",
+    signingName: "apigateway",
+  },
+  {
+    pattern: new RegExp(
+      `^[a-z0-9]{10}\\.execute-api(?:-fips)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`,
+    ),
+    service: "execute-api",
+    signingName: "execute-api",
+  },
+  {
+    pattern: new RegExp(
+      `^(?:search|vpc)-[a-z0-9-]+\\.(?<region>${REGION})\\.es\\.(?<domain>${DOMAIN})$`,
+    ),
+    service: "es",
+    signingName: "es",
+  },
+  {
+    pattern: new RegExp(`^[a-z0-9]{3,40}\\.(?<region>${REGION})\\.aoss\\.(?<domain>${DOMAIN})$`),
+    service: "aoss",
+    signingName: "aoss",
+  },
+  {
+    pattern: new RegExp(
+      `^[a-z0-9]{20,40}\\.lambda-url\\.(?<region>${REGION})\\.(?<domain>on\\.aws)$`,
+    ),
+    service: "lambda-url",
+    signingName: "lambda",
+  },
 ];
 
 /**
  * RE2 and JavaScript alike: hosts of S3's objects, whose bodies are not read. A host that it matches by mistake is judged
  * without its body, which is then refused.
  */
-export const S3_HOSTS = "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
+export const S3_HOSTS =
+  "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
 
 /** @param fallbackRegion where S3's host names none */
 export function endpointOf(host: string, fallbackRegion: string): Endpoint | undefined {
@@ -62,12 +107,21 @@ function s3(host: string, fallbackRegion: string): Endpoint | undefined {
   if (match !== null) {
     const { bucket, region = fallbackRegion, domain = "" } = match.groups ?? {};
     const at = placed(region, domain);
-    return at === undefined || bucket?.includes("..") === true ? undefined : { kind: "s3", bucket, ...at };
+    return at === undefined || bucket?.includes("..") === true
+      ? undefined
+      : { kind: "s3", bucket, ...at };
   }
   const point = s3AccessPoint.exec(host)?.groups;
   if (point === undefined) return undefined;
   const at = placed(point["region"] ?? "", point["domain"] ?? "");
-  return at === undefined ? undefined : { kind: "s3-access-point", name: point["name"] ?? "", account: point["account"] ?? "", ...at };
+  return at === undefined
+    ? undefined
+    : {
+        kind: "s3-access-point",
+        name: point["name"] ?? "",
+        account: point["account"] ?? "",
+        ...at,
+      };
 }
 
 function methodEndpoint(host: string): Endpoint | undefined {
@@ -82,13 +136,23 @@ function methodEndpoint(host: string): Endpoint | undefined {
 
 function service(host: string): Endpoint | undefined {
   const known = servicesByHost(host);
-  if (known !== undefined) return { kind: "service", services: known.services, region: known.region, partition: partitionOf(known.region) };
+  if (known !== undefined)
+    return {
+      kind: "service",
+      services: known.services,
+      region: known.region,
+      partition: partitionOf(known.region),
+    };
   const owned = accountHost.exec(host)?.groups;
   const groups = owned ?? privateHost.exec(host)?.groups ?? regionalHost.exec(host)?.groups;
   if (groups === undefined) return undefined;
-  const services = servicesByPrefix(owned === undefined ? (groups["prefix"] ?? "") : ownedPrefix(owned));
+  const services = servicesByPrefix(
+    owned === undefined ? (groups["prefix"] ?? "") : ownedPrefix(owned),
+  );
   const at = placed(groups["region"] ?? "", groups["domain"] ?? "");
-  return services === undefined || at === undefined ? undefined : { kind: "service", services, ...at };
+  return services === undefined || at === undefined
+    ? undefined
+    : { kind: "service", services, ...at };
 }
 
 function ownedPrefix(groups: Readonly<Record<string, string | undefined>>): string {
@@ -99,7 +163,9 @@ function ownedPrefix(groups: Readonly<Record<string, string | undefined>>): stri
 
 /** China's regions are under `.cn`, and no others. */
 function placed(region: string, domain: string): Place | undefined {
-  return region.startsWith("cn-") === domain.endsWith(".cn") ? { region, partition: partitionOf(region) } : undefined;
+  return region.startsWith("cn-") === domain.endsWith(".cn")
+    ? { region, partition: partitionOf(region) }
+    : undefined;
 }
 
 function partitionOf(region: string): Partition {

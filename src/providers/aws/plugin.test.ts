@@ -11,13 +11,33 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const set = (injection: Injection): Record<string, string> => Object.fromEntries(injection.set);
 
 /** What AWS does with a signature: made anew here from AWS's description alone, over the request as it leaves. */
-function verifies(call: ServiceRequest, injection: Injection, canonicalPath: string, canonicalQuery = ""): boolean {
-  const headers: Record<string, string> = { ...Object.fromEntries(call.headers), host: call.host, ...set(injection) };
-  const [, scope = "", signed = "", signature = ""] = /Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=(\w+)$/.exec(set(injection)["authorization"] ?? "") ?? [];
-  const lines = signed.split(";").map((name) => `${name}:${headers[name] ?? ""}\n`).join("");
+function verifies(
+  call: ServiceRequest,
+  injection: Injection,
+  canonicalPath: string,
+  canonicalQuery = "",
+): boolean {
+  const headers: Record<string, string> = {
+    ...Object.fromEntries(call.headers),
+    host: call.host,
+    ...set(injection),
+  };
+  const [, scope = "", signed = "", signature = ""] =
+    /Credential=[^/]+\/([^,]+), SignedHeaders=([^,]+), Signature=(\w+)$/.exec(
+      set(injection)["authorization"] ?? "",
+    ) ?? [];
+  const lines = signed
+    .split(";")
+    .map((name) => `${name}:${headers[name] ?? ""}\n`)
+    .join("");
   const canonical = `${call.method}\n${canonicalPath}\n${canonicalQuery}\n${lines}\n${signed}\n${headers["x-amz-content-sha256"]}`;
   const toSign = `AWS4-HMAC-SHA256\n${headers["x-amz-date"]}\n${scope}\n${sha256(canonical)}`;
-  const key = scope.split("/").reduce<Buffer>((secret, part) => createHmac("sha256", secret).update(part).digest(), Buffer.from(`AWS4${KEY.secretAccessKey}`));
+  const key = scope
+    .split("/")
+    .reduce<Buffer>(
+      (secret, part) => createHmac("sha256", secret).update(part).digest(),
+      Buffer.from(`AWS4${KEY.secretAccessKey}`),
+    );
   return createHmac("sha256", key).update(toSign).digest("hex") === signature;
 }
 
@@ -37,11 +57,24 @@ describe("a request is signed as it leaves", () => {
 
   test("S3's query, sorted and escaped once", async () => {
     const call = request(`GET ${S3}/?prefix=a%2Fb&list-type=2&delimiter=/`);
-    expect(verifies(call, await aws.injectCredentials(call), "/", "delimiter=%2F&list-type=2&prefix=a%2Fb")).toBe(true);
+    expect(
+      verifies(
+        call,
+        await aws.injectCredentials(call),
+        "/",
+        "delimiter=%2F&list-type=2&prefix=a%2Fb",
+      ),
+    ).toBe(true);
   });
 
   test("other services escape their paths once more, and have their body hashed", async () => {
-    const call = request("POST https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/a%3Ab/invocations", { body: "{}", headers: { "content-type": "application/json", "x-amz-content-sha256": "0".repeat(64) } });
+    const call = request(
+      "POST https://lambda.eu-west-1.amazonaws.com/2015-03-31/functions/a%3Ab/invocations",
+      {
+        body: "{}",
+        headers: { "content-type": "application/json", "x-amz-content-sha256": "0".repeat(64) },
+      },
+    );
     const injection = await aws.injectCredentials(call);
     expect(set(injection)["x-amz-content-sha256"]).toBe(sha256("{}"));
     expect(verifies(call, injection, "/2015-03-31/functions/a%253Ab/invocations")).toBe(true);
@@ -49,14 +82,19 @@ describe("a request is signed as it leaves", () => {
 
   test("chunks with an unsigned trailer stay whole, and their headers are signed", async () => {
     const headers = {
-      "content-encoding": "aws-chunked", "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "x-amz-decoded-content-length": "5", "x-amz-sdk-checksum-algorithm": "CRC32",
+      "content-encoding": "aws-chunked",
+      "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+      "x-amz-decoded-content-length": "5",
+      "x-amz-sdk-checksum-algorithm": "CRC32",
       "x-amz-trailer": "x-amz-checksum-crc32",
     };
     const call = request(`PUT ${S3}/a`, { headers });
     const injection = await aws.injectCredentials(call);
     expect(verifies(call, injection, "/a")).toBe(true);
     expect(set(injection)["x-amz-content-sha256"]).toBe("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
-    expect(set(injection)["authorization"]).toContain("host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-sdk-checksum-algorithm;x-amz-trailer");
+    expect(set(injection)["authorization"]).toContain(
+      "host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-sdk-checksum-algorithm;x-amz-trailer",
+    );
     expect(injection.remove).toEqual(["x-amz-security-token"]);
     expect(injection.setQuery).toEqual([]);
   });
@@ -68,7 +106,11 @@ describe("a request is signed as it leaves", () => {
   });
 
   test("the agent's own date and token count for nothing", async () => {
-    const headers = { "x-amz-date": "20200101T000000Z", "x-amz-security-token": "agent", authorization: "AWS4-HMAC-SHA256 Credential=x" };
+    const headers = {
+      "x-amz-date": "20200101T000000Z",
+      "x-amz-security-token": "agent",
+      authorization: "AWS4-HMAC-SHA256 Credential=x",
+    };
     const injection = await aws.injectCredentials(request(`GET ${S3}/a`, { headers }));
     expect(JSON.stringify(injection)).not.toContain("agent");
     expect(set(injection)["x-amz-date"]).not.toBe("20200101T000000Z");
@@ -79,7 +121,9 @@ describe("a request is signed as it leaves", () => {
     request("GET https://lb-1.eu-west-1.elb.amazonaws.com/"),
     request(`GET ${S3}/a?X-Amz-Signature=x`),
     request(`GET ${S3}/a?prefix=a+b`),
-    request(`PUT ${S3}/a`, { headers: { "x-amz-content-sha256": "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" } }),
+    request(`PUT ${S3}/a`, {
+      headers: { "x-amz-content-sha256": "STREAMING-AWS4-HMAC-SHA256-PAYLOAD" },
+    }),
     request("POST https://sqs.eu-west-1.amazonaws.com/", { headers: { "content-length": "3" } }),
     request("GET https://maps.geo.eu-west-1.amazonaws.com/nothing"),
   ])("%# is not signed, even in audit mode", async (call) => {
@@ -91,13 +135,22 @@ describe("a role", () => {
   const answer = (n: number, expires: number): string =>
     `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE${n}</AccessKeyId><SecretAccessKey>role/secret${n}</SecretAccessKey><SessionToken>token${n}</SessionToken><Expiration>${new Date(expires).toISOString()}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
 
-  function started(respond?: (n: number) => Response): { readonly instance: ReturnType<typeof plugin.create>; readonly server: FakeServer; readonly made: ReturnType<typeof context> } {
+  function started(respond?: (n: number) => Response): {
+    readonly instance: ReturnType<typeof plugin.create>;
+    readonly server: FakeServer;
+    readonly made: ReturnType<typeof context>;
+  } {
     let n = 0;
     const server: FakeServer = new FakeServer(() => {
       n += 1;
       return respond?.(n) ?? new Response(answer(n, made.clock.now() + 3_600_000));
     });
-    const made = context({ authType: "access-key", secrets: KEY, config: { roleArn: ROLE, region: "eu-central-1", externalId: "ext" }, fetch: server.fetch });
+    const made = context({
+      authType: "access-key",
+      secrets: KEY,
+      config: { roleArn: ROLE, region: "eu-central-1", externalId: "ext" },
+      fetch: server.fetch,
+    });
     return { instance: plugin.create(made), server, made };
   }
 
@@ -106,9 +159,16 @@ describe("a role", () => {
     await instance.start();
     expect(server.calls).toHaveLength(1);
     expect(server.calls[0]?.url).toBe("https://sts.eu-central-1.amazonaws.com/");
-    expect(server.calls[0]?.headers.get("authorization")).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE\/\d{8}\/eu-central-1\/sts\/aws4_request/);
+    expect(server.calls[0]?.headers.get("authorization")).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE\/\d{8}\/eu-central-1\/sts\/aws4_request/,
+    );
     expect(Object.fromEntries(new URLSearchParams(server.calls[0]?.body))).toEqual({
-      Action: "AssumeRole", Version: "2011-06-15", RoleArn: ROLE, RoleSessionName: "svc-bound", DurationSeconds: "3600", ExternalId: "ext",
+      Action: "AssumeRole",
+      Version: "2011-06-15",
+      RoleArn: ROLE,
+      RoleSessionName: "svc-bound",
+      DurationSeconds: "3600",
+      ExternalId: "ext",
     });
     const injection = set(await instance.injectCredentials(request(`GET ${S3}/a`)));
     expect(injection["authorization"]).toContain("Credential=ASIAROLE1/");
@@ -122,14 +182,20 @@ describe("a role", () => {
     await instance.start();
     await made.clock.advanceAndSettle(51 * 60_000);
     expect(server.calls).toHaveLength(2);
-    expect(set(await instance.injectCredentials(request(`GET ${S3}/a`)))["x-amz-security-token"]).toBe("token2");
+    expect(
+      set(await instance.injectCredentials(request(`GET ${S3}/a`)))["x-amz-security-token"],
+    ).toBe("token2");
     await instance.stop();
   });
 
   test("a refusal is told without a value", async () => {
-    const { instance, made } = started(() => new Response("<Error>AccessDenied role/secret</Error>", { status: 403 }));
+    const { instance, made } = started(
+      () => new Response("<Error>AccessDenied role/secret</Error>", { status: 403 }),
+    );
     await instance.start();
-    await expect(instance.injectCredentials(request(`GET ${S3}/a`))).rejects.toThrow(InjectionError);
+    await expect(instance.injectCredentials(request(`GET ${S3}/a`))).rejects.toThrow(
+      InjectionError,
+    );
     expect(made.lines.join()).toContain("trust policy");
     expect(made.lines.join()).not.toContain("role/secret");
     await instance.stop();
@@ -138,23 +204,33 @@ describe("a role", () => {
   test("an answer without credentials is an error", async () => {
     const { instance, made } = started(() => new Response("<AssumeRoleResponse/>"));
     await instance.start();
-    await expect(instance.injectCredentials(request(`GET ${S3}/a`))).rejects.toThrow(InjectionError);
+    await expect(instance.injectCredentials(request(`GET ${S3}/a`))).rejects.toThrow(
+      InjectionError,
+    );
     expect(made.lines.join()).toContain("holds no credentials");
     await instance.stop();
   });
 });
 
 describe("settings", () => {
-  const create = (config: Record<string, string>, secrets: Record<string, string> = KEY): unknown => plugin.create(context({ authType: "access-key", secrets, config }));
+  const create = (config: Record<string, string>, secrets: Record<string, string> = KEY): unknown =>
+    plugin.create(context({ authType: "access-key", secrets, config }));
 
   test.each([
-    [{ region: "Europe" }], [{ accountId: "123" }], [{ roleArn: "reader" }], [{ externalId: "ext" }], [{ roleArn: ROLE, accountId: "999988887777" }],
+    [{ region: "Europe" }],
+    [{ accountId: "123" }],
+    [{ roleArn: "reader" }],
+    [{ externalId: "ext" }],
+    [{ roleArn: ROLE, accountId: "999988887777" }],
   ])("%j is refused", (config) => {
     expect(() => create(config)).toThrow(ConfigError);
   });
 
   test.each([
-    [{ ...KEY, accessKeyId: "" }], [{ ...KEY, secretAccessKey: "short" }], [{ ...KEY, secretAccessKey: "with spaces in the middle of it all" }], [{ ...KEY, accessKeyId: "ASIAIOSFODNN7EXAMPLE" }],
+    [{ ...KEY, accessKeyId: "" }],
+    [{ ...KEY, secretAccessKey: "short" }],
+    [{ ...KEY, secretAccessKey: "with spaces in the middle of it all" }],
+    [{ ...KEY, accessKeyId: "ASIAIOSFODNN7EXAMPLE" }],
   ])("a wrong secret is refused, and not shown (%#)", (secrets) => {
     try {
       create({}, secrets);

@@ -10,7 +10,10 @@ describe("actions", () => {
     [`GET ${PATH}/`, ["s3:ListAllMyBuckets unscopable"]],
     [`GET ${PATH}/bucket`, ["s3:ListBucket arn:aws:s3:::bucket"]],
     [`GET ${PATH}/bucket/`, ["s3:ListBucket arn:aws:s3:::bucket"]],
-    [`GET ${VIRTUAL}/?list-type=2&prefix=a%2Fb&encoding-type=url`, ["s3:ListBucket arn:aws:s3:::bucket"]],
+    [
+      `GET ${VIRTUAL}/?list-type=2&prefix=a%2Fb&encoding-type=url`,
+      ["s3:ListBucket arn:aws:s3:::bucket"],
+    ],
     [`GET ${VIRTUAL}/?versions`, ["s3:ListBucketVersions arn:aws:s3:::bucket"]],
     [`GET ${VIRTUAL}/?policy`, ["s3:GetBucketPolicy arn:aws:s3:::bucket"]],
     [`PUT ${VIRTUAL}/?policy=`, ["s3:PutBucketPolicy arn:aws:s3:::bucket"]],
@@ -20,7 +23,13 @@ describe("actions", () => {
     [`GET ${VIRTUAL}/a/b.txt?x-id=GetObject`, ["s3:GetObject arn:aws:s3:::bucket/a/b.txt"]],
     [`HEAD ${VIRTUAL}/a?partNumber=1`, ["s3:GetObject arn:aws:s3:::bucket/a"]],
     [`GET ${VIRTUAL}/a?versionId=3`, ["s3:GetObjectVersion arn:aws:s3:::bucket/a"]],
-    [`GET ${VIRTUAL}/a?attributes&versionId=3`, ["s3:GetObjectVersion arn:aws:s3:::bucket/a", "s3:GetObjectVersionAttributes arn:aws:s3:::bucket/a"]],
+    [
+      `GET ${VIRTUAL}/a?attributes&versionId=3`,
+      [
+        "s3:GetObjectVersion arn:aws:s3:::bucket/a",
+        "s3:GetObjectVersionAttributes arn:aws:s3:::bucket/a",
+      ],
+    ],
     [`PUT ${VIRTUAL}/a?partNumber=2&uploadId=x`, ["s3:PutObject arn:aws:s3:::bucket/a"]],
     [`POST ${VIRTUAL}/a?uploads`, ["s3:PutObject arn:aws:s3:::bucket/a"]],
     [`POST ${VIRTUAL}/a?uploadId=x`, ["s3:PutObject arn:aws:s3:::bucket/a"]],
@@ -28,20 +37,43 @@ describe("actions", () => {
     [`DELETE ${VIRTUAL}/a?versionId=1`, ["s3:DeleteObjectVersion arn:aws:s3:::bucket/a"]],
     [`GET ${VIRTUAL}/a?uploadId=x`, ["s3:ListMultipartUploadParts arn:aws:s3:::bucket/a"]],
     [`POST ${VIRTUAL}/a?select&select-type=2`, ["s3:GetObject arn:aws:s3:::bucket/a"]],
-    ["GET https://point-111122223333.s3-accesspoint.eu-west-1.amazonaws.com/a/b", ["s3:GetObject arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b"]],
-    ["GET https://bucket.s3.cn-north-1.amazonaws.com.cn/a", ["s3:GetObject arn:aws-cn:s3:::bucket/a"]],
-    ["GET https://bucket.s3.us-gov-west-1.amazonaws.com/a", ["s3:GetObject arn:aws-us-gov:s3:::bucket/a"]],
+    [
+      "GET https://point-111122223333.s3-accesspoint.eu-west-1.amazonaws.com/a/b",
+      ["s3:GetObject arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b"],
+    ],
+    [
+      "GET https://bucket.s3.cn-north-1.amazonaws.com.cn/a",
+      ["s3:GetObject arn:aws-cn:s3:::bucket/a"],
+    ],
+    [
+      "GET https://bucket.s3.us-gov-west-1.amazonaws.com/a",
+      ["s3:GetObject arn:aws-us-gov:s3:::bucket/a"],
+    ],
   ])("%s", (line, expected) => {
     expect(told(request(line))).toEqual(expected);
   });
 
   test("headers that do one thing more need one action more", () => {
-    const headers = { "x-amz-acl": "public-read", "x-amz-tagging": "a=b", "x-amz-object-lock-mode": "COMPLIANCE" };
+    const headers = {
+      "x-amz-acl": "public-read",
+      "x-amz-tagging": "a=b",
+      "x-amz-object-lock-mode": "COMPLIANCE",
+    };
     expect(told(request(`PUT ${VIRTUAL}/a`, { headers }))).toEqual(
-      ["PutObject", "PutObjectAcl", "PutObjectTagging", "PutObjectRetention"].map((action) => `s3:${action} arn:aws:s3:::bucket/a`),
+      ["PutObject", "PutObjectAcl", "PutObjectTagging", "PutObjectRetention"].map(
+        (action) => `s3:${action} arn:aws:s3:::bucket/a`,
+      ),
     );
-    expect(told(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-grant-read": "uri=..." } }))).toContain("s3:PutObjectAcl arn:aws:s3:::bucket/a");
-    expect(told(request(`DELETE ${VIRTUAL}/a`, { headers: { "x-amz-bypass-governance-retention": "true" } }))).toContain("s3:BypassGovernanceRetention arn:aws:s3:::bucket/a");
+    expect(
+      told(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-grant-read": "uri=..." } })),
+    ).toContain("s3:PutObjectAcl arn:aws:s3:::bucket/a");
+    expect(
+      told(
+        request(`DELETE ${VIRTUAL}/a`, {
+          headers: { "x-amz-bypass-governance-retention": "true" },
+        }),
+      ),
+    ).toContain("s3:BypassGovernanceRetention arn:aws:s3:::bucket/a");
   });
 });
 
@@ -59,14 +91,37 @@ describe("keys are what S3 decodes, once", () => {
     ["/a/", "a/"],
     ["/a!b'(c)*", "a!b'(c)*"],
   ])("%s", (path, key) => {
-    expect(told(request(`GET ${VIRTUAL}${path}`))).toEqual([`s3:GetObject arn:aws:s3:::bucket/${key}`]);
+    expect(told(request(`GET ${VIRTUAL}${path}`))).toEqual([
+      `s3:GetObject arn:aws:s3:::bucket/${key}`,
+    ]);
   });
 
-  test.each(["/a+b", "/a;b", "/a%", "/a%2", "/a%00", "/a%0a", "/a%ff", "/a\\b", "/a b", "/é", '/"a"'])("%j is refused", (path) => {
+  test.each([
+    "/a+b",
+    "/a;b",
+    "/a%",
+    "/a%2",
+    "/a%00",
+    "/a%0a",
+    "/a%ff",
+    "/a\\b",
+    "/a b",
+    "/é",
+    '/"a"',
+  ])("%j is refused", (path) => {
     expect(isRefused(request(`GET ${VIRTUAL}${path}`))).toBe(true);
   });
 
-  test.each(["//bucket/a", "/../bucket/a", "/b%75cket/a", "/bucket%2Fa", "/./a", "/ab/a", "/bu..cket/a", "/.bucket/a"])("%s has no bucket that is certain", (path) => {
+  test.each([
+    "//bucket/a",
+    "/../bucket/a",
+    "/b%75cket/a",
+    "/bucket%2Fa",
+    "/./a",
+    "/ab/a",
+    "/bu..cket/a",
+    "/.bucket/a",
+  ])("%s has no bucket that is certain", (path) => {
     expect(isRefused(request(`GET ${PATH}${path}`))).toBe(true);
   });
 });
@@ -102,12 +157,15 @@ describe("doubtful requests", () => {
   });
 
   test("another method by a header", () => {
-    expect(isRefused(request(`GET ${VIRTUAL}/a`, { headers: { "x-http-method-override": "DELETE" } }))).toBe(true);
+    expect(
+      isRefused(request(`GET ${VIRTUAL}/a`, { headers: { "x-http-method-override": "DELETE" } })),
+    ).toBe(true);
   });
 });
 
 describe("a copy needs its source, too", () => {
-  const copy = (source: string): readonly string[] => told(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-copy-source": source } }));
+  const copy = (source: string): readonly string[] =>
+    told(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-copy-source": source } }));
 
   test.each([
     ["other/key", "s3:GetObject arn:aws:s3:::other/key"],
@@ -115,35 +173,62 @@ describe("a copy needs its source, too", () => {
     ["other/../key", "s3:GetObject arn:aws:s3:::other/../key"],
     ["other%2Fkey", "s3:GetObject arn:aws:s3:::other/key"],
     ["other/key?versionId=abc", "s3:GetObjectVersion arn:aws:s3:::other/key"],
-    ["arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b", "s3:GetObject arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b"],
+    [
+      "arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b",
+      "s3:GetObject arn:aws:s3:eu-west-1:111122223333:accesspoint/point/object/a/b",
+    ],
   ])("%s", (source, expected) => {
     expect(copy(source)).toEqual(["s3:PutObject arn:aws:s3:::bucket/a", expected]);
   });
 
-  test.each(["", "key", "/", "other/", "other/a, other/b", "other/a+b", "other/a;b", "other/a%", "other/a?versionId=1&x=y", "other/a%3FversionId=1", "other/a?x", "arn:aws:s3:::other/key", "o%0Aer/k"])(
-    "%j is refused",
-    (source) => {
-      expect(isRefused(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-copy-source": source } }))).toBe(true);
-    },
-  );
+  test.each([
+    "",
+    "key",
+    "/",
+    "other/",
+    "other/a, other/b",
+    "other/a+b",
+    "other/a;b",
+    "other/a%",
+    "other/a?versionId=1&x=y",
+    "other/a%3FversionId=1",
+    "other/a?x",
+    "arn:aws:s3:::other/key",
+    "o%0Aer/k",
+  ])("%j is refused", (source) => {
+    expect(
+      isRefused(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-copy-source": source } })),
+    ).toBe(true);
+  });
 
   test("a part of an upload copies as well; elsewhere the header is refused", () => {
     const headers = { "x-amz-copy-source": "other/key" };
-    expect(told(request(`PUT ${VIRTUAL}/a?partNumber=1&uploadId=x`, { headers }))).toContain("s3:GetObject arn:aws:s3:::other/key");
+    expect(told(request(`PUT ${VIRTUAL}/a?partNumber=1&uploadId=x`, { headers }))).toContain(
+      "s3:GetObject arn:aws:s3:::other/key",
+    );
     expect(isRefused(request(`PUT ${VIRTUAL}/a?tagging`, { headers }))).toBe(true);
     expect(isRefused(request(`PUT ${VIRTUAL}/`, { headers }))).toBe(true);
   });
 });
 
 describe("many keys deleted at once", () => {
-  const remove = (body: string, headers = {}): readonly string[] => told(request(`POST ${VIRTUAL}/?delete`, { body, headers }));
+  const remove = (body: string, headers = {}): readonly string[] =>
+    told(request(`POST ${VIRTUAL}/?delete`, { body, headers }));
   // As boto3 1.44 and @aws-sdk/client-s3 write it.
-  const sent = '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Object><Key>a/../b</Key></Object><Object><Key>c &amp; d</Key><VersionId>1</VersionId></Object><Quiet>true</Quiet></Delete>';
+  const sent =
+    '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Object><Key>a/../b</Key></Object><Object><Key>c &amp; d</Key><VersionId>1</VersionId></Object><Quiet>true</Quiet></Delete>';
 
   test("each is judged", () => {
-    expect(remove(sent)).toEqual(["s3:DeleteObject arn:aws:s3:::bucket/a/../b", "s3:DeleteObjectVersion arn:aws:s3:::bucket/c & d"]);
-    expect(remove("<Delete><Object><Key>&#97;&#x62;</Key></Object></Delete>")).toEqual(["s3:DeleteObject arn:aws:s3:::bucket/ab"]);
-    expect(remove("<Delete>\n <Object>\n <Key>a</Key>\n </Object>\n</Delete>\n")).toEqual(["s3:DeleteObject arn:aws:s3:::bucket/a"]);
+    expect(remove(sent)).toEqual([
+      "s3:DeleteObject arn:aws:s3:::bucket/a/../b",
+      "s3:DeleteObjectVersion arn:aws:s3:::bucket/c & d",
+    ]);
+    expect(remove("<Delete><Object><Key>&#97;&#x62;</Key></Object></Delete>")).toEqual([
+      "s3:DeleteObject arn:aws:s3:::bucket/ab",
+    ]);
+    expect(remove("<Delete>\n <Object>\n <Key>a</Key>\n </Object>\n</Delete>\n")).toEqual([
+      "s3:DeleteObject arn:aws:s3:::bucket/a",
+    ]);
   });
 
   test.each([
@@ -179,19 +264,32 @@ describe("many keys deleted at once", () => {
   test("a body that was not read, is compressed or in chunks is refused", () => {
     expect(isRefused(request(`POST ${VIRTUAL}/?delete`))).toBe(true);
     expect(remove(sent, { "content-encoding": "gzip" })[0]).toMatch(/^\(/);
-    expect(remove(sent, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" })[0]).toMatch(/^\(/);
+    expect(
+      remove(sent, { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" })[0],
+    ).toMatch(/^\(/);
     expect(isRefused(request(`POST ${VIRTUAL}/a?delete`, { body: sent }))).toBe(true);
   });
 });
 
 describe("bodies", () => {
-  const put = (hash: string): boolean => isRefused(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-content-sha256": hash } }));
+  const put = (hash: string): boolean =>
+    isRefused(request(`PUT ${VIRTUAL}/a`, { headers: { "x-amz-content-sha256": hash } }));
 
-  test.each(["UNSIGNED-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD-TRAILER", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"])("%s passes", (hash) => {
+  test.each([
+    "UNSIGNED-PAYLOAD",
+    "STREAMING-UNSIGNED-PAYLOAD-TRAILER",
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+  ])("%s passes", (hash) => {
     expect(put(hash)).toBe(false);
   });
 
-  test.each(["STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "abc", ""])("%s is refused", (hash) => {
+  test.each([
+    "STREAMING-AWS4-HMAC-SHA256-PAYLOAD",
+    "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER",
+    "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD",
+    "abc",
+    "",
+  ])("%s is refused", (hash) => {
     expect(put(hash)).toBe(true);
   });
 });

@@ -15,12 +15,19 @@ export function resolveS3(request: ServiceRequest, endpoint: S3Endpoint): Action
   const payload = s3Payload(request);
   if (payload.kind === "refused") return unresolved(payload.reason, payload.hint);
   const override = overridingHeader(request.headers);
-  if (override !== undefined) return unresolved(`The header ${override} asks for another request than the request line`);
-  const target = endpoint.kind === "s3" ? s3Target(request.path, endpoint.bucket) : s3Target(request.path, endpoint.name);
-  if (target.kind === "doubtful") return unresolved(`The path can be read in more than one way: ${target.reason}`);
+  if (override !== undefined)
+    return unresolved(`The header ${override} asks for another request than the request line`);
+  const target =
+    endpoint.kind === "s3"
+      ? s3Target(request.path, endpoint.bucket)
+      : s3Target(request.path, endpoint.name);
+  if (target.kind === "doubtful")
+    return unresolved(`The path can be read in more than one way: ${target.reason}`);
   const asked = parametersOf(request.query);
   if (typeof asked === "string") return unresolved(asked);
-  return target.kind === "service" ? resolveService(request, asked) : resolveTarget(request, endpoint, target, asked);
+  return target.kind === "service"
+    ? resolveService(request, asked)
+    : resolveTarget(request, endpoint, target, asked);
 }
 
 interface Asked {
@@ -31,62 +38,119 @@ interface Asked {
 /** What the query asks for, or why that cannot be told. */
 function parametersOf(query: string): Asked | string {
   const parameters = parseQuery(query);
-  if (parameters === undefined) return "The query can be read in more than one way: escape a plus as %2B, a space as %20 and a semicolon as %3B";
+  if (parameters === undefined)
+    return "The query can be read in more than one way: escape a plus as %2B, a space as %20 and a semicolon as %3B";
   const repeated = repeatedName(parameters);
   if (repeated !== undefined) return `The parameter ${safe(repeated)} stands twice`;
   const names = new Set(parameters.map(([name]) => name));
   const unknown = [...names].find((name) => !SUBRESOURCES.has(name) && !MODIFIERS.has(name));
   if (unknown !== undefined) return `The parameter ${safe(unknown)} is not one that is known of S3`;
   const [subresource = "", ...more] = [...names].filter((name) => SUBRESOURCES.has(name));
-  return more.length > 0 ? `The query names several subresources: ${[subresource, ...more].join(", ")}` : { subresource, names };
+  return more.length > 0
+    ? `The query names several subresources: ${[subresource, ...more].join(", ")}`
+    : { subresource, names };
 }
 
 function resolveService(request: ServiceRequest, asked: Asked): ActionResolution {
-  if (request.method !== "GET" || asked.subresource !== "") return unresolved(`${safe(request.method)} on no bucket is not known of S3`);
-  return { kind: "resolved", actions: [{ action: "s3:ListAllMyBuckets", resources: [unscopable("a list of all buckets is in no bucket")] }] };
+  if (request.method !== "GET" || asked.subresource !== "")
+    return unresolved(`${safe(request.method)} on no bucket is not known of S3`);
+  return {
+    kind: "resolved",
+    actions: [
+      {
+        action: "s3:ListAllMyBuckets",
+        resources: [unscopable("a list of all buckets is in no bucket")],
+      },
+    ],
+  };
 }
 
-function resolveTarget(request: ServiceRequest, endpoint: S3Endpoint, target: S3Target & { readonly kind: "bucket" | "object" }, asked: Asked): ActionResolution {
-  if (asked.subresource === "session") return unresolved("CreateSession answers with credentials, which an agent must not have");
+function resolveTarget(
+  request: ServiceRequest,
+  endpoint: S3Endpoint,
+  target: S3Target & { readonly kind: "bucket" | "object" },
+  asked: Asked,
+): ActionResolution {
+  if (asked.subresource === "session")
+    return unresolved("CreateSession answers with credentials, which an agent must not have");
   if (asked.subresource === "delete") return resolveDelete(request, endpoint, target);
   const versioned = asked.names.has("versionId");
-  const names = s3Actions({ method: request.method, level: target.kind, subresource: asked.subresource, versioned, headers: request.headers });
+  const names = s3Actions({
+    method: request.method,
+    level: target.kind,
+    subresource: asked.subresource,
+    versioned,
+    headers: request.headers,
+  });
   if (names === undefined) {
-    return unresolved(`${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not known of S3`);
+    return unresolved(
+      `${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not known of S3`,
+    );
   }
   const resources = [resourceOf(endpoint, target)];
   const actions: ResolvedAction[] = names.map((action) => ({ action, resources }));
   const source = request.headers.get("x-amz-copy-source");
   if (source === undefined) return { kind: "resolved", actions };
   // Elsewhere the header means nothing today; that it never will is not certain.
-  if (!names.includes("s3:PutObject") || request.method !== "PUT" || target.kind !== "object") return unresolved("x-amz-copy-source belongs on PUT of an object");
+  if (!names.includes("s3:PutObject") || request.method !== "PUT" || target.kind !== "object")
+    return unresolved("x-amz-copy-source belongs on PUT of an object");
   const copied = copySource(source);
-  if (copied === undefined) return unresolved("x-amz-copy-source can be read in more than one way", "Send bucket/key, percent-encoded once.");
-  actions.push({ action: copied.versioned ? "s3:GetObjectVersion" : "s3:GetObject", resources: [arn(copied.arn(endpoint.partition))] });
+  if (copied === undefined)
+    return unresolved(
+      "x-amz-copy-source can be read in more than one way",
+      "Send bucket/key, percent-encoded once.",
+    );
+  actions.push({
+    action: copied.versioned ? "s3:GetObjectVersion" : "s3:GetObject",
+    resources: [arn(copied.arn(endpoint.partition))],
+  });
   return { kind: "resolved", actions };
 }
 
 /** Many keys at once: each is judged. */
-function resolveDelete(request: ServiceRequest, endpoint: S3Endpoint, target: S3Target & { readonly kind: "bucket" | "object" }): ActionResolution {
-  if (request.method !== "POST" || target.kind !== "bucket") return unresolved("delete belongs on POST of a bucket");
-  const isPlain = !request.headers.has("content-encoding") && !(request.headers.get("x-amz-content-sha256") ?? "").startsWith("STREAMING-");
+function resolveDelete(
+  request: ServiceRequest,
+  endpoint: S3Endpoint,
+  target: S3Target & { readonly kind: "bucket" | "object" },
+): ActionResolution {
+  if (request.method !== "POST" || target.kind !== "bucket")
+    return unresolved("delete belongs on POST of a bucket");
+  const isPlain =
+    !request.headers.has("content-encoding") &&
+    !(request.headers.get("x-amz-content-sha256") ?? "").startsWith("STREAMING-");
   const objects = request.body === undefined || !isPlain ? undefined : deletedObjects(request.body);
-  if (objects === undefined) return unresolved("The list of keys to delete is not understood", "Send plain XML as the SDKs do, or delete the keys one by one.");
+  if (objects === undefined)
+    return unresolved(
+      "The list of keys to delete is not understood",
+      "Send plain XML as the SDKs do, or delete the keys one by one.",
+    );
   const byAction = new Map<string, Resource[]>();
   for (const { key, versioned } of objects) {
     const action = versioned ? "s3:DeleteObjectVersion" : "s3:DeleteObject";
-    byAction.set(action, [...(byAction.get(action) ?? []), resourceOf(endpoint, { kind: "object", bucket: target.bucket, key })]);
+    byAction.set(action, [
+      ...(byAction.get(action) ?? []),
+      resourceOf(endpoint, { kind: "object", bucket: target.bucket, key }),
+    ]);
   }
-  if (request.headers.has("x-amz-bypass-governance-retention")) byAction.set("s3:BypassGovernanceRetention", [...byAction.values()].flat());
-  return { kind: "resolved", actions: [...byAction].map(([action, resources]) => ({ action, resources })) };
+  if (request.headers.has("x-amz-bypass-governance-retention"))
+    byAction.set("s3:BypassGovernanceRetention", [...byAction.values()].flat());
+  return {
+    kind: "resolved",
+    actions: [...byAction].map(([action, resources]) => ({ action, resources })),
+  };
 }
 
-function resourceOf(endpoint: S3Endpoint, target: S3Target & { readonly kind: "bucket" | "object" }): Resource {
+function resourceOf(
+  endpoint: S3Endpoint,
+  target: S3Target & { readonly kind: "bucket" | "object" },
+): Resource {
   if (endpoint.kind === "s3-access-point") {
     const point = `arn:${endpoint.partition}:s3:${endpoint.region}:${endpoint.account}:accesspoint/${endpoint.name}`;
     return arn(target.kind === "bucket" ? point : `${point}/object/${target.key}`);
   }
-  return arn(`arn:${endpoint.partition}:s3:::${target.bucket}${target.kind === "bucket" ? "" : `/${target.key}`}`);
+  return arn(
+    `arn:${endpoint.partition}:s3:::${target.bucket}${target.kind === "bucket" ? "" : `/${target.key}`}`,
+  );
 }
 
 function unresolved(reason: string, hint?: string): ActionResolution {

@@ -6,7 +6,8 @@ import { ACCOUNT, isRefused, KEY, told } from "./testing.ts";
 
 const REGION = "eu-west-1";
 const at = (prefix: string): string => `https://${prefix}.${REGION}.amazonaws.com`;
-const own = (service: string, rest: string): string => `arn:aws:${service}:${REGION}:${ACCOUNT}:${rest}`;
+const own = (service: string, rest: string): string =>
+  `arn:aws:${service}:${REGION}:${ACCOUNT}:${rest}`;
 
 function json(prefix: string, target: string, body: object | string): ServiceRequest {
   return request(`POST ${at(prefix)}/`, {
@@ -16,28 +17,62 @@ function json(prefix: string, target: string, body: object | string): ServiceReq
 }
 
 function form(prefix: string, body: string, path = "/"): ServiceRequest {
-  return request(`POST ${at(prefix)}${path}`, { headers: { "content-type": "application/x-www-form-urlencoded; charset=utf-8" }, body });
+  return request(`POST ${at(prefix)}${path}`, {
+    headers: { "content-type": "application/x-www-form-urlencoded; charset=utf-8" },
+    body,
+  });
 }
 
 const table = own("dynamodb", "table/T_1");
-const dynamodb = (operation: string, body: object | string): readonly string[] => told(json("dynamodb", `DynamoDB_20120810.${operation}`, body));
+const dynamodb = (operation: string, body: object | string): readonly string[] =>
+  told(json("dynamodb", `DynamoDB_20120810.${operation}`, body));
 
 describe("DynamoDB", () => {
   test.each([
-    ["PutItem", { TableName: "T_1", Item: { a: { S: "x" }, A: { S: "y" } } }, [`dynamodb:PutItem ${table}`]],
-    ["GetItem", { TableName: "arn:aws:dynamodb:us-east-1:999988887777:table/T_1" }, ["dynamodb:GetItem arn:aws:dynamodb:us-east-1:999988887777:table/T_1"]],
+    [
+      "PutItem",
+      { TableName: "T_1", Item: { a: { S: "x" }, A: { S: "y" } } },
+      [`dynamodb:PutItem ${table}`],
+    ],
+    [
+      "GetItem",
+      { TableName: "arn:aws:dynamodb:us-east-1:999988887777:table/T_1" },
+      ["dynamodb:GetItem arn:aws:dynamodb:us-east-1:999988887777:table/T_1"],
+    ],
     ["Query", { TableName: "T_1" }, [`dynamodb:Query ${table}`]],
     ["Query", { TableName: "T_1", IndexName: "by-a" }, [`dynamodb:Query ${table}/index/by-a`]],
-    ["BatchGetItem", { RequestItems: { T_1: {}, T_2: {} } }, [`dynamodb:BatchGetItem ${table}`, `dynamodb:BatchGetItem ${own("dynamodb", "table/T_2")}`]],
+    [
+      "BatchGetItem",
+      { RequestItems: { T_1: {}, T_2: {} } },
+      [`dynamodb:BatchGetItem ${table}`, `dynamodb:BatchGetItem ${own("dynamodb", "table/T_2")}`],
+    ],
     ["BatchWriteItem", { RequestItems: { T_1: [] } }, [`dynamodb:BatchWriteItem ${table}`]],
     [
       "TransactWriteItems",
-      { TransactItems: [{ Put: { TableName: "T_1" } }, { Delete: { TableName: "T_2" } }, { ConditionCheck: { TableName: "T_1" } }] },
-      [`dynamodb:PutItem ${table}`, `dynamodb:DeleteItem ${own("dynamodb", "table/T_2")}`, `dynamodb:ConditionCheckItem ${table}`],
+      {
+        TransactItems: [
+          { Put: { TableName: "T_1" } },
+          { Delete: { TableName: "T_2" } },
+          { ConditionCheck: { TableName: "T_1" } },
+        ],
+      },
+      [
+        `dynamodb:PutItem ${table}`,
+        `dynamodb:DeleteItem ${own("dynamodb", "table/T_2")}`,
+        `dynamodb:ConditionCheckItem ${table}`,
+      ],
     ],
-    ["TransactGetItems", { TransactItems: [{ Get: { TableName: "T_1" } }] }, [`dynamodb:GetItem ${table}`]],
+    [
+      "TransactGetItems",
+      { TransactItems: [{ Get: { TableName: "T_1" } }] },
+      [`dynamodb:GetItem ${table}`],
+    ],
     ["ListTables", {}, ["dynamodb:ListTables unscopable"]],
-    ["RestoreTableFromBackup", { TargetTableName: "T_1" }, ["dynamodb:RestoreTableFromBackup unscopable"]],
+    [
+      "RestoreTableFromBackup",
+      { TargetTableName: "T_1" },
+      ["dynamodb:RestoreTableFromBackup unscopable"],
+    ],
   ])("%s %j", (operation, body, expected) => {
     expect(dynamodb(operation, body)).toEqual(expected);
   });
@@ -63,51 +98,196 @@ describe("DynamoDB", () => {
     expect(dynamodb(operation, body)).toEqual([`dynamodb:${operation} unscopable`]);
   });
 
-  test.each([{ TransactItems: [] }, { TransactItems: [{ Put: { TableName: "T_1" }, Delete: { TableName: "T_2" } }] }, { TransactItems: [{ Other: {} }] }, {}])("a transaction of %j is refused", (body) => {
+  test.each([
+    { TransactItems: [] },
+    { TransactItems: [{ Put: { TableName: "T_1" }, Delete: { TableName: "T_2" } }] },
+    { TransactItems: [{ Other: {} }] },
+    {},
+  ])("a transaction of %j is refused", (body) => {
     expect(isRefused(json("dynamodb", "DynamoDB_20120810.TransactWriteItems", body))).toBe(true);
   });
 
   test("PartiQL is refused: what it does stands in a statement", () => {
-    expect(isRefused(json("dynamodb", "DynamoDB_20120810.ExecuteStatement", { Statement: "DELETE FROM T_1" }))).toBe(true);
+    expect(
+      isRefused(
+        json("dynamodb", "DynamoDB_20120810.ExecuteStatement", { Statement: "DELETE FROM T_1" }),
+      ),
+    ).toBe(true);
   });
 });
 
 describe("other services", () => {
   const sqsUrl = `https://sqs.${REGION}.amazonaws.com/999988887777/jobs.fifo`;
   test.each([
-    [json("sqs", "AmazonSQS.SendMessageBatch", { QueueUrl: sqsUrl }), [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`]],
-    [json("sqs", "AmazonSQS.CreateQueue", { QueueName: "jobs" }), [`sqs:CreateQueue ${own("sqs", "jobs")}`]],
-    [form("sqs", `Action=SendMessage&QueueUrl=${encodeURIComponent(sqsUrl)}&MessageBody=a+b%0A`), [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`]],
-    [form("sqs", `Action=SendMessage&QueueUrl=${encodeURIComponent(sqsUrl)}`, "/999988887777/jobs.fifo"), [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`]],
-    [form("sns", "Action=Publish&Version=2010-03-31&TopicArn=arn%3Aaws%3Asns%3Aeu-west-1%3A111122223333%3Anews&Message=a%0Ab"), [`sns:Publish ${own("sns", "news")}`]],
+    [
+      json("sqs", "AmazonSQS.SendMessageBatch", { QueueUrl: sqsUrl }),
+      [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`],
+    ],
+    [
+      json("sqs", "AmazonSQS.CreateQueue", { QueueName: "jobs" }),
+      [`sqs:CreateQueue ${own("sqs", "jobs")}`],
+    ],
+    [
+      form("sqs", `Action=SendMessage&QueueUrl=${encodeURIComponent(sqsUrl)}&MessageBody=a+b%0A`),
+      [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`],
+    ],
+    [
+      form(
+        "sqs",
+        `Action=SendMessage&QueueUrl=${encodeURIComponent(sqsUrl)}`,
+        "/999988887777/jobs.fifo",
+      ),
+      [`sqs:SendMessage arn:aws:sqs:${REGION}:999988887777:jobs.fifo`],
+    ],
+    [
+      form(
+        "sns",
+        "Action=Publish&Version=2010-03-31&TopicArn=arn%3Aaws%3Asns%3Aeu-west-1%3A111122223333%3Anews&Message=a%0Ab",
+      ),
+      [`sns:Publish ${own("sns", "news")}`],
+    ],
     [form("sns", "Action=Publish&PhoneNumber=1"), ["sns:Publish unscopable"]],
     [form("sns", "Action=Publish&TopicArn=a&TargetArn=b"), ["sns:Publish unscopable"]],
-    [request(`GET ${at("ec2")}/?Action=DescribeInstances&Version=2016-11-15`), ["ec2:DescribeInstances unscopable"]],
+    [
+      request(`GET ${at("ec2")}/?Action=DescribeInstances&Version=2016-11-15`),
+      ["ec2:DescribeInstances unscopable"],
+    ],
     [form("sts", "Action=GetCallerIdentity&Version=2011-06-15"), ["sts:GetCallerIdentity none"]],
-    [request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, { body: "{}" }), [`lambda:InvokeFunction ${own("lambda", "function:f")}`]],
-    [request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations?Qualifier=v1`, { body: "{}" }), [`lambda:InvokeFunction ${own("lambda", "function:f:v1")}`]],
-    [request(`POST ${at("lambda")}/2015-03-31/functions/999988887777%3Afunction%3Af%3A2/invocations`, { body: "" }), [`lambda:InvokeFunction arn:aws:lambda:${REGION}:999988887777:function:f:2`]],
-    [request(`GET ${at("lambda")}/2015-03-31/functions/${encodeURIComponent(own("lambda", "function:f"))}`), [`lambda:GetFunction ${own("lambda", "function:f")}`]],
+    [
+      request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, { body: "{}" }),
+      [`lambda:InvokeFunction ${own("lambda", "function:f")}`],
+    ],
+    [
+      request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations?Qualifier=v1`, {
+        body: "{}",
+      }),
+      [`lambda:InvokeFunction ${own("lambda", "function:f:v1")}`],
+    ],
+    [
+      request(
+        `POST ${at("lambda")}/2015-03-31/functions/999988887777%3Afunction%3Af%3A2/invocations`,
+        { body: "" },
+      ),
+      [`lambda:InvokeFunction arn:aws:lambda:${REGION}:999988887777:function:f:2`],
+    ],
+    [
+      request(
+        `GET ${at("lambda")}/2015-03-31/functions/${encodeURIComponent(own("lambda", "function:f"))}`,
+      ),
+      [`lambda:GetFunction ${own("lambda", "function:f")}`],
+    ],
     [request(`GET ${at("lambda")}/2015-03-31/functions/`), ["lambda:ListFunctions unscopable"]],
-    [json("kms", "TrentService.ReEncrypt", { SourceKeyId: "alias/a", DestinationKeyId: "1234abcd-12ab-34cd-56ef-1234567890ab" }), ["ReEncryptFrom", "ReEncryptTo"].flatMap((action) => [`kms:${action} ${own("kms", "alias/a")}`, `kms:${action} ${own("kms", "key/1234abcd-12ab-34cd-56ef-1234567890ab")}`])],
+    [
+      json("kms", "TrentService.ReEncrypt", {
+        SourceKeyId: "alias/a",
+        DestinationKeyId: "1234abcd-12ab-34cd-56ef-1234567890ab",
+      }),
+      ["ReEncryptFrom", "ReEncryptTo"].flatMap((action) => [
+        `kms:${action} ${own("kms", "alias/a")}`,
+        `kms:${action} ${own("kms", "key/1234abcd-12ab-34cd-56ef-1234567890ab")}`,
+      ]),
+    ],
     [json("kms", "TrentService.Decrypt", { CiphertextBlob: "" }), ["kms:Decrypt unscopable"]],
-    [json("secretsmanager", "secretsmanager.GetSecretValue", { SecretId: "prod/db" }), [`secretsmanager:GetSecretValue ${own("secretsmanager", "secret:prod/db-??????")}`]],
-    [json("secretsmanager", "secretsmanager.GetSecretValue", { SecretId: own("secretsmanager", "secret:prod/db-AbCdEf") }), [`secretsmanager:GetSecretValue ${own("secretsmanager", "secret:prod/db-AbCdEf")}`]],
-    [json("ssm", "AmazonSSM.GetParameters", { Names: ["/a/b", "c:3"] }), [`ssm:GetParameters ${own("ssm", "parameter/a/b")}`, `ssm:GetParameters ${own("ssm", "parameter/c")}`]],
-    [json("ssm", "AmazonSSM.GetParametersByPath", { Path: "/a" }), ["ssm:GetParametersByPath unscopable"]],
-    [json("logs", "Logs_20140328.PutLogEvents", { logGroupName: "/app/x" }), [`logs:PutLogEvents ${own("logs", "log-group:/app/x")}`]],
-    [json("kinesis", "Kinesis_20131202.PutRecord", { StreamName: "s", StreamARN: own("kinesis", "stream/t") }), ["kinesis:PutRecord unscopable"]],
-    [json("states", "AWSStepFunctions.StartExecution", { stateMachineArn: own("states", "stateMachine:m") }), [`states:StartExecution ${own("states", "stateMachine:m")}`]],
-    [json("events", "AWSEvents.PutEvents", { Entries: [{}, { EventBusName: "b" }] }), [`events:PutEvents ${own("events", "event-bus/default")}`, `events:PutEvents ${own("events", "event-bus/b")}`]],
-    [json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.ListImages", { repositoryName: "team/app", registryId: "999988887777" }), [`ecr:ListImages arn:aws:ecr:${REGION}:999988887777:repository/team/app`]],
-    [request(`POST ${at("bedrock-runtime")}/model/anthropic.claude-3-haiku-20240307-v1%3A0/converse`, { body: "{}" }), [`bedrock:InvokeModel arn:aws:bedrock:${REGION}::foundation-model/anthropic.claude-3-haiku-20240307-v1:0`]],
-    [request(`POST ${at("bedrock-runtime")}/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream`, { body: "{}" }), [`bedrock:InvokeModelWithResponseStream ${own("bedrock", "inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0")}`]],
-    [request(`POST ${at("bedrock-runtime")}/model/${encodeURIComponent(own("bedrock", "inference-profile/eu.x"))}/invoke`, { body: "{}" }), [`bedrock:InvokeModel ${own("bedrock", "inference-profile/eu.x")}`]],
-    [request(`POST ${at("monitoring")}/service/GraniteServiceVersion20100801/operation/PutMetricData`, { headers: { "smithy-protocol": "rpc-v2-cbor" }, body: "x" }), ["cloudwatch:PutMetricData unscopable"]],
-    [json("monitoring", "GraniteServiceVersion20100801.PutMetricData", {}), ["cloudwatch:PutMetricData unscopable"]],
-    [request("GET https://route53.amazonaws.com/2013-04-01/hostedzone/Z1/rrset"), ["route53:ListResourceRecordSets unscopable"]],
-    [request(`GET ${at("apigateway")}/restapis/abc/stages`), [`apigateway:GET arn:aws:apigateway:${REGION}::/restapis/abc/stages`]],
-    [request(`POST https://search-x.${REGION}.es.amazonaws.com/_bulk`, { body: "x" }), ["es:ESHttpPost unscopable"]],
+    [
+      json("secretsmanager", "secretsmanager.GetSecretValue", { SecretId: "prod/db" }),
+      [`secretsmanager:GetSecretValue ${own("secretsmanager", "secret:prod/db-??????")}`],
+    ],
+    [
+      json("secretsmanager", "secretsmanager.GetSecretValue", {
+        SecretId: own("secretsmanager", "secret:prod/db-AbCdEf"),
+      }),
+      [`secretsmanager:GetSecretValue ${own("secretsmanager", "secret:prod/db-AbCdEf")}`],
+    ],
+    [
+      json("ssm", "AmazonSSM.GetParameters", { Names: ["/a/b", "c:3"] }),
+      [
+        `ssm:GetParameters ${own("ssm", "parameter/a/b")}`,
+        `ssm:GetParameters ${own("ssm", "parameter/c")}`,
+      ],
+    ],
+    [
+      json("ssm", "AmazonSSM.GetParametersByPath", { Path: "/a" }),
+      ["ssm:GetParametersByPath unscopable"],
+    ],
+    [
+      json("logs", "Logs_20140328.PutLogEvents", { logGroupName: "/app/x" }),
+      [`logs:PutLogEvents ${own("logs", "log-group:/app/x")}`],
+    ],
+    [
+      json("kinesis", "Kinesis_20131202.PutRecord", {
+        StreamName: "s",
+        StreamARN: own("kinesis", "stream/t"),
+      }),
+      ["kinesis:PutRecord unscopable"],
+    ],
+    [
+      json("states", "AWSStepFunctions.StartExecution", {
+        stateMachineArn: own("states", "stateMachine:m"),
+      }),
+      [`states:StartExecution ${own("states", "stateMachine:m")}`],
+    ],
+    [
+      json("events", "AWSEvents.PutEvents", { Entries: [{}, { EventBusName: "b" }] }),
+      [
+        `events:PutEvents ${own("events", "event-bus/default")}`,
+        `events:PutEvents ${own("events", "event-bus/b")}`,
+      ],
+    ],
+    [
+      json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.ListImages", {
+        repositoryName: "team/app",
+        registryId: "999988887777",
+      }),
+      [`ecr:ListImages arn:aws:ecr:${REGION}:999988887777:repository/team/app`],
+    ],
+    [
+      request(
+        `POST ${at("bedrock-runtime")}/model/anthropic.claude-3-haiku-20240307-v1%3A0/converse`,
+        { body: "{}" },
+      ),
+      [
+        `bedrock:InvokeModel arn:aws:bedrock:${REGION}::foundation-model/anthropic.claude-3-haiku-20240307-v1:0`,
+      ],
+    ],
+    [
+      request(
+        `POST ${at("bedrock-runtime")}/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream`,
+        { body: "{}" },
+      ),
+      [
+        `bedrock:InvokeModelWithResponseStream ${own("bedrock", "inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0")}`,
+      ],
+    ],
+    [
+      request(
+        `POST ${at("bedrock-runtime")}/model/${encodeURIComponent(own("bedrock", "inference-profile/eu.x"))}/invoke`,
+        { body: "{}" },
+      ),
+      [`bedrock:InvokeModel ${own("bedrock", "inference-profile/eu.x")}`],
+    ],
+    [
+      request(
+        `POST ${at("monitoring")}/service/GraniteServiceVersion20100801/operation/PutMetricData`,
+        { headers: { "smithy-protocol": "rpc-v2-cbor" }, body: "x" },
+      ),
+      ["cloudwatch:PutMetricData unscopable"],
+    ],
+    [
+      json("monitoring", "GraniteServiceVersion20100801.PutMetricData", {}),
+      ["cloudwatch:PutMetricData unscopable"],
+    ],
+    [
+      request("GET https://route53.amazonaws.com/2013-04-01/hostedzone/Z1/rrset"),
+      ["route53:ListResourceRecordSets unscopable"],
+    ],
+    [
+      request(`GET ${at("apigateway")}/restapis/abc/stages`),
+      [`apigateway:GET arn:aws:apigateway:${REGION}::/restapis/abc/stages`],
+    ],
+    [
+      request(`POST https://search-x.${REGION}.es.amazonaws.com/_bulk`, { body: "x" }),
+      ["es:ESHttpPost unscopable"],
+    ],
   ])("%#", (call, expected) => {
     expect(told(call)).toEqual(expected);
   });
@@ -117,25 +297,53 @@ describe("names without an account cannot be scoped where the account is not kno
   const bare = plugin.create(context({ authType: "access-key", secrets: KEY }));
 
   test("it says what to do", () => {
-    expect(bare.resolveAction(json("dynamodb", "DynamoDB_20120810.GetItem", { TableName: "T_1" }))).toEqual({
+    expect(
+      bare.resolveAction(json("dynamodb", "DynamoDB_20120810.GetItem", { TableName: "T_1" })),
+    ).toEqual({
       kind: "resolved",
-      actions: [{ action: "dynamodb:GetItem", resources: [{ kind: "unscopable", reason: "the ARN needs the account: set config.accountId on the Provider" }] }],
+      actions: [
+        {
+          action: "dynamodb:GetItem",
+          resources: [
+            {
+              kind: "unscopable",
+              reason: "the ARN needs the account: set config.accountId on the Provider",
+            },
+          ],
+        },
+      ],
     });
   });
 });
 
 describe("credentials are not handed to the agent", () => {
-  test.each(["AssumeRole", "AssumeRoleWithSAML", "AssumeRoleWithWebIdentity", "AssumeRoot", "GetDelegatedAccessToken", "GetFederationToken", "GetSessionToken", "GetWebIdentityToken"])("sts:%s", (action) => {
+  test.each([
+    "AssumeRole",
+    "AssumeRoleWithSAML",
+    "AssumeRoleWithWebIdentity",
+    "AssumeRoot",
+    "GetDelegatedAccessToken",
+    "GetFederationToken",
+    "GetSessionToken",
+    "GetWebIdentityToken",
+  ])("sts:%s", (action) => {
     expect(told(form("sts", `Action=${action}&RoleArn=x`))[0]).toContain("credentials");
     expect(isRefused(request(`GET https://sts.amazonaws.com/?Action=${action}`))).toBe(true);
   });
 
   test.each([
-    request("POST https://iam.amazonaws.com/", { headers: { "content-type": "application/x-www-form-urlencoded" }, body: "Action=CreateAccessKey" }),
+    request("POST https://iam.amazonaws.com/", {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: "Action=CreateAccessKey",
+    }),
     json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken", {}),
     json("cognito-identity", "AWSCognitoIdentityService.GetCredentialsForIdentity", {}),
-    request(`GET https://portal.sso.${REGION}.amazonaws.com/federation/credentials?role_name=x&account_id=y`),
-    request(`GET https://111122223333.s3-control.${REGION}.amazonaws.com/v20180820/accessgrantsinstance/dataaccess?permission=READ&target=s3%3A%2F%2Fx`),
+    request(
+      `GET https://portal.sso.${REGION}.amazonaws.com/federation/credentials?role_name=x&account_id=y`,
+    ),
+    request(
+      `GET https://111122223333.s3-control.${REGION}.amazonaws.com/v20180820/accessgrantsinstance/dataaccess?permission=READ&target=s3%3A%2F%2Fx`,
+    ),
   ])("%#", (call) => {
     expect(isRefused(call)).toBe(true);
   });
@@ -146,40 +354,144 @@ describe("what could be read in two ways is refused", () => {
   const target = { "x-amz-target": "AmazonSQS.ReceiveMessage" };
   const jsonHeader = { "content-type": "application/x-amz-json-1.0" };
   test.each([
-    ["Action in query and body", request(`POST ${at("sns")}/?Action=ListTopics`, { headers: formHeader, body: "Action=DeleteTopic" })],
-    ["Action in the query of a POST", request(`POST ${at("sns")}/?Action=ListTopics`, { body: "" })],
-    ["Action in the query, with a body", request(`GET ${at("sns")}/?Action=ListTopics`, { headers: { "content-length": "20" } })],
+    [
+      "Action in query and body",
+      request(`POST ${at("sns")}/?Action=ListTopics`, {
+        headers: formHeader,
+        body: "Action=DeleteTopic",
+      }),
+    ],
+    [
+      "Action in the query of a POST",
+      request(`POST ${at("sns")}/?Action=ListTopics`, { body: "" }),
+    ],
+    [
+      "Action in the query, with a body",
+      request(`GET ${at("sns")}/?Action=ListTopics`, { headers: { "content-length": "20" } }),
+    ],
     ["Action twice", form("sns", "Action=ListTopics&Action=DeleteTopic")],
     ["Action in two cases", form("sns", "Action=ListTopics&action=DeleteTopic")],
     ["Action escaped", form("sns", "%41ction=DeleteTopic&Action=ListTopics")],
     ["a parameter twice", form("sns", "Action=Publish&TopicArn=a&TopicArn=b")],
     ["semicolons", form("sns", "Action=ListTopics;Action=DeleteTopic")],
     ["no Action", form("sns", "Version=1")],
-    ["a form that is compressed", request(`POST ${at("sns")}/`, { headers: { ...formHeader, "content-encoding": "gzip" }, body: "Action=ListTopics" })],
-    ["a form that was not read", request(`POST ${at("sns")}/`, { headers: { ...formHeader, "content-length": "5" } })],
-    ["target and form", request(`POST ${at("sqs")}/`, { headers: { ...formHeader, ...target }, body: "Action=PurgeQueue" })],
-    ["target and Action", request(`POST ${at("sqs")}/?Action=PurgeQueue`, { headers: { ...jsonHeader, ...target }, body: "{}" })],
-    ["target and CBOR", request(`POST ${at("sqs")}/service/AmazonSQS/operation/PurgeQueue`, { headers: { ...jsonHeader, ...target, "smithy-protocol": "rpc-v2-cbor" }, body: "{}" })],
-    ["target twice", request(`POST ${at("sqs")}/`, { headers: { ...jsonHeader, "x-amz-target": "AmazonSQS.ReceiveMessage, AmazonSQS.PurgeQueue" }, body: "{}" })],
-    ["target of another service", request(`POST ${at("sqs")}/`, { headers: { ...jsonHeader, "x-amz-target": "DynamoDB_20120810.GetItem" }, body: "{}" })],
+    [
+      "a form that is compressed",
+      request(`POST ${at("sns")}/`, {
+        headers: { ...formHeader, "content-encoding": "gzip" },
+        body: "Action=ListTopics",
+      }),
+    ],
+    [
+      "a form that was not read",
+      request(`POST ${at("sns")}/`, { headers: { ...formHeader, "content-length": "5" } }),
+    ],
+    [
+      "target and form",
+      request(`POST ${at("sqs")}/`, {
+        headers: { ...formHeader, ...target },
+        body: "Action=PurgeQueue",
+      }),
+    ],
+    [
+      "target and Action",
+      request(`POST ${at("sqs")}/?Action=PurgeQueue`, {
+        headers: { ...jsonHeader, ...target },
+        body: "{}",
+      }),
+    ],
+    [
+      "target and CBOR",
+      request(`POST ${at("sqs")}/service/AmazonSQS/operation/PurgeQueue`, {
+        headers: { ...jsonHeader, ...target, "smithy-protocol": "rpc-v2-cbor" },
+        body: "{}",
+      }),
+    ],
+    [
+      "target twice",
+      request(`POST ${at("sqs")}/`, {
+        headers: {
+          ...jsonHeader,
+          "x-amz-target": "AmazonSQS.ReceiveMessage, AmazonSQS.PurgeQueue",
+        },
+        body: "{}",
+      }),
+    ],
+    [
+      "target of another service",
+      request(`POST ${at("sqs")}/`, {
+        headers: { ...jsonHeader, "x-amz-target": "DynamoDB_20120810.GetItem" },
+        body: "{}",
+      }),
+    ],
     ["target of no operation", json("sqs", "AmazonSQS.constructor", {})],
     ["target by GET", request(`GET ${at("sqs")}/`, { headers: { ...jsonHeader, ...target } })],
-    ["target at a path", request(`POST ${at("sqs")}/x`, { headers: { ...jsonHeader, ...target }, body: "{}" })],
-    ["target and another type", request(`POST ${at("sqs")}/`, { headers: { ...target, "content-type": "text/plain" }, body: "{}" })],
-    ["queue of path and parameter", form("sqs", "Action=SendMessage&QueueUrl=https%3A%2F%2Fsqs.eu-west-1.amazonaws.com%2F999988887777%2Fa", "/999988887777/b")],
-    ["override", request(`GET ${at("lambda")}/2015-03-31/functions/f`, { headers: { "x-http-method-override": "DELETE" } })],
-    ["a stream of events", request(`POST ${at("bedrock-runtime")}/model/a.b/invoke-with-bidirectional-stream`, { headers: { "content-type": "application/vnd.amazon.eventstream" } })],
-    ["a body in chunks", request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, { headers: { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" }, body: "" })],
-    ["a body that was not read", request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, { headers: { "content-length": "5" } })],
-    ["presigned", request(`GET https://sts.amazonaws.com/?Action=GetCallerIdentity&X-Amz-Signature=x`)],
+    [
+      "target at a path",
+      request(`POST ${at("sqs")}/x`, { headers: { ...jsonHeader, ...target }, body: "{}" }),
+    ],
+    [
+      "target and another type",
+      request(`POST ${at("sqs")}/`, {
+        headers: { ...target, "content-type": "text/plain" },
+        body: "{}",
+      }),
+    ],
+    [
+      "queue of path and parameter",
+      form(
+        "sqs",
+        "Action=SendMessage&QueueUrl=https%3A%2F%2Fsqs.eu-west-1.amazonaws.com%2F999988887777%2Fa",
+        "/999988887777/b",
+      ),
+    ],
+    [
+      "override",
+      request(`GET ${at("lambda")}/2015-03-31/functions/f`, {
+        headers: { "x-http-method-override": "DELETE" },
+      }),
+    ],
+    [
+      "a stream of events",
+      request(`POST ${at("bedrock-runtime")}/model/a.b/invoke-with-bidirectional-stream`, {
+        headers: { "content-type": "application/vnd.amazon.eventstream" },
+      }),
+    ],
+    [
+      "a body in chunks",
+      request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, {
+        headers: { "x-amz-content-sha256": "STREAMING-UNSIGNED-PAYLOAD-TRAILER" },
+        body: "",
+      }),
+    ],
+    [
+      "a body that was not read",
+      request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, {
+        headers: { "content-length": "5" },
+      }),
+    ],
+    [
+      "presigned",
+      request(`GET https://sts.amazonaws.com/?Action=GetCallerIdentity&X-Amz-Signature=x`),
+    ],
     ["a load balancer", request(`GET https://lb-1.${REGION}.elb.amazonaws.com/`)],
   ])("%s", (_name, call) => {
     expect(isRefused(call)).toBe(true);
   });
 
   test.each([
-    "//2015-03-31/functions/f", "/2015-03-31//functions/f", "/x/../2015-03-31/functions/f", "/2015-03-31/functions/%2e%2e/f", "/2015-03-31/functions/f%2F..%2Fg", "/2015-03-31/functions;x/f",
-    "/2015-03-31/%66unctions/f", "/2015-03-31/functions/f%00", "/2015-03-31\\functions/f", "/2015-03-31/functions/f%252F", "/2015-03-31/functions/f/nothing", "/2015-03-31/functions/f+g",
+    "//2015-03-31/functions/f",
+    "/2015-03-31//functions/f",
+    "/x/../2015-03-31/functions/f",
+    "/2015-03-31/functions/%2e%2e/f",
+    "/2015-03-31/functions/f%2F..%2Fg",
+    "/2015-03-31/functions;x/f",
+    "/2015-03-31/%66unctions/f",
+    "/2015-03-31/functions/f%00",
+    "/2015-03-31\\functions/f",
+    "/2015-03-31/functions/f%252F",
+    "/2015-03-31/functions/f/nothing",
+    "/2015-03-31/functions/f+g",
   ])("the path %s", (path) => {
     expect(isRefused(request(`GET ${at("lambda")}${path}`))).toBe(true);
   });

@@ -12,14 +12,31 @@ import { resolveS3 } from "./resolve-s3.ts";
 import { resourcesOf } from "./resources.ts";
 
 /** In any case, as some servers take them: a signature in the query, old or new. */
-const PRESIGNED = /(?:^|&)(?:x-amz-(?:algorithm|credential|signature|security-token|date|signedheaders|expires)|awsaccesskeyid|signature)(?:=|&|$)/i;
+const PRESIGNED =
+  /(?:^|&)(?:x-amz-(?:algorithm|credential|signature|security-token|date|signedheaders|expires)|awsaccesskeyid|signature)(?:=|&|$)/i;
 
-export function resolve(request: ServiceRequest, endpoint: Endpoint | undefined, account: string | undefined): ActionResolution {
-  if (endpoint === undefined) return doubtful(doubt(`${safe(request.host)} is no endpoint of AWS that is known`, "Use a regional endpoint of a service, such as sqs.eu-west-1.amazonaws.com."));
+export function resolve(
+  request: ServiceRequest,
+  endpoint: Endpoint | undefined,
+  account: string | undefined,
+): ActionResolution {
+  if (endpoint === undefined)
+    return doubtful(
+      doubt(
+        `${safe(request.host)} is no endpoint of AWS that is known`,
+        "Use a regional endpoint of a service, such as sqs.eu-west-1.amazonaws.com.",
+      ),
+    );
   if (isPresigned(request.query)) {
-    return doubtful(doubt("The URL is presigned: its signature is not made with the real key", "Call the API itself; the proxy signs it."));
+    return doubtful(
+      doubt(
+        "The URL is presigned: its signature is not made with the real key",
+        "Call the API itself; the proxy signs it.",
+      ),
+    );
   }
-  if (endpoint.kind === "s3" || endpoint.kind === "s3-access-point") return resolveS3(request, endpoint);
+  if (endpoint.kind === "s3" || endpoint.kind === "s3-access-point")
+    return resolveS3(request, endpoint);
   const payload = bodyPayload(request);
   if (payload.kind === "refused") return { ...payload, kind: "unresolved" };
   if (endpoint.kind === "method") return resolveByMethod(request, endpoint);
@@ -27,10 +44,19 @@ export function resolve(request: ServiceRequest, endpoint: Endpoint | undefined,
   return call.kind === "doubt" ? doubtful(call) : resolveCall(call, endpoint, account);
 }
 
-function resolveCall(call: Call & { readonly kind: "call" }, endpoint: Endpoint, account: string | undefined): ActionResolution {
+function resolveCall(
+  call: Call & { readonly kind: "call" },
+  endpoint: Endpoint,
+  account: string | undefined,
+): ActionResolution {
   const { service, operation, labels, query, fields } = call;
   if (handsOutCredentials(service.id, operation.name)) {
-    return doubtful(doubt(`${operation.name} answers with credentials, which an agent must not have`, "Call the service itself: the proxy signs with the credential of the Provider."));
+    return doubtful(
+      doubt(
+        `${operation.name} answers with credentials, which an agent must not have`,
+        "Call the service itself: the proxy signs with the credential of the Provider.",
+      ),
+    );
   }
   const once = remembered(fields);
   const input: Input = {
@@ -46,8 +72,17 @@ function resolveCall(call: Call & { readonly kind: "call" }, endpoint: Endpoint,
   };
   if (service.id === "dynamodb" && operation.name.startsWith("Transact")) {
     const parts = transaction(input);
-    if (parts === undefined) return doubtful(doubt("The items of the transaction are not understood", "Send TransactItems, each with one of ConditionCheck, Delete, Get, Put, Update."));
-    return { kind: "resolved", actions: parts.map(({ action, resource }) => ({ action, resources: [resource] })) };
+    if (parts === undefined)
+      return doubtful(
+        doubt(
+          "The items of the transaction are not understood",
+          "Send TransactItems, each with one of ConditionCheck, Delete, Get, Put, Update.",
+        ),
+      );
+    return {
+      kind: "resolved",
+      actions: parts.map(({ action, resource }) => ({ action, resources: [resource] })),
+    };
   }
   const resources = resourcesOf(service.id, input);
   return { kind: "resolved", actions: operation.actions.map((action) => ({ action, resources })) };
@@ -61,21 +96,43 @@ function remembered<T>(make: () => T): () => T {
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 
 /** APIs and domains that are a customer's own, and API Gateway, whose IAM actions are the methods. */
-function resolveByMethod(request: ServiceRequest, endpoint: Endpoint & { readonly kind: "method" }): ActionResolution {
+function resolveByMethod(
+  request: ServiceRequest,
+  endpoint: Endpoint & { readonly kind: "method" },
+): ActionResolution {
   const { method } = request;
   const override = overridingHeader(request.headers);
-  if (override !== undefined) return doubtful(doubt(`The header ${override} asks for another request than the request line`));
+  if (override !== undefined)
+    return doubtful(doubt(`The header ${override} asks for another request than the request line`));
   const path = pathSegments(request.path, { slashes: true });
-  if (path === undefined || parseQuery(request.query) === undefined) return doubtful(doubt("The path or the query can be read in more than one way"));
-  if (!METHODS.has(method)) return doubtful(doubt(`${safe(method)} is not a method that is known of ${endpoint.service}`));
+  if (path === undefined || parseQuery(request.query) === undefined)
+    return doubtful(doubt("The path or the query can be read in more than one way"));
+  if (!METHODS.has(method))
+    return doubtful(doubt(`${safe(method)} is not a method that is known of ${endpoint.service}`));
   const title = `${method[0] ?? ""}${method.slice(1).toLowerCase()}`;
   switch (endpoint.service) {
     case "apigateway":
-      return { kind: "resolved", actions: [{ action: `apigateway:${method}`, resources: [arn(`arn:${endpoint.partition}:apigateway:${endpoint.region}::/${path.segments.join("/")}`)] }] };
+      return {
+        kind: "resolved",
+        actions: [
+          {
+            action: `apigateway:${method}`,
+            resources: [
+              arn(
+                `arn:${endpoint.partition}:apigateway:${endpoint.region}::/${path.segments.join("/")}`,
+              ),
+            ],
+          },
+        ],
+      };
     case "es":
       return ofAnybody(`es:ESHttp${title}`);
     case "execute-api":
-      return ofAnybody(path.segments.includes("@connections") ? "execute-api:ManageConnections" : "execute-api:Invoke");
+      return ofAnybody(
+        path.segments.includes("@connections")
+          ? "execute-api:ManageConnections"
+          : "execute-api:Invoke",
+      );
     case "aoss":
       return ofAnybody("aoss:APIAccessAll");
     case "lambda-url":
@@ -85,7 +142,12 @@ function resolveByMethod(request: ServiceRequest, endpoint: Endpoint & { readonl
 
 /** The host does not say whose it is: it may be anybody's. */
 function ofAnybody(action: string): ActionResolution {
-  return { kind: "resolved", actions: [{ action, resources: [unscopable("the host does not tell to which account it belongs")] }] };
+  return {
+    kind: "resolved",
+    actions: [
+      { action, resources: [unscopable("the host does not tell to which account it belongs")] },
+    ],
+  };
 }
 
 function doubtful(call: Call & { readonly kind: "doubt" }): ActionResolution {

@@ -1,7 +1,19 @@
 /** What each operation touches, service by service. */
 import type { Resource } from "../contract.ts";
 import { isJsonObject, type Json } from "../strict-json.ts";
-import { arn, each, fieldsOf, list, member, oneOf, ownArn, referenced, unscopable, type Input, type Reference } from "./arns.ts";
+import {
+  arn,
+  each,
+  fieldsOf,
+  list,
+  member,
+  oneOf,
+  ownArn,
+  referenced,
+  unscopable,
+  type Input,
+  type Reference,
+} from "./arns.ts";
 import { dynamodbResources } from "./dynamodb.ts";
 import { endpointOf } from "./endpoint.ts";
 
@@ -10,8 +22,15 @@ type Extract = (input: Input) => readonly Resource[];
 /** Resources of an operation of `service`; one that is unscopable where it is not listed. */
 export function resourcesOf(service: string, input: Input): readonly Resource[] {
   const table = Object.hasOwn(BY_SERVICE, service) ? BY_SERVICE[service] : undefined;
-  const extract = table !== undefined && Object.hasOwn(table, input.operation) ? table[input.operation] : undefined;
-  return extract?.(input) ?? [unscopable(`what ${input.operation} touches cannot be told from the request`)];
+  const extract =
+    table !== undefined && Object.hasOwn(table, input.operation)
+      ? table[input.operation]
+      : undefined;
+  return (
+    extract?.(input) ?? [
+      unscopable(`what ${input.operation} touches cannot be told from the request`),
+    ]
+  );
 }
 
 /** The same for several operations, whose names stand apart by spaces. */
@@ -20,17 +39,31 @@ function all(operations: string, extract: Extract): Readonly<Record<string, Extr
 }
 
 function simple(service: string, prefix: string, name: string): Reference {
-  return { service, rest: new RegExp(`^${prefix}${name}$`), name: new RegExp(`^${name}$`), restOf: (value) => `${prefix}${value}` };
+  return {
+    service,
+    rest: new RegExp(`^${prefix}${name}$`),
+    name: new RegExp(`^${name}$`),
+    restOf: (value) => `${prefix}${value}`,
+  };
 }
 
 const QUEUE = "[A-Za-z0-9_-]{1,80}(?:\\.fifo)?";
 const queue = simple("sqs", "", QUEUE);
 /** Its account and name: SQS looks at nothing else. A URL of another region is a doubt. */
 function queueOfUrl(value: Json | undefined, input: Input): Resource {
-  const [, host = "", account, name] = typeof value === "string" ? (/^https:\/\/([a-z0-9.-]+)\/([0-9]{12})\/(.+)$/s.exec(value) ?? []) : [];
+  const [, host = "", account, name] =
+    typeof value === "string"
+      ? (/^https:\/\/([a-z0-9.-]+)\/([0-9]{12})\/(.+)$/s.exec(value) ?? [])
+      : [];
   const endpoint = endpointOf(host, "");
-  const same = endpoint?.kind === "service" && endpoint.region === input.place.region && endpoint.services.some(({ id }) => id === "sqs");
-  if (!same || name === undefined || !queue.name.test(name)) return unscopable("QueueUrl is not https://sqs.<region>.amazonaws.com/<account>/<name> of this region");
+  const same =
+    endpoint?.kind === "service" &&
+    endpoint.region === input.place.region &&
+    endpoint.services.some(({ id }) => id === "sqs");
+  if (!same || name === undefined || !queue.name.test(name))
+    return unscopable(
+      "QueueUrl is not https://sqs.<region>.amazonaws.com/<account>/<name> of this region",
+    );
   return ownArn({ place: input.place, account }, "sqs", name);
 }
 const sqs = {
@@ -41,7 +74,13 @@ const sqs = {
   CreateQueue: (input: Input) => fieldsOf(queue, ["QueueName"], input),
   GetQueueUrl: (input: Input) => {
     const owner = input.fields()?.["QueueOwnerAWSAccountId"];
-    return fieldsOf(queue, ["QueueName"], typeof owner === "string" ? { ...input, account: /^[0-9]{12}$/.test(owner) ? owner : undefined } : input);
+    return fieldsOf(
+      queue,
+      ["QueueName"],
+      typeof owner === "string"
+        ? { ...input, account: /^[0-9]{12}$/.test(owner) ? owner : undefined }
+        : input,
+    );
   },
 };
 
@@ -53,7 +92,10 @@ const sns = {
     (input) => fieldsOf(topicArn, ["TopicArn"], input),
   ),
   CreateTopic: (input: Input) => fieldsOf(topic, ["Name"], input),
-  Publish: (input: Input) => (input.fields()?.["PhoneNumber"] === undefined ? oneOf(topicArn, ["TopicArn", "TargetArn"], input) : [unscopable("a phone number is no ARN")]),
+  Publish: (input: Input) =>
+    input.fields()?.["PhoneNumber"] === undefined
+      ? oneOf(topicArn, ["TopicArn", "TargetArn"], input)
+      : [unscopable("a phone number is no ARN")],
 };
 
 /** A name, `account:function:name`, or an ARN, each perhaps with a qualifier. */
@@ -61,15 +103,30 @@ function functionOf(input: Input): readonly Resource[] {
   const { place, account } = input;
   const value = input.labels["FunctionName"] ?? "";
   const [, prefix, owner, name = "", inName] =
-    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|(?=[0-9]{12}:function:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(value) ?? [];
+    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|(?=[0-9]{12}:function:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
+      value,
+    ) ?? [];
   const inQuery = input.query("Qualifier");
-  if (name === "" || (inName !== undefined && inQuery !== undefined) || (inQuery !== undefined && !/^(?:\$LATEST(?:\.PUBLISHED)?|[A-Za-z0-9_-]{1,128})$/.test(inQuery))) {
-    return [unscopable("the function is named in a form that is not understood, or its qualifier twice")];
+  if (
+    name === "" ||
+    (inName !== undefined && inQuery !== undefined) ||
+    (inQuery !== undefined && !/^(?:\$LATEST(?:\.PUBLISHED)?|[A-Za-z0-9_-]{1,128})$/.test(inQuery))
+  ) {
+    return [
+      unscopable("the function is named in a form that is not understood, or its qualifier twice"),
+    ];
   }
   const here = `arn:${place.partition}:lambda:${place.region}:`;
-  if (prefix !== undefined && prefix !== "" && prefix !== here) return [unscopable("the function's ARN is of another region")];
+  if (prefix !== undefined && prefix !== "" && prefix !== here)
+    return [unscopable("the function's ARN is of another region")];
   const qualifier = inName ?? inQuery;
-  return [ownArn({ place, account: owner ?? account }, "lambda", `function:${name}${qualifier === undefined ? "" : `:${qualifier}`}`)];
+  return [
+    ownArn(
+      { place, account: owner ?? account },
+      "lambda",
+      `function:${name}${qualifier === undefined ? "" : `:${qualifier}`}`,
+    ),
+  ];
 }
 
 const key: Reference = {
@@ -100,14 +157,32 @@ const groupOrAll: Reference = { ...group, rest: /^log-group:[A-Za-z0-9_/.#-]{1,5
 const stream = simple("kinesis", "stream/", "[A-Za-z0-9_.-]{1,128}");
 const delivery = simple("firehose", "deliverystream/", "[A-Za-z0-9_.-]{1,64}");
 const bus = simple("events", "event-bus/", "[A-Za-z0-9/._-]{1,256}");
-const machine: Reference = { service: "states", rest: /^stateMachine:[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_-]{1,80})?$/, name: /^(?!)/, restOf: String };
-const execution: Reference = { service: "states", rest: /^(?:execution|express):[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_-]{1,80}){1,2}$/, name: /^(?!)/, restOf: String };
-const repository: Reference = { service: "ecr", rest: /^(?!)/, name: /^[a-z0-9][a-z0-9._/-]{1,255}$/, restOf: (value) => `repository/${value}` };
+const machine: Reference = {
+  service: "states",
+  rest: /^stateMachine:[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_-]{1,80})?$/,
+  name: /^(?!)/,
+  restOf: String,
+};
+const execution: Reference = {
+  service: "states",
+  rest: /^(?:execution|express):[A-Za-z0-9_-]{1,80}(?::[A-Za-z0-9_-]{1,80}){1,2}$/,
+  name: /^(?!)/,
+  restOf: String,
+};
+const repository: Reference = {
+  service: "ecr",
+  rest: /^(?!)/,
+  name: /^[a-z0-9][a-z0-9._/-]{1,255}$/,
+  restOf: (value) => `repository/${value}`,
+};
 
 function ecrRepository(input: Input): readonly Resource[] {
   const registry = input.fields()?.["registryId"];
   if (registry === undefined) return fieldsOf(repository, ["repositoryName"], input);
-  return fieldsOf(repository, ["repositoryName"], { ...input, account: typeof registry === "string" && /^[0-9]{12}$/.test(registry) ? registry : undefined });
+  return fieldsOf(repository, ["repositoryName"], {
+    ...input,
+    account: typeof registry === "string" && /^[0-9]{12}$/.test(registry) ? registry : undefined,
+  });
 }
 
 /** Profiles that span regions begin with where they do. */
@@ -116,11 +191,17 @@ function bedrockModel(input: Input): readonly Resource[] {
   const { place } = input;
   const value = input.labels["modelId"] ?? "";
   if (value.startsWith("arn:")) {
-    const known = /^arn:(aws|aws-cn|aws-us-gov):(?:bedrock|sagemaker):[a-z0-9-]*:(?:[0-9]{12})?:[a-z-]+\/[A-Za-z0-9._:/-]+$/.exec(value);
-    return [known?.[1] === place.partition ? arn(value) : unscopable("the model's ARN is not understood")];
+    const known =
+      /^arn:(aws|aws-cn|aws-us-gov):(?:bedrock|sagemaker):[a-z0-9-]*:(?:[0-9]{12})?:[a-z-]+\/[A-Za-z0-9._:/-]+$/.exec(
+        value,
+      );
+    return [
+      known?.[1] === place.partition ? arn(value) : unscopable("the model's ARN is not understood"),
+    ];
   }
   // Custom and imported models and profiles have ids without a dot, and one cannot tell which of these an id is.
-  if (!/^[a-z0-9-]+(?:\.[A-Za-z0-9._:-]+)+$/.test(value)) return [unscopable("the model's id does not tell what it is: send its ARN")];
+  if (!/^[a-z0-9-]+(?:\.[A-Za-z0-9._:-]+)+$/.test(value))
+    return [unscopable("the model's id does not tell what it is: send its ARN")];
   if (GEOGRAPHY.test(value)) return [ownArn(input, "bedrock", `inference-profile/${value}`)];
   return [arn(`arn:${place.partition}:bedrock:${place.region}::foundation-model/${value}`)];
 }
@@ -148,17 +229,26 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
       (input) => fieldsOf(secret, ["SecretId"], input),
     ),
     CreateSecret: (input) => fieldsOf(secret, ["Name"], input),
-    BatchGetSecretValue: (input) => each(list(input.fields()?.["SecretIdList"]), (value) => referenced(secret, value, input)),
+    BatchGetSecretValue: (input) =>
+      each(list(input.fields()?.["SecretIdList"]), (value) => referenced(secret, value, input)),
   },
   ssm: {
-    ...all("GetParameter PutParameter DeleteParameter GetParameterHistory LabelParameterVersion UnlabelParameterVersion", (input) => fieldsOf(parameter, ["Name"], input)),
-    ...all("GetParameters DeleteParameters", (input) => each(list(input.fields()?.["Names"]), (value) => referenced(parameter, value, input))),
+    ...all(
+      "GetParameter PutParameter DeleteParameter GetParameterHistory LabelParameterVersion UnlabelParameterVersion",
+      (input) => fieldsOf(parameter, ["Name"], input),
+    ),
+    ...all("GetParameters DeleteParameters", (input) =>
+      each(list(input.fields()?.["Names"]), (value) => referenced(parameter, value, input)),
+    ),
   },
   logs: {
-    ...all("CreateLogGroup DeleteLogGroup CreateLogStream DeleteLogStream PutLogEvents PutRetentionPolicy DeleteRetentionPolicy DescribeMetricFilters PutMetricFilter DeleteMetricFilter PutSubscriptionFilter DeleteSubscriptionFilter DescribeSubscriptionFilters", (input) =>
-      fieldsOf(group, ["logGroupName"], input),
+    ...all(
+      "CreateLogGroup DeleteLogGroup CreateLogStream DeleteLogStream PutLogEvents PutRetentionPolicy DeleteRetentionPolicy DescribeMetricFilters PutMetricFilter DeleteMetricFilter PutSubscriptionFilter DeleteSubscriptionFilter DescribeSubscriptionFilters",
+      (input) => fieldsOf(group, ["logGroupName"], input),
     ),
-    ...all("GetLogEvents FilterLogEvents DescribeLogStreams GetLogGroupFields", (input) => oneOf(groupOrAll, ["logGroupName", "logGroupIdentifier"], input)),
+    ...all("GetLogEvents FilterLogEvents DescribeLogStreams GetLogGroupFields", (input) =>
+      oneOf(groupOrAll, ["logGroupName", "logGroupIdentifier"], input),
+    ),
   },
   kinesis: {
     ...all("CreateStream", (input) => fieldsOf(stream, ["StreamName"], input)),
@@ -167,22 +257,39 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
       (input) => oneOf(stream, ["StreamName", "StreamARN"], input),
     ),
   },
-  firehose: all("PutRecord PutRecordBatch DescribeDeliveryStream CreateDeliveryStream DeleteDeliveryStream UpdateDestination", (input) => fieldsOf(delivery, ["DeliveryStreamName"], input)),
+  firehose: all(
+    "PutRecord PutRecordBatch DescribeDeliveryStream CreateDeliveryStream DeleteDeliveryStream UpdateDestination",
+    (input) => fieldsOf(delivery, ["DeliveryStreamName"], input),
+  ),
   events: {
-    PutEvents: (input) => (input.fields()?.["EndpointId"] === undefined ? each(list(input.fields()?.["Entries"]), (entry) => eventBus(entry, input)) : [unscopable("PutEvents through a global endpoint")]),
+    PutEvents: (input) =>
+      input.fields()?.["EndpointId"] === undefined
+        ? each(list(input.fields()?.["Entries"]), (entry) => eventBus(entry, input))
+        : [unscopable("PutEvents through a global endpoint")],
   },
   stepfunctions: {
-    ...all("StartExecution StartSyncExecution DescribeStateMachine UpdateStateMachine DeleteStateMachine ListExecutions", (input) => fieldsOf(machine, ["stateMachineArn"], input)),
-    ...all("DescribeExecution StopExecution GetExecutionHistory DescribeStateMachineForExecution RedriveExecution", (input) => fieldsOf(execution, ["executionArn"], input)),
+    ...all(
+      "StartExecution StartSyncExecution DescribeStateMachine UpdateStateMachine DeleteStateMachine ListExecutions",
+      (input) => fieldsOf(machine, ["stateMachineArn"], input),
+    ),
+    ...all(
+      "DescribeExecution StopExecution GetExecutionHistory DescribeStateMachineForExecution RedriveExecution",
+      (input) => fieldsOf(execution, ["executionArn"], input),
+    ),
   },
   ecr: all(
     "BatchCheckLayerAvailability BatchDeleteImage BatchGetImage CompleteLayerUpload CreateRepository DeleteRepository DescribeImages GetDownloadUrlForLayer GetRepositoryPolicy InitiateLayerUpload ListImages PutImage SetRepositoryPolicy UploadLayerPart",
     ecrRepository,
   ),
-  "bedrock-runtime": all("InvokeModel InvokeModelWithResponseStream Converse ConverseStream CountTokens", bedrockModel),
+  "bedrock-runtime": all(
+    "InvokeModel InvokeModelWithResponseStream Converse ConverseStream CountTokens",
+    bedrockModel,
+  ),
   sts: { GetCallerIdentity: nothing },
 };
 
 function eventBus(entry: Json, input: Input): Resource {
-  return isJsonObject(entry) ? referenced(bus, member(entry, "EventBusName") ?? "default", input) : unscopable("an entry is no object");
+  return isJsonObject(entry)
+    ? referenced(bus, member(entry, "EventBusName") ?? "default", input)
+    : unscopable("an entry is no object");
 }

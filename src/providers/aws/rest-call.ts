@@ -10,16 +10,39 @@ interface Match {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-export function restCall(request: ServiceRequest, services: readonly Service[], query: Parameters): Call {
+export function restCall(
+  request: ServiceRequest,
+  services: readonly Service[],
+  query: Parameters,
+): Call {
   // Labels such as ARNs arrive with their slashes escaped.
   const path = pathSegments(request.path, { slashes: true });
-  if (path === undefined) return doubt("The path can be read in more than one way", "Send it without //, dot segments, semicolons, plus signs, and escapes that are not needed.");
-  const matches = services.flatMap((service) => service.rest.flatMap((operation) => matchOf(service, operation, request.method, path.segments, query)));
+  if (path === undefined)
+    return doubt(
+      "The path can be read in more than one way",
+      "Send it without //, dot segments, semicolons, plus signs, and escapes that are not needed.",
+    );
+  const matches = services.flatMap((service) =>
+    service.rest.flatMap((operation) =>
+      matchOf(service, operation, request.method, path.segments, query),
+    ),
+  );
   const best = mostSpecific(matches);
   const [first, ...others] = best;
-  if (first === undefined) return doubt(`${safe(request.method)} ${safe(request.path)} is no operation that is known of ${request.host}`);
-  if (others.some(({ service, operation }) => service.signingName !== first.service.signingName || operation.actions.join() !== first.operation.actions.join())) {
-    return doubt(`${safe(request.method)} ${safe(request.path)} is several operations of ${request.host}`);
+  if (first === undefined)
+    return doubt(
+      `${safe(request.method)} ${safe(request.path)} is no operation that is known of ${request.host}`,
+    );
+  if (
+    others.some(
+      ({ service, operation }) =>
+        service.signingName !== first.service.signingName ||
+        operation.actions.join() !== first.operation.actions.join(),
+    )
+  ) {
+    return doubt(
+      `${safe(request.method)} ${safe(request.path)} is several operations of ${request.host}`,
+    );
   }
   return {
     kind: "call",
@@ -31,7 +54,13 @@ export function restCall(request: ServiceRequest, services: readonly Service[], 
   };
 }
 
-function matchOf(service: Service, operation: RestOperation, method: string, segments: readonly string[], query: Parameters): Match[] {
+function matchOf(
+  service: Service,
+  operation: RestOperation,
+  method: string,
+  segments: readonly string[],
+  query: Parameters,
+): Match[] {
   if (operation.method !== method) return [];
   const labels = labelsOf(operation.path, segments);
   if (labels === undefined) return [];
@@ -43,7 +72,10 @@ function matchOf(service: Service, operation: RestOperation, method: string, seg
 }
 
 /** What each label of a path stands for; undefined where the path is another one. */
-function labelsOf(parts: readonly PathPart[], segments: readonly string[]): Record<string, string> | undefined {
+function labelsOf(
+  parts: readonly PathPart[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
   const labels: Record<string, string> = {};
   const greedy = parts.findIndex((part) => part.kind === "label" && part.greedy);
   const extra = greedy < 0 ? 0 : segments.length - parts.length;
@@ -61,7 +93,10 @@ function labelsOf(parts: readonly PathPart[], segments: readonly string[]): Reco
 
 /** Literals beat labels, labels beat greedy ones, from the left; then who asks for more parameters. */
 function mostSpecific(matches: readonly Match[]): readonly Match[] {
-  const ranks = matches.map(({ operation }) => operation.path.map(rank).join("") + String.fromCharCode(0x7a - operation.query.length));
+  const ranks = matches.map(
+    ({ operation }) =>
+      operation.path.map(rank).join("") + String.fromCharCode(0x7a - operation.query.length),
+  );
   const best = ranks.toSorted()[0];
   return matches.filter((_, index) => ranks[index] === best);
 }

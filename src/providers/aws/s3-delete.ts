@@ -9,10 +9,18 @@ export interface DeletedObject {
   readonly versioned: boolean;
 }
 
-const HEAD = /^\uFEFF?(?:<\?xml version=["']1\.0["'](?: encoding=["'](?:UTF|utf)-8["'])?\s*\?>)?\s*<Delete(?: xmlns=["']http:\/\/s3\.amazonaws\.com\/doc\/2006-03-01\/["'])?\s*>/;
-const TOKEN = /\s*(?:<(\/?)(Delete|Object|Quiet|Key|VersionId|ETag|LastModifiedTime|Size)>|<(Key|VersionId|ETag|LastModifiedTime|Size)\/>)([^<]*)/y;
+const HEAD =
+  /^\uFEFF?(?:<\?xml version=["']1\.0["'](?: encoding=["'](?:UTF|utf)-8["'])?\s*\?>)?\s*<Delete(?: xmlns=["']http:\/\/s3\.amazonaws\.com\/doc\/2006-03-01\/["'])?\s*>/;
+const TOKEN =
+  /\s*(?:<(\/?)(Delete|Object|Quiet|Key|VersionId|ETag|LastModifiedTime|Size)>|<(Key|VersionId|ETag|LastModifiedTime|Size)\/>)([^<]*)/y;
 const ENTITY = /&(?:(amp|lt|gt|quot|apos)|#([0-9]{1,7})|#x([0-9A-Fa-f]{1,6}));|&/g;
-const NAMED: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
+const NAMED: Readonly<Record<string, string>> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+};
 /** S3 takes no more in one request. */
 const MAX_OBJECTS = 1000;
 
@@ -47,7 +55,8 @@ export function deletedObjects(body: Buffer): readonly DeletedObject[] | undefin
     }
     if (!CHILDREN[parent]?.includes(name)) return undefined;
     if (name === "Object") fields = new Map();
-    if (name === "Object" ? content.trim() !== "" : parent === "Object" && fields.has(name)) return undefined;
+    if (name === "Object" ? content.trim() !== "" : parent === "Object" && fields.has(name))
+      return undefined;
     if (match[3] !== undefined) {
       if (content.trim() !== "") return undefined;
       fields.set(name, "");
@@ -70,15 +79,19 @@ const CHILDREN: Readonly<Record<string, readonly string[]>> = {
 
 function unescaped(text: string): string | undefined {
   let whole = true;
-  const value = text.replace(ENTITY, (_all, named: string | undefined, decimal: string | undefined, hex: string | undefined) => {
-    if (named !== undefined) return NAMED[named] as string;
-    const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number.parseInt(decimal, 10);
-    if (Number.isNaN(code) || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-      whole = false;
-      return "";
-    }
-    return String.fromCodePoint(code);
-  });
+  const value = text.replace(
+    ENTITY,
+    (_all, named: string | undefined, decimal: string | undefined, hex: string | undefined) => {
+      if (named !== undefined) return NAMED[named] as string;
+      const code =
+        decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number.parseInt(decimal, 10);
+      if (Number.isNaN(code) || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
+        whole = false;
+        return "";
+      }
+      return String.fromCodePoint(code);
+    },
+  );
   // XML normalises line ends and some readers trim; control characters have no place in an audit record.
   return whole && value === value.trim() && !/\p{Cc}/u.test(value) ? value : undefined;
 }

@@ -102,7 +102,12 @@ const OBJECT: Readonly<Record<string, BySubresource>> = {
     tagging: "PutObjectTagging",
     uploadId: "PutObject",
   },
-  POST: { restore: "RestoreObject", select: "GetObject", uploadId: "PutObject", uploads: "PutObject" },
+  POST: {
+    restore: "RestoreObject",
+    select: "GetObject",
+    uploadId: "PutObject",
+    uploads: "PutObject",
+  },
   DELETE: { "": "DeleteObject", tagging: "DeleteObjectTagging", uploadId: "AbortMultipartUpload" },
 };
 
@@ -138,15 +143,43 @@ const BYPASS = "x-amz-bypass-governance-retention";
 
 /** Parameters that choose what is done. `delete` is by its body: {@link file://./s3-delete.ts}. */
 export const SUBRESOURCES: ReadonlySet<string> = new Set([
-  "delete", "session", ...[BUCKET, OBJECT].flatMap((level) => Object.values(level).flatMap((subresources) => Object.keys(subresources))).filter(Boolean),
+  "delete",
+  "session",
+  ...[BUCKET, OBJECT]
+    .flatMap((level) => Object.values(level).flatMap((subresources) => Object.keys(subresources)))
+    .filter(Boolean),
 ]);
 
 /** Parameters that say how, not what. */
 export const MODIFIERS: ReadonlySet<string> = new Set([
-  "bucket-region", "continuation-token", "delimiter", "encoding-type", "fetch-owner", "id", "key-marker", "list-type", "marker", "max-buckets", "max-keys",
-  "max-parts", "max-uploads", "part-number-marker", "partNumber", "prefix", "response-cache-control", "response-content-disposition",
-  "response-content-encoding", "response-content-language", "response-content-type", "response-expires", "select-type", "start-after", "upload-id-marker",
-  "version-id-marker", "versionId", "x-id",
+  "bucket-region",
+  "continuation-token",
+  "delimiter",
+  "encoding-type",
+  "fetch-owner",
+  "id",
+  "key-marker",
+  "list-type",
+  "marker",
+  "max-buckets",
+  "max-keys",
+  "max-parts",
+  "max-uploads",
+  "part-number-marker",
+  "partNumber",
+  "prefix",
+  "response-cache-control",
+  "response-content-disposition",
+  "response-content-encoding",
+  "response-content-language",
+  "response-content-type",
+  "response-expires",
+  "select-type",
+  "start-after",
+  "upload-id-marker",
+  "version-id-marker",
+  "versionId",
+  "x-id",
 ]);
 
 export interface S3Question {
@@ -167,11 +200,16 @@ export function s3Actions(question: S3Question): readonly string[] | undefined {
   const writes = (name: string): boolean => names.includes(name);
   if (writes("PutObject")) actions.push(...also(WITH_OBJECT, headers));
   if (writes("CreateBucket")) actions.push(...also(WITH_BUCKET, headers));
-  if (headers.has(BYPASS) && (writes("DeleteObject") || writes("PutObjectRetention"))) actions.push("BypassGovernanceRetention");
+  if (headers.has(BYPASS) && (writes("DeleteObject") || writes("PutObjectRetention")))
+    actions.push("BypassGovernanceRetention");
   return [...new Set(actions)].map((name) => `s3:${name}`);
 }
 
 function also(rules: typeof WITH_OBJECT, headers: ReadonlyMap<string, string>): readonly string[] {
   const names = [...headers.keys()];
-  return rules.filter(([header]) => names.some((name) => (header.endsWith("-") ? name.startsWith(header) : name === header))).map(([, action]) => action);
+  return rules
+    .filter(([header]) =>
+      names.some((name) => (header.endsWith("-") ? name.startsWith(header) : name === header)),
+    )
+    .map(([, action]) => action);
 }

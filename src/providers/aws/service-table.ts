@@ -23,7 +23,9 @@ export interface Operation {
   readonly actions: readonly string[];
 }
 
-export type PathPart = { readonly kind: "literal"; readonly text: string } | { readonly kind: "label"; readonly name: string; readonly greedy: boolean };
+export type PathPart =
+  | { readonly kind: "literal"; readonly text: string }
+  | { readonly kind: "label"; readonly name: string; readonly greedy: boolean };
 
 export interface RestOperation extends Operation {
   readonly method: string;
@@ -54,13 +56,21 @@ export class Service {
 
   /** An operation that is named in a header, a form or CBOR's path. */
   rpc(name: string): Operation | undefined {
-    this.#rpc ??= new Map((this.#row.rpc ?? "").split(" ").filter(Boolean).map((text) => [this.#operation(text).name, this.#operation(text)]));
+    this.#rpc ??= new Map(
+      (this.#row.rpc ?? "")
+        .split(" ")
+        .filter(Boolean)
+        .map((text) => [this.#operation(text).name, this.#operation(text)]),
+    );
     return this.#rpc.get(name);
   }
 
   /** Operations that are told by method and path. */
   get rest(): readonly RestOperation[] {
-    this.#rest ??= (this.#row.rest ?? "").split("\n").filter(Boolean).map((line) => this.#restOperation(line));
+    this.#rest ??= (this.#row.rest ?? "")
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => this.#restOperation(line));
     return this.#rest;
   }
 
@@ -76,17 +86,22 @@ export class Service {
       ...this.#operation(text),
       method,
       path: path.split("/").filter(Boolean).map(pathPart),
-      query: query.split("&").filter(Boolean).map((part) => {
-        const [name = "", value] = part.split("=");
-        return { name, value };
-      }),
+      query: query
+        .split("&")
+        .filter(Boolean)
+        .map((part) => {
+          const [name = "", value] = part.split("=");
+          return { name, value };
+        }),
     };
   }
 }
 
 function pathPart(text: string): PathPart {
   const label = /^\{(\w+)(\+)?\}$/.exec(text);
-  return label === null ? { kind: "literal", text } : { kind: "label", name: label[1] as string, greedy: label[2] !== undefined };
+  return label === null
+    ? { kind: "literal", text }
+    : { kind: "label", name: label[1] as string, greedy: label[2] !== undefined };
 }
 
 const rows: readonly Row[] = table.services;
@@ -94,7 +109,8 @@ const byPrefix = new Map<string, Service[]>();
 const byHost = new Map<string, { readonly region: string; readonly services: Service[] }>();
 for (const row of rows) {
   const service = new Service(row);
-  for (const prefix of row.hosts.split(" ")) byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), service]);
+  for (const prefix of row.hosts.split(" "))
+    byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), service]);
   for (const [host, region] of Object.entries(row.whole ?? {})) {
     byHost.set(host, { region, services: [...(byHost.get(host)?.services ?? []), service] });
   }
@@ -106,6 +122,8 @@ export function servicesByPrefix(prefix: string): readonly Service[] | undefined
 }
 
 /** Services at a host that is not made of a prefix and a region, with the region that its signatures name. */
-export function servicesByHost(host: string): { readonly region: string; readonly services: readonly Service[] } | undefined {
+export function servicesByHost(
+  host: string,
+): { readonly region: string; readonly services: readonly Service[] } | undefined {
   return byHost.get(host);
 }

@@ -33,10 +33,19 @@ export interface RequestToSign {
 }
 
 /** The headers that the signature added or changed. */
-export async function sign(request: RequestToSign, scope: SignedScope, credentials: AwsCredentials, now: number): Promise<Readonly<Record<string, string>>> {
+export async function sign(
+  request: RequestToSign,
+  scope: SignedScope,
+  credentials: AwsCredentials,
+  now: number,
+): Promise<Readonly<Record<string, string>>> {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const signer = new SignatureV4({
-    credentials: { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) },
+    credentials: {
+      accessKeyId,
+      secretAccessKey,
+      ...(sessionToken === undefined ? {} : { sessionToken }),
+    },
     service: scope.service,
     region: scope.region,
     sha256: NodeSha256,
@@ -62,7 +71,12 @@ export async function sign(request: RequestToSign, scope: SignedScope, credentia
 function grouped(query: Parameters): Record<string, string | string[]> {
   const groups = new Map<string, string[]>();
   for (const [name, value] of query) groups.set(name, [...(groups.get(name) ?? []), value]);
-  return Object.fromEntries([...groups].map(([name, values]) => [name, values.length === 1 ? (values[0] as string) : values]));
+  return Object.fromEntries(
+    [...groups].map(([name, values]) => [
+      name,
+      values.length === 1 ? (values[0] as string) : values,
+    ]),
+  );
 }
 
 /** What the signer needs of a hash, by node:crypto. */
@@ -88,11 +102,15 @@ class NodeSha256 implements Checksum {
   }
 
   #fresh(): Hash | Hmac {
-    return this.#secret === undefined ? createHash("sha256") : createHmac("sha256", bytes(this.#secret));
+    return this.#secret === undefined
+      ? createHash("sha256")
+      : createHmac("sha256", bytes(this.#secret));
   }
 }
 
 function bytes(data: SourceData): Buffer {
   if (typeof data === "string") return Buffer.from(data);
-  return ArrayBuffer.isView(data) ? Buffer.from(data.buffer, data.byteOffset, data.byteLength) : Buffer.from(data);
+  return ArrayBuffer.isView(data)
+    ? Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+    : Buffer.from(data);
 }

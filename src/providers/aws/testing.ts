@@ -4,16 +4,23 @@ import { context } from "../testing.ts";
 import { plugin } from "./plugin.ts";
 
 export const ACCOUNT = "111122223333";
-export const KEY = { accessKeyId: "AKIAIOSFODNN7EXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY" };
+export const KEY = {
+  accessKeyId: "AKIAIOSFODNN7EXAMPLE",
+  secretAccessKey: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+};
 
-export const aws = plugin.create(context({ authType: "access-key", secrets: KEY, config: { accountId: ACCOUNT } }));
+export const aws = plugin.create(
+  context({ authType: "access-key", secrets: KEY, config: { accountId: ACCOUNT } }),
+);
 
 /** Each action with what it touches, as lines; a reason in brackets where it cannot be told. */
 export function told(request: ServiceRequest): readonly string[] {
   const resolution: ActionResolution = aws.resolveAction(request);
   if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
   return resolution.actions.flatMap(({ action, resources }) =>
-    resources.map((resource) => `${action} ${resource.kind === "scoped" ? resource.value : resource.kind}`),
+    resources.map(
+      (resource) => `${action} ${resource.kind === "scoped" ? resource.value : resource.kind}`,
+    ),
   );
 }
 

@@ -30,9 +30,28 @@ const CONTAINERS: Readonly<Record<string, string>> = {
   "PUT container lease": "containers/lease/action",
   "DELETE container ": "containers/delete",
 };
-const WRITES = ["", "appendblock", "block", "blocklist", "expiry", "incrementalcopy", "lease", "metadata", "page", "properties", "seal", "snapshot", "tier", "undelete"];
+const WRITES = [
+  "",
+  "appendblock",
+  "block",
+  "blocklist",
+  "expiry",
+  "incrementalcopy",
+  "lease",
+  "metadata",
+  "page",
+  "properties",
+  "seal",
+  "snapshot",
+  "tier",
+  "undelete",
+];
 const BLOBS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(["", "blocklist", "metadata", "pagelist"].flatMap((comp) => [`GET  ${comp}`, `HEAD  ${comp}`].map((key) => [key, "containers/blobs/read"]))),
+  ...Object.fromEntries(
+    ["", "blocklist", "metadata", "pagelist"].flatMap((comp) =>
+      [`GET  ${comp}`, `HEAD  ${comp}`].map((key) => [key, "containers/blobs/read"]),
+    ),
+  ),
   ...Object.fromEntries(WRITES.map((comp) => [`PUT  ${comp}`, "containers/blobs/write"])),
   "GET  tags": "containers/blobs/tags/read",
   "PUT  tags": "containers/blobs/tags/write",
@@ -40,32 +59,64 @@ const BLOBS: Readonly<Record<string, string>> = {
   "DELETE  ": "containers/blobs/delete",
 };
 
-export function resolveBlob(request: ServiceRequest, account: string, segments: readonly string[], query: Parameters, places: Places): ActionResolution {
+export function resolveBlob(
+  request: ServiceRequest,
+  account: string,
+  segments: readonly string[],
+  query: Parameters,
+  places: Places,
+): ActionResolution {
   const value = (name: string): string => query.find(([other]) => other === name)?.[1] ?? "";
-  const table = [ACCOUNT, CONTAINERS, BLOBS][Math.min(segments.length, 2)] as Readonly<Record<string, string>>;
+  const table = [ACCOUNT, CONTAINERS, BLOBS][Math.min(segments.length, 2)] as Readonly<
+    Record<string, string>
+  >;
   const key = `${request.method} ${value("restype")} ${value("comp")}`;
-  const nearly = query.find(([name]) => name !== name.toLowerCase() && ["restype", "comp", "versionid", "snapshot", "deletetype"].includes(name.toLowerCase()));
-  if (nearly !== undefined) return unresolved("A parameter stands in the query in other letters than Azure's");
-  if (!Object.hasOwn(table, key)) return unresolved("This operation is not known of blob storage, or answers with credentials");
-  if (segments[0] !== undefined && !CONTAINER.test(segments[0])) return unresolved("The path does not begin with the name of a container");
+  const nearly = query.find(
+    ([name]) =>
+      name !== name.toLowerCase() &&
+      ["restype", "comp", "versionid", "snapshot", "deletetype"].includes(name.toLowerCase()),
+  );
+  if (nearly !== undefined)
+    return unresolved("A parameter stands in the query in other letters than Azure's");
+  if (!Object.hasOwn(table, key))
+    return unresolved("This operation is not known of blob storage, or answers with credentials");
+  if (segments[0] !== undefined && !CONTAINER.test(segments[0]))
+    return unresolved("The path does not begin with the name of a container");
   const resources = placeOf(account, places);
   const actions: ResolvedAction[] = [{ action: `${BASE}/${table[key] ?? ""}`, resources }];
-  if (key === "DELETE  " && query.some(([name]) => name === "versionid")) actions.push({ action: `${BASE}/containers/blobs/deleteBlobVersion/action`, resources });
-  if (key === "DELETE  " && query.some(([name]) => name === "deletetype")) actions.push({ action: `${BASE}/containers/blobs/permanentDelete/action`, resources });
-  if (request.headers.has("x-ms-tags") && segments.length > 1) actions.push({ action: `${BASE}/containers/blobs/tags/write`, resources });
+  if (key === "DELETE  " && query.some(([name]) => name === "versionid"))
+    actions.push({ action: `${BASE}/containers/blobs/deleteBlobVersion/action`, resources });
+  if (key === "DELETE  " && query.some(([name]) => name === "deletetype"))
+    actions.push({ action: `${BASE}/containers/blobs/permanentDelete/action`, resources });
+  if (request.headers.has("x-ms-tags") && segments.length > 1)
+    actions.push({ action: `${BASE}/containers/blobs/tags/write`, resources });
   const copied = copyOf(request, places);
-  if (copied === "doubt") return unresolved("x-ms-copy-source is not the plain address of a blob", "Send https://<account>.blob.core.windows.net/<container>/<blob>, or upload the data itself.");
+  if (copied === "doubt")
+    return unresolved(
+      "x-ms-copy-source is not the plain address of a blob",
+      "Send https://<account>.blob.core.windows.net/<container>/<blob>, or upload the data itself.",
+    );
   return { kind: "resolved", actions: copied === undefined ? actions : [...actions, copied] };
 }
 
 /** What is read, as well, where the service fetches the data itself. */
 function copyOf(request: ServiceRequest, places: Places): ResolvedAction | "doubt" | undefined {
-  if (request.headers.has("x-ms-rename-source") || request.headers.has("x-ms-file-copy-source")) return "doubt";
+  if (request.headers.has("x-ms-rename-source") || request.headers.has("x-ms-file-copy-source"))
+    return "doubt";
   const source = request.headers.get("x-ms-copy-source");
   if (source === undefined) return undefined;
-  const [, host = "", path = ""] = /^https:\/\/([a-z0-9.-]+)(\/[^?#\s,]+)(?:\?(?:snapshot|versionid)=[0-9A-Za-z.:%-]+)?$/.exec(source) ?? [];
+  const [, host = "", path = ""] =
+    /^https:\/\/([a-z0-9.-]+)(\/[^?#\s,]+)(?:\?(?:snapshot|versionid)=[0-9A-Za-z.:%-]+)?$/.exec(
+      source,
+    ) ?? [];
   const from = azureHost(host);
   const segments = pathSegments(path, { slashes: true });
-  if (from?.kind !== "blob" || segments === undefined || segments.trailingSlash || segments.segments.length < 2) return "doubt";
+  if (
+    from?.kind !== "blob" ||
+    segments === undefined ||
+    segments.trailingSlash ||
+    segments.segments.length < 2
+  )
+    return "doubt";
   return { action: `${BASE}/containers/blobs/read`, resources: placeOf(from.account, places) };
 }

@@ -7,13 +7,20 @@ export type AzureHost =
 
 export const ARM_AUDIENCE = "https://management.azure.com/.default";
 /** They answer with tokens: intercepted so that they can be refused. */
-export const TOKEN_HOSTS: readonly string[] = ["login.microsoftonline.com", "login.windows.net", "sts.windows.net"];
+export const TOKEN_HOSTS: readonly string[] = [
+  "login.microsoftonline.com",
+  "login.windows.net",
+  "sts.windows.net",
+];
 
 export function azureHost(host: string): AzureHost | undefined {
   if (host === "management.azure.com") return { kind: "arm", audience: ARM_AUDIENCE };
   // A zone's hosts have the zone before `blob`.
   const account = /^([a-z0-9]{3,24})\.(?:z[0-9]{1,2}\.)?blob\.core\.windows\.net$/.exec(host)?.[1];
-  if (account !== undefined) return { kind: "blob", audience: "https://storage.azure.com/.default", account };
+  if (account !== undefined)
+    return { kind: "blob", audience: "https://storage.azure.com/.default", account };
   const vault = /^([a-z][a-z0-9-]{1,22}[a-z0-9])\.vault\.azure\.net$/.exec(host)?.[1];
-  return vault === undefined ? undefined : { kind: "vault", audience: "https://vault.azure.net/.default", account: vault };
+  return vault === undefined
+    ? undefined
+    : { kind: "vault", audience: "https://vault.azure.net/.default", account: vault };
 }

@@ -9,11 +9,22 @@ const arm = request(`GET https://management.azure.com/subscriptions/${SUBSCRIPTI
 const blob = request("GET https://reports.blob.core.windows.net/con/a");
 const vault = request("GET https://vault-1.vault.azure.net/secrets/db");
 
-function made(authType: string, config: Record<string, string> = {}, secrets: Record<string, string> = {}) {
+function made(
+  authType: string,
+  config: Record<string, string> = {},
+  secrets: Record<string, string> = {},
+) {
   let n = 0;
-  const server = new FakeServer(() => Response.json({ access_token: `token-${(n += 1)}`, expires_in: 3599 }));
+  const server = new FakeServer(() =>
+    Response.json({ access_token: `token-${(n += 1)}`, expires_in: 3599 }),
+  );
   const auth = sample.auth[authType] ?? { secrets: {} };
-  const world = context({ authType, secrets: { ...auth.secrets, ...secrets }, config: { ...auth.config, ...config }, fetch: server.fetch });
+  const world = context({
+    authType,
+    secrets: { ...auth.secrets, ...secrets },
+    config: { ...auth.config, ...config },
+    fetch: server.fetch,
+  });
   return { world, server, instance: plugin.create(world) };
 }
 
@@ -21,16 +32,31 @@ describe("tokens", () => {
   test("one for each audience, had when it is first needed", async () => {
     const { instance, server } = made("client-secret");
     await instance.start();
-    expect((await instance.injectCredentials(arm)).set).toEqual([["authorization", "Bearer token-1"]]);
-    expect((await instance.injectCredentials(blob)).set).toEqual([["authorization", "Bearer token-2"]]);
-    expect((await instance.injectCredentials(vault)).set).toEqual([["authorization", "Bearer token-3"]]);
-    expect((await instance.injectCredentials(blob)).set).toEqual([["authorization", "Bearer token-2"]]);
-    expect(server.calls.map(({ body }) => new URLSearchParams(body).get("scope"))).toEqual([
-      "https://management.azure.com/.default", "https://storage.azure.com/.default", "https://vault.azure.net/.default",
+    expect((await instance.injectCredentials(arm)).set).toEqual([
+      ["authorization", "Bearer token-1"],
     ]);
-    expect(server.calls[0]?.url).toBe(`https://login.microsoftonline.com/${IDS.tenantId}/oauth2/v2.0/token`);
+    expect((await instance.injectCredentials(blob)).set).toEqual([
+      ["authorization", "Bearer token-2"],
+    ]);
+    expect((await instance.injectCredentials(vault)).set).toEqual([
+      ["authorization", "Bearer token-3"],
+    ]);
+    expect((await instance.injectCredentials(blob)).set).toEqual([
+      ["authorization", "Bearer token-2"],
+    ]);
+    expect(server.calls.map(({ body }) => new URLSearchParams(body).get("scope"))).toEqual([
+      "https://management.azure.com/.default",
+      "https://storage.azure.com/.default",
+      "https://vault.azure.net/.default",
+    ]);
+    expect(server.calls[0]?.url).toBe(
+      `https://login.microsoftonline.com/${IDS.tenantId}/oauth2/v2.0/token`,
+    );
     expect(Object.fromEntries(new URLSearchParams(server.calls[0]?.body))).toEqual({
-      grant_type: "client_credentials", client_id: IDS.clientId, client_secret: "abc8Q~client-secret-value", scope: "https://management.azure.com/.default",
+      grant_type: "client_credentials",
+      client_id: IDS.clientId,
+      client_secret: "abc8Q~client-secret-value",
+      scope: "https://management.azure.com/.default",
     });
     await instance.stop();
   });
@@ -52,7 +78,9 @@ describe("tokens", () => {
     await instance.start();
     server.respond = () => new Response("", { status: 500 });
     await world.clock.advanceAndSettle(58 * MINUTE);
-    expect((await instance.injectCredentials(arm)).set).toEqual([["authorization", "Bearer token-1"]]);
+    expect((await instance.injectCredentials(arm)).set).toEqual([
+      ["authorization", "Bearer token-1"],
+    ]);
     await world.clock.advanceAndSettle(3 * MINUTE);
     await expect(instance.injectCredentials(arm)).rejects.toThrow(InjectionError);
     await instance.stop();
@@ -62,7 +90,8 @@ describe("tokens", () => {
     const { instance, server } = made("federated-token");
     await instance.start();
     expect(Object.fromEntries(new URLSearchParams(server.calls[0]?.body))).toMatchObject({
-      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", client_assertion: "federated.pod.token",
+      client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+      client_assertion: "federated.pod.token",
     });
     await instance.stop();
   });
@@ -74,7 +103,11 @@ describe("tokens", () => {
     await instance.stop();
   });
 
-  test.each(["https://login.microsoftonline.com/", "https://evil.example/", "https://reports.file.core.windows.net/a"])("%s gets none, even in audit mode", async (url) => {
+  test.each([
+    "https://login.microsoftonline.com/",
+    "https://evil.example/",
+    "https://reports.file.core.windows.net/a",
+  ])("%s gets none, even in audit mode", async (url) => {
     const { instance } = made("client-secret");
     await expect(instance.injectCredentials(request(`GET ${url}`))).rejects.toThrow(InjectionError);
   });

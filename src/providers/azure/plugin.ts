@@ -1,5 +1,14 @@
 /** Azure: Resource Manager, blob storage and Key Vault of the public cloud, each with tokens of its own. */
-import { type ActionResolution, ConfigError, type Injection, InjectionError, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import {
+  type ActionResolution,
+  ConfigError,
+  type Injection,
+  InjectionError,
+  type PluginContext,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
 import { overridingHeader, parseQuery, pathSegments, repeatedName } from "../raw-url.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
@@ -23,11 +32,21 @@ export const plugin: ProviderPlugin = {
   scopeKeys: ["subscriptions", "resourceGroups"],
   scopeIgnoresCase: true,
   configKeys: {
-    places: "Where storage accounts and vaults are, which their hosts do not tell: name=subscription/group, apart by spaces",
-    tokenFile: "File with the pod's token, for federated-token; where Azure's webhook puts it when left out",
+    places:
+      "Where storage accounts and vaults are, which their hosts do not tell: name=subscription/group, apart by spaces",
+    tokenFile:
+      "File with the pod's token, for federated-token; where Azure's webhook puts it when left out",
   },
   bodies: [],
-  credentialHeaders: ["authorization", "cookie", "ocp-apim-subscription-key", "proxy-authorization", "x-api-key", "x-ms-authorization-auxiliary", "x-ms-copy-source-authorization"],
+  credentialHeaders: [
+    "authorization",
+    "cookie",
+    "ocp-apim-subscription-key",
+    "proxy-authorization",
+    "x-api-key",
+    "x-ms-authorization-auxiliary",
+    "x-ms-copy-source-authorization",
+  ],
   credentialQuery: ["access_token", "sig"],
   create: (context) => new AzureInstance(context),
 };
@@ -47,17 +66,30 @@ class AzureInstance implements ProviderInstance {
 
   resolveAction(request: ServiceRequest): ActionResolution {
     const host = azureHost(request.host);
-    if (TOKEN_HOSTS.includes(request.host)) return unresolved("This host answers with tokens, which an agent must not have", "Call the API itself: the proxy puts the token on.");
+    if (TOKEN_HOSTS.includes(request.host))
+      return unresolved(
+        "This host answers with tokens, which an agent must not have",
+        "Call the API itself: the proxy puts the token on.",
+      );
     if (host === undefined) return unresolved("This host is no service of Azure that is known");
     const override = overridingHeader(request.headers);
-    if (override !== undefined) return unresolved(`The header ${override} asks for another request than the request line`);
+    if (override !== undefined)
+      return unresolved(`The header ${override} asks for another request than the request line`);
     const path = pathSegments(request.path, { slashes: host.kind === "blob" });
     const query = parseQuery(request.query);
     if (path === undefined || query === undefined || path.trailingSlash) {
-      return unresolved("The path or the query can be read in more than one way", "Send it without //, dot segments, semicolons, plus signs, a slash at the end, and escapes that are not needed.");
+      return unresolved(
+        "The path or the query can be read in more than one way",
+        "Send it without //, dot segments, semicolons, plus signs, a slash at the end, and escapes that are not needed.",
+      );
     }
-    if (repeatedName(query) !== undefined) return unresolved("A parameter stands twice in the query");
-    if (query.some(([name]) => name.toLowerCase() === "sig")) return unresolved("The URL is signed, by somebody who is not this proxy", "Call without a shared access signature.");
+    if (repeatedName(query) !== undefined)
+      return unresolved("A parameter stands twice in the query");
+    if (query.some(([name]) => name.toLowerCase() === "sig"))
+      return unresolved(
+        "The URL is signed, by somebody who is not this proxy",
+        "Call without a shared access signature.",
+      );
     switch (host.kind) {
       case "arm":
         return resolveArm(request.method, path.segments);
@@ -70,7 +102,11 @@ class AzureInstance implements ProviderInstance {
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     const host = azureHost(request.host);
-    if (host === undefined) throw new InjectionError(`Provider ${this.#context.binding}: this host gets no credential`, 400);
+    if (host === undefined)
+      throw new InjectionError(
+        `Provider ${this.#context.binding}: this host gets no credential`,
+        400,
+      );
     const token = await this.#tokenFor(host.audience).current();
     const set: [string, string][] = [["authorization", `Bearer ${token.reveal()}`]];
     return { set, remove: [], setQuery: [] };
@@ -92,8 +128,17 @@ class AzureInstance implements ProviderInstance {
     const known = this.#tokens.get(audience);
     if (known !== undefined) return known;
     const { binding, clock, random, log } = this.#context;
-    const fetchToken = (signal: AbortSignal): ReturnType<typeof exchange> => exchange(this.#context, this.#application, audience, signal);
-    const token = new TokenRefresher({ binding, fetchToken, maxAgeMs: 45 * MINUTE_MS, marginMs: 5 * MINUTE_MS, clock, random, log });
+    const fetchToken = (signal: AbortSignal): ReturnType<typeof exchange> =>
+      exchange(this.#context, this.#application, audience, signal);
+    const token = new TokenRefresher({
+      binding,
+      fetchToken,
+      maxAgeMs: 45 * MINUTE_MS,
+      marginMs: 5 * MINUTE_MS,
+      clock,
+      random,
+      log,
+    });
     this.#tokens.set(audience, token);
     return token;
   }
@@ -106,9 +151,16 @@ function readPlaces({ binding, config }: PluginContext): Places {
       .split(/\s+/)
       .filter(Boolean)
       .map((text) => {
-        const [, name, subscription, group] = /^([a-z0-9-]{3,24})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
-        if (name === undefined || !SUBSCRIPTION.test(subscription ?? "") || !GROUP.test(group ?? "")) {
-          throw new ConfigError(`Provider ${binding}: config.places must be name=subscription/group, apart by spaces, with the subscription's id`);
+        const [, name, subscription, group] =
+          /^([a-z0-9-]{3,24})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
+        if (
+          name === undefined ||
+          !SUBSCRIPTION.test(subscription ?? "") ||
+          !GROUP.test(group ?? "")
+        ) {
+          throw new ConfigError(
+            `Provider ${binding}: config.places must be name=subscription/group, apart by spaces, with the subscription's id`,
+          );
         }
         return [name, `${subscription}/${group}`] as const;
       }),

@@ -14,12 +14,25 @@ export function unscopable(reason: string): Resource {
 
 export function within(subscription: string, group: string | undefined): readonly Resource[] {
   if (!SUBSCRIPTION.test(subscription)) return [unscopable("the subscription is no id")];
-  const found: Resource[] = [{ kind: "scoped", key: "subscriptions", value: subscription.toLowerCase() }];
+  const found: Resource[] = [
+    { kind: "scoped", key: "subscriptions", value: subscription.toLowerCase() },
+  ];
   if (group === undefined) return found;
-  return GROUP.test(group) ? [...found, { kind: "scoped", key: "resourceGroups", value: `${subscription}/${group}`.toLowerCase() }] : [unscopable("the resource group has no name that Azure allows")];
+  return GROUP.test(group)
+    ? [
+        ...found,
+        { kind: "scoped", key: "resourceGroups", value: `${subscription}/${group}`.toLowerCase() },
+      ]
+    : [unscopable("the resource group has no name that Azure allows")];
 }
 
 export function placeOf(account: string, places: Places): readonly Resource[] {
   const [subscription, group] = places.get(account)?.split("/") ?? [];
-  return subscription === undefined ? [unscopable("the host does not tell the subscription: list it in config.places of the Provider")] : within(subscription, group);
+  return subscription === undefined
+    ? [
+        unscopable(
+          "the host does not tell the subscription: list it in config.places of the Provider",
+        ),
+      ]
+    : within(subscription, group);
 }

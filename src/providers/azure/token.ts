@@ -7,7 +7,9 @@ import { type FetchedToken, TokenExchangeError } from "../token-refresher.ts";
 export interface Application {
   readonly tenantId: string;
   readonly clientId: string;
-  readonly proof: { readonly kind: "secret"; readonly value: Secret } | { readonly kind: "file"; readonly path: string };
+  readonly proof:
+    | { readonly kind: "secret"; readonly value: Secret }
+    | { readonly kind: "file"; readonly path: string };
 }
 
 const GUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -18,23 +20,45 @@ const MAX_ANSWER_CHARS = 256 * 1024;
 export function readApplication(context: PluginContext): Application {
   const { binding, authType, config, secrets } = context;
   const value = (key: string): string => secrets.get(key)?.reveal().trim() ?? "";
-  const wrong = (key: string, fix: string): ConfigError => new ConfigError(`Provider ${binding}: the Secret's key ${key} ${fix}`);
+  const wrong = (key: string, fix: string): ConfigError =>
+    new ConfigError(`Provider ${binding}: the Secret's key ${key} ${fix}`);
   const [tenantId, clientId] = [value("tenantId"), value("clientId")];
-  if (!GUID.test(tenantId)) throw wrong("tenantId", "must be the id of the tenant, as 01234567-89ab-cdef-0123-456789abcdef");
-  if (!GUID.test(clientId)) throw wrong("clientId", "must be the application's client id, as 01234567-89ab-cdef-0123-456789abcdef");
+  if (!GUID.test(tenantId))
+    throw wrong(
+      "tenantId",
+      "must be the id of the tenant, as 01234567-89ab-cdef-0123-456789abcdef",
+    );
+  if (!GUID.test(clientId))
+    throw wrong(
+      "clientId",
+      "must be the application's client id, as 01234567-89ab-cdef-0123-456789abcdef",
+    );
   if (authType === "client-secret") {
     const secret = value("clientSecret");
-    if (!/^[\x21-\x7e]{8,512}$/.test(secret)) throw wrong("clientSecret", "must be the value of a client secret (not its id), without spaces or line ends");
+    if (!/^[\x21-\x7e]{8,512}$/.test(secret))
+      throw wrong(
+        "clientSecret",
+        "must be the value of a client secret (not its id), without spaces or line ends",
+      );
     return { tenantId, clientId, proof: { kind: "secret", value: new Secret(secret) } };
   }
-  if (authType !== "federated-token") throw new ConfigError(`Provider ${binding}: auth.type of azure is client-secret or federated-token`);
+  if (authType !== "federated-token")
+    throw new ConfigError(
+      `Provider ${binding}: auth.type of azure is client-secret or federated-token`,
+    );
   const path = config["tokenFile"] ?? DEFAULT_FILE;
-  if (!path.startsWith("/")) throw new ConfigError(`Provider ${binding}: config.tokenFile must be an absolute path`);
+  if (!path.startsWith("/"))
+    throw new ConfigError(`Provider ${binding}: config.tokenFile must be an absolute path`);
   return { tenantId, clientId, proof: { kind: "file", path } };
 }
 
 /** @throws TokenExchangeError */
-export async function exchange(context: Pick<PluginContext, "fetch" | "clock">, application: Application, audience: string, signal: AbortSignal): Promise<FetchedToken> {
+export async function exchange(
+  context: Pick<PluginContext, "fetch" | "clock">,
+  application: Application,
+  audience: string,
+  signal: AbortSignal,
+): Promise<FetchedToken> {
   const { tenantId, clientId, proof } = application;
   const body = new URLSearchParams({
     grant_type: "client_credentials",
@@ -42,16 +66,32 @@ export async function exchange(context: Pick<PluginContext, "fetch" | "clock">, 
     scope: audience,
     ...(proof.kind === "secret"
       ? { client_secret: proof.value.reveal() }
-      : { client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer", client_assertion: await assertion(proof.path) }),
+      : {
+          client_assertion_type: "urn:ietf:params:oauth:client-assertion-type:jwt-bearer",
+          client_assertion: await assertion(proof.path),
+        }),
   }).toString();
   const headers = { "content-type": "application/x-www-form-urlencoded" };
-  const response = await context.fetch(`https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`, { method: "POST", headers, body, redirect: "error", signal });
+  const response = await context.fetch(
+    `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
+    { method: "POST", headers, body, redirect: "error", signal },
+  );
   if (!response.ok) {
     await response.body?.cancel();
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
-    const refused = response.status >= 400 && response.status < 500 && response.status !== 429 && response.status !== 408;
-    const advice = proof.kind === "secret" ? "check tenantId, clientId and that clientSecret has not expired" : "check tenantId, clientId and the application's federated credential";
-    throw new TokenExchangeError(`login.microsoftonline.com answered ${response.status} to the request for a token of ${audience}${refused ? `; ${advice}` : ""}`, { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined });
+    const refused =
+      response.status >= 400 &&
+      response.status < 500 &&
+      response.status !== 429 &&
+      response.status !== 408;
+    const advice =
+      proof.kind === "secret"
+        ? "check tenantId, clientId and that clientSecret has not expired"
+        : "check tenantId, clientId and the application's federated credential";
+    throw new TokenExchangeError(
+      `login.microsoftonline.com answered ${response.status} to the request for a token of ${audience}${refused ? `; ${advice}` : ""}`,
+      { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined },
+    );
   }
   return tokenOf(await response.text(), context.clock.now());
 }
@@ -65,7 +105,10 @@ function tokenOf(text: string, now: number): FetchedToken {
   } catch {
     throw wrong;
   }
-  const { access_token: token, expires_in: lifetime } = (answer ?? {}) as { readonly access_token?: unknown; readonly expires_in?: unknown };
+  const { access_token: token, expires_in: lifetime } = (answer ?? {}) as {
+    readonly access_token?: unknown;
+    readonly expires_in?: unknown;
+  };
   const seconds = Number(lifetime);
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || !(seconds > 0)) throw wrong;
   // The longest that Entra gives is 28 hours.

@@ -20,13 +20,29 @@ const OPERATIONS: readonly (readonly [method: string, path: RegExp, action: stri
   ["POST", /^keys\/[^/]+\/[0-9a-f]{32}\/verify$/, "keys/verify/action"],
   ["POST", /^keys\/[^/]+\/[0-9a-f]{32}\/wrapkey$/, "keys/wrap/action"],
   ["POST", /^keys\/[^/]+\/[0-9a-f]{32}\/unwrapkey$/, "keys/unwrap/action"],
-  ["GET", /^certificates$|^certificates\/[^/]+(?:\/versions|\/[0-9a-f]{32})?$/, "certificates/read"],
+  [
+    "GET",
+    /^certificates$|^certificates\/[^/]+(?:\/versions|\/[0-9a-f]{32})?$/,
+    "certificates/read",
+  ],
 ];
 const NAME = /^[A-Za-z0-9-]{1,127}$/;
 
-export function resolveVault(method: string, vault: string, segments: readonly string[], places: Places): ActionResolution {
+export function resolveVault(
+  method: string,
+  vault: string,
+  segments: readonly string[],
+  places: Places,
+): ActionResolution {
   const path = segments.join("/");
-  const found = segments.every((segment) => NAME.test(segment)) ? OPERATIONS.find(([other, pattern]) => other === method && pattern.test(path)) : undefined;
+  const found = segments.every((segment) => NAME.test(segment))
+    ? OPERATIONS.find(([other, pattern]) => other === method && pattern.test(path))
+    : undefined;
   if (found === undefined) return unresolved("This operation is not known of Key Vault");
-  return { kind: "resolved", actions: [{ action: `Microsoft.KeyVault/vaults/${found[2]}`, resources: placeOf(vault, places) }] };
+  return {
+    kind: "resolved",
+    actions: [
+      { action: `Microsoft.KeyVault/vaults/${found[2]}`, resources: placeOf(vault, places) },
+    ],
+  };
 }

@@ -1,6 +1,12 @@
 /** Discord: a bot's token. */
 import type { Secret } from "../../platform/secret.ts";
-import { type Injection, NO_INJECTION, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import {
+  type Injection,
+  NO_INJECTION,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
 import { readToken } from "../fixed-secret.ts";
 import { redactPath, resolveDiscord } from "./resolve.ts";
 
@@ -17,7 +23,8 @@ export const plugin: ProviderPlugin = {
   credentialHeaders: ["authorization", "cookie"],
   credentialQuery: ["access_token"],
   redactPath,
-  create: (context) => new DiscordInstance(readToken(context, "token", "the bot's token, without `Bot `")),
+  create: (context) =>
+    new DiscordInstance(readToken(context, "token", "the bot's token, without `Bot `")),
 };
 
 class DiscordInstance implements ProviderInstance {

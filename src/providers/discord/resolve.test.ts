@@ -5,7 +5,11 @@ import { ROUTES, TOKEN_ROUTES } from "./routes.ts";
 
 function told(line: string): string {
   const [method = "", path = ""] = line.split(" ");
-  const { resolution, authenticated } = resolveDiscord({ ...request("GET https://discord.com/"), method, path });
+  const { resolution, authenticated } = resolveDiscord({
+    ...request("GET https://discord.com/"),
+    method,
+    path,
+  });
   if (resolution.kind === "unresolved") return "unresolved";
   const [{ action, resources } = { action: "", resources: [] }] = resolution.actions;
   return `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}${authenticated ? "" : " (no token)"}`;
@@ -17,7 +21,9 @@ test("each line of the tables is an operation of its category", () => {
       const [methods = "", path = ""] = line.split(" ");
       for (const method of methods.split(",")) {
         const concrete = path.replaceAll(/\{\w+:int\}/g, "4711").replaceAll(/\{\w+\}/g, "aZ-_09");
-        expect(told(`${method} /api/v10${concrete}`), line).toContain(`${category}:${method === "GET" ? "read" : "write"} `);
+        expect(told(`${method} /api/v10${concrete}`), line).toContain(
+          `${category}:${method === "GET" ? "read" : "write"} `,
+        );
       }
     }
   }
@@ -60,8 +66,12 @@ test.each([
 });
 
 test("the tokens of webhooks and interactions are taken out of a path", () => {
-  expect(redactPath("/api/v10/webhooks/1/s3cr3t/messages/@original")).toBe("/api/v10/webhooks/1/[redacted]/messages/@original");
-  expect(redactPath("/api/v10/interactions/1/s3cr3t/callback")).toBe("/api/v10/interactions/1/[redacted]/callback");
+  expect(redactPath("/api/v10/webhooks/1/s3cr3t/messages/@original")).toBe(
+    "/api/v10/webhooks/1/[redacted]/messages/@original",
+  );
+  expect(redactPath("/api/v10/interactions/1/s3cr3t/callback")).toBe(
+    "/api/v10/interactions/1/[redacted]/callback",
+  );
   expect(redactPath("/api/v10/Webhooks/x/s3cr3t")).toBe("/api/v10/Webhooks/x/[redacted]");
   expect(redactPath("/api/v10/webhooks/1")).toBe("/api/v10/webhooks/1");
   expect(redactPath("/api/v10/channels/1/webhooks")).toBe("/api/v10/channels/1/webhooks");

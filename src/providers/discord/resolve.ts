@@ -13,10 +13,19 @@ export interface DiscordRequest {
 const HOST = "discord.com";
 const API = /^\/api\/v(?:9|10)(?=\/)/;
 /** About the bot itself, or about nothing. */
-const ABOUT_NOTHING = new Set(["GET /users/@me", "GET /gateway", "GET /gateway/bot", "GET /voice/regions", "GET /applications/@me"]);
+const ABOUT_NOTHING = new Set([
+  "GET /users/@me",
+  "GET /gateway",
+  "GET /gateway/bot",
+  "GET /voice/regions",
+  "GET /applications/@me",
+]);
 
 const trie = new RouteTrie();
-for (const [table, kind] of [[ROUTES, "bot"], [TOKEN_ROUTES, "token"]] as const) {
+for (const [table, kind] of [
+  [ROUTES, "bot"],
+  [TOKEN_ROUTES, "token"],
+] as const) {
   for (const [category, lines] of Object.entries(table)) {
     for (const line of lines) {
       const [methods = "", path = ""] = line.split(" ");
@@ -27,11 +36,16 @@ for (const [table, kind] of [[ROUTES, "bot"], [TOKEN_ROUTES, "token"]] as const)
 
 export function resolveDiscord(request: ServiceRequest): DiscordRequest {
   const prefix = request.host === HOST ? API.exec(request.path)?.[0] : undefined;
-  if (prefix === undefined) return refused("This is not Discord's API", "It is at https://discord.com/api/v10");
+  if (prefix === undefined)
+    return refused("This is not Discord's API", "It is at https://discord.com/api/v10");
   const split = splitPath(request.path.slice(prefix.length));
   if (split.kind === "refused") return refused(split.reason, split.hint);
   const match = trie.find(request.method, split.segments, split.trailingSlash);
-  if (match === undefined) return refused(`${request.method} of this path is no operation of Discord's API that is known here`, "See https://docs.discord.com/developers/reference");
+  if (match === undefined)
+    return refused(
+      `${request.method} of this path is no operation of Discord's API that is known here`,
+      "See https://docs.discord.com/developers/reference",
+    );
   const { category, method, subcategory } = match.route;
   const action = `${category}:${method === "GET" ? "read" : "write"}`;
   return {
@@ -42,10 +56,17 @@ export function resolveDiscord(request: ServiceRequest): DiscordRequest {
 
 function resourceOf({ route, parameters }: RouteMatch): Resource {
   const channel = parameters.get("channel")?.[0]?.text;
-  if (route.template.endsWith("/followers")) return { kind: "unscopable", reason: "The body names another channel, which gets the messages" };
+  if (route.template.endsWith("/followers"))
+    return {
+      kind: "unscopable",
+      reason: "The body names another channel, which gets the messages",
+    };
   if (channel !== undefined) return { kind: "scoped", key: "channels", value: channel };
   if (ABOUT_NOTHING.has(`${route.method} ${route.template}`)) return { kind: "none" };
-  return { kind: "unscopable", reason: `${route.template} is about more than one channel, or names none` };
+  return {
+    kind: "unscopable",
+    reason: `${route.template} is about more than one channel, or names none`,
+  };
 }
 
 function refused(reason: string, hint: string): DiscordRequest {

@@ -29,7 +29,10 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
     "PUT,DELETE /channels/{channel:int}/messages/{message:int}/reactions/{emoji}/@me",
     "DELETE /channels/{channel:int}/messages/{message:int}/reactions/{emoji}/{user:int}",
   ],
-  polls: ["GET /channels/{channel:int}/polls/{message:int}/answers/{answer:int}", "POST /channels/{channel:int}/polls/{message:int}/expire"],
+  polls: [
+    "GET /channels/{channel:int}/polls/{message:int}/answers/{answer:int}",
+    "POST /channels/{channel:int}/polls/{message:int}/expire",
+  ],
   threads: [
     "POST /channels/{channel:int}/threads",
     "POST /channels/{channel:int}/messages/{message:int}/threads",
@@ -41,8 +44,17 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
     "GET /channels/{channel:int}/users/@me/threads/archived/private",
     "GET /guilds/{guild:int}/threads/active",
   ],
-  invites: ["GET,POST /channels/{channel:int}/invites", "GET /guilds/{guild:int}/invites", "GET,DELETE /invites/{code}", "GET /guilds/{guild:int}/vanity-url"],
-  webhooks: ["GET,POST /channels/{channel:int}/webhooks", "GET /guilds/{guild:int}/webhooks", "GET,PATCH,DELETE /webhooks/{webhook:int}"],
+  invites: [
+    "GET,POST /channels/{channel:int}/invites",
+    "GET /guilds/{guild:int}/invites",
+    "GET,DELETE /invites/{code}",
+    "GET /guilds/{guild:int}/vanity-url",
+  ],
+  webhooks: [
+    "GET,POST /channels/{channel:int}/webhooks",
+    "GET /guilds/{guild:int}/webhooks",
+    "GET,PATCH,DELETE /webhooks/{webhook:int}",
+  ],
   guilds: [
     "GET,PATCH /guilds/{guild:int}",
     "GET /guilds/{guild:int}/preview",
@@ -65,20 +77,37 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
     "GET,PATCH /guilds/{guild:int}/voice-states/@me",
     "GET,PATCH /guilds/{guild:int}/voice-states/{user:int}",
   ],
-  bans: ["GET /guilds/{guild:int}/bans", "GET,PUT,DELETE /guilds/{guild:int}/bans/{user:int}", "POST /guilds/{guild:int}/bulk-ban"],
+  bans: [
+    "GET /guilds/{guild:int}/bans",
+    "GET,PUT,DELETE /guilds/{guild:int}/bans/{user:int}",
+    "POST /guilds/{guild:int}/bulk-ban",
+  ],
   roles: [
     "GET,POST,PATCH /guilds/{guild:int}/roles",
     "GET,PATCH,DELETE /guilds/{guild:int}/roles/{role:int}",
     "PUT,DELETE /guilds/{guild:int}/members/{user:int}/roles/{role:int}",
   ],
-  emojis: ["GET,POST /guilds/{guild:int}/emojis", "GET,PATCH,DELETE /guilds/{guild:int}/emojis/{emoji:int}"],
-  stickers: ["GET /stickers/{sticker:int}", "GET,POST /guilds/{guild:int}/stickers", "GET,PATCH,DELETE /guilds/{guild:int}/stickers/{sticker:int}"],
+  emojis: [
+    "GET,POST /guilds/{guild:int}/emojis",
+    "GET,PATCH,DELETE /guilds/{guild:int}/emojis/{emoji:int}",
+  ],
+  stickers: [
+    "GET /stickers/{sticker:int}",
+    "GET,POST /guilds/{guild:int}/stickers",
+    "GET,PATCH,DELETE /guilds/{guild:int}/stickers/{sticker:int}",
+  ],
   "scheduled-events": [
     "GET,POST /guilds/{guild:int}/scheduled-events",
     "GET,PATCH,DELETE /guilds/{guild:int}/scheduled-events/{event:int}",
     "GET /guilds/{guild:int}/scheduled-events/{event:int}/users",
   ],
-  users: ["GET,PATCH /users/@me", "GET /users/@me/guilds", "DELETE /users/@me/guilds/{guild:int}", "POST /users/@me/channels", "GET /users/{user:int}"],
+  users: [
+    "GET,PATCH /users/@me",
+    "GET /users/@me/guilds",
+    "DELETE /users/@me/guilds/{guild:int}",
+    "POST /users/@me/channels",
+    "GET /users/{user:int}",
+  ],
   commands: [
     "GET,POST,PUT /applications/{application:int}/commands",
     "GET,PATCH,DELETE /applications/{application:int}/commands/{command:int}",

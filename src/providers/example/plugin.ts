@@ -3,7 +3,13 @@
  * header `x-library-key`. docs/providers/writing-a-plugin.md walks through it.
  */
 import type { Secret } from "../../platform/secret.ts";
-import { NO_INJECTION, type Injection, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import {
+  NO_INJECTION,
+  type Injection,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
 import { readToken } from "../fixed-secret.ts";
 import { resolve } from "./resolve.ts";
 

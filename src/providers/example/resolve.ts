@@ -11,16 +11,29 @@ import type { ActionResolution, ServiceRequest } from "../contract.ts";
 const BOOKS = /^\/v1\/shelves\/([a-z0-9-]{1,40})\/books(\/\d{1,10})?$/;
 
 export function resolve({ host, method, path }: ServiceRequest): ActionResolution {
-  if (host !== "api.library.example") return { kind: "unresolved", reason: "This host is none of the library's" };
+  if (host !== "api.library.example")
+    return { kind: "unresolved", reason: "This host is none of the library's" };
   if (method === "GET" && path === "/v1/status") {
-    return { kind: "resolved", actions: [{ action: "status:read", resources: [{ kind: "none" }] }] };
+    return {
+      kind: "resolved",
+      actions: [{ action: "status:read", resources: [{ kind: "none" }] }],
+    };
   }
   const [, shelf, book] = BOOKS.exec(path) ?? [];
   const verb = verbOf(method, book !== undefined);
   if (shelf === undefined || verb === undefined) {
-    return { kind: "unresolved", reason: "This is no operation of the library", hint: "Books are at /v1/shelves/<shelf>/books" };
+    return {
+      kind: "unresolved",
+      reason: "This is no operation of the library",
+      hint: "Books are at /v1/shelves/<shelf>/books",
+    };
   }
-  return { kind: "resolved", actions: [{ action: `books:${verb}`, resources: [{ kind: "scoped", key: "projects", value: shelf }] }] };
+  return {
+    kind: "resolved",
+    actions: [
+      { action: `books:${verb}`, resources: [{ kind: "scoped", key: "projects", value: shelf }] },
+    ],
+  };
 }
 
 function verbOf(method: string, ofOne: boolean): string | undefined {

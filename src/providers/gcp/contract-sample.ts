@@ -4,7 +4,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ContractSample, request } from "../testing.ts";
 
-const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs8", format: "pem" }, publicKeyEncoding: { type: "spki", format: "pem" } });
+const { privateKey } = generateKeyPairSync("rsa", {
+  modulusLength: 2048,
+  privateKeyEncoding: { type: "pkcs8", format: "pem" },
+  publicKeyEncoding: { type: "spki", format: "pem" },
+});
 
 /** Where a pod's projected token would be. */
 const file = path.join(mkdtempSync(path.join(tmpdir(), "svc-gcp-")), "token");
@@ -31,11 +35,31 @@ export const sample: ContractSample = {
     "service-account": { secrets: { serviceAccount: JSON.stringify(SERVICE_ACCOUNT) } },
     "external-account": { secrets: { externalAccount: JSON.stringify(EXTERNAL_ACCOUNT) } },
   },
-  respond: () => Response.json({ access_token: "ya29.token-of-the-service-account", expires_in: 3600, token_type: "Bearer" }),
+  respond: () =>
+    Response.json({
+      access_token: "ya29.token-of-the-service-account",
+      expires_in: 3600,
+      token_type: "Bearer",
+    }),
   tokens: ["ya29.token-of-the-service-account", "federated.subject.token", privateKey],
   requests: [
-    { request: request("GET https://storage.googleapis.com/storage/v1/b/reports/o/2026.csv?alt=media"), actions: ["storage.objects.get"] },
-    { request: request("POST https://pubsub.googleapis.com/v1/projects/my-project/topics/news:publish"), actions: ["pubsub.topics.publish"] },
-    { request: request("GET https://compute.googleapis.com/compute/v1/projects/my-project/zones/europe-west1-b/instances"), actions: ["compute.instances.list"] },
+    {
+      request: request(
+        "GET https://storage.googleapis.com/storage/v1/b/reports/o/2026.csv?alt=media",
+      ),
+      actions: ["storage.objects.get"],
+    },
+    {
+      request: request(
+        "POST https://pubsub.googleapis.com/v1/projects/my-project/topics/news:publish",
+      ),
+      actions: ["pubsub.topics.publish"],
+    },
+    {
+      request: request(
+        "GET https://compute.googleapis.com/compute/v1/projects/my-project/zones/europe-west1-b/instances",
+      ),
+      actions: ["compute.instances.list"],
+    },
   ],
 };

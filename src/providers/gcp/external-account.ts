@@ -21,24 +21,65 @@ export interface ExternalAccount {
 /** @throws ConfigError */
 export function readExternalAccount(context: PluginContext): ExternalAccount {
   const json = readJson(context, "externalAccount");
-  const wrong = (fix: string): ConfigError => new ConfigError(`Provider ${context.binding}: the Secret's key externalAccount ${fix}`);
-  const { type, audience, subject_token_type: tokenType, token_url: tokenUrl, credential_source: source, service_account_impersonation_url: impersonationUrl } = json;
-  if (type !== "external_account") throw wrong("must be a configuration of workload identity federation: its type is not external_account");
-  if (typeof audience !== "string" || !audience.startsWith("//iam.googleapis.com/")) throw wrong("has no audience that begins with //iam.googleapis.com/");
-  if (typeof tokenType !== "string" || !tokenType.startsWith("urn:ietf:params:oauth:token-type:")) throw wrong("has no subject_token_type that is read from a file");
-  if (tokenUrl !== "https://sts.googleapis.com/v1/token") throw wrong("has another token_url than https://sts.googleapis.com/v1/token");
-  const { file, format } = (typeof source === "object" && source !== null ? source : {}) as { readonly file?: unknown; readonly format?: { readonly type?: unknown; readonly subject_token_field_name?: unknown } };
-  if (typeof file !== "string" || !file.startsWith("/")) throw wrong("has no credential_source.file with an absolute path: of its kinds, files alone are supported");
+  const wrong = (fix: string): ConfigError =>
+    new ConfigError(`Provider ${context.binding}: the Secret's key externalAccount ${fix}`);
+  const {
+    type,
+    audience,
+    subject_token_type: tokenType,
+    token_url: tokenUrl,
+    credential_source: source,
+    service_account_impersonation_url: impersonationUrl,
+  } = json;
+  if (type !== "external_account")
+    throw wrong(
+      "must be a configuration of workload identity federation: its type is not external_account",
+    );
+  if (typeof audience !== "string" || !audience.startsWith("//iam.googleapis.com/"))
+    throw wrong("has no audience that begins with //iam.googleapis.com/");
+  if (typeof tokenType !== "string" || !tokenType.startsWith("urn:ietf:params:oauth:token-type:"))
+    throw wrong("has no subject_token_type that is read from a file");
+  if (tokenUrl !== "https://sts.googleapis.com/v1/token")
+    throw wrong("has another token_url than https://sts.googleapis.com/v1/token");
+  const { file, format } = (typeof source === "object" && source !== null ? source : {}) as {
+    readonly file?: unknown;
+    readonly format?: { readonly type?: unknown; readonly subject_token_field_name?: unknown };
+  };
+  if (typeof file !== "string" || !file.startsWith("/"))
+    throw wrong(
+      "has no credential_source.file with an absolute path: of its kinds, files alone are supported",
+    );
   const field = format?.type === "json" ? format.subject_token_field_name : undefined;
-  if (format?.type === "json" && typeof field !== "string") throw wrong("has no credential_source.format.subject_token_field_name");
-  if (impersonationUrl !== undefined && (typeof impersonationUrl !== "string" || !/^https:\/\/iamcredentials\.googleapis\.com\/v1\/projects\/-\/serviceAccounts\/[\w.@-]+:generateAccessToken$/.test(impersonationUrl))) {
-    throw wrong("has a service_account_impersonation_url that is not of iamcredentials.googleapis.com");
+  if (format?.type === "json" && typeof field !== "string")
+    throw wrong("has no credential_source.format.subject_token_field_name");
+  if (
+    impersonationUrl !== undefined &&
+    (typeof impersonationUrl !== "string" ||
+      !/^https:\/\/iamcredentials\.googleapis\.com\/v1\/projects\/-\/serviceAccounts\/[\w.@-]+:generateAccessToken$/.test(
+        impersonationUrl,
+      ))
+  ) {
+    throw wrong(
+      "has a service_account_impersonation_url that is not of iamcredentials.googleapis.com",
+    );
   }
-  return { audience, tokenType, tokenUrl, file, field: typeof field === "string" ? field : undefined, impersonationUrl };
+  return {
+    audience,
+    tokenType,
+    tokenUrl,
+    file,
+    field: typeof field === "string" ? field : undefined,
+    impersonationUrl,
+  };
 }
 
 /** @throws TokenExchangeError */
-export async function exchangeExternalAccount(context: PluginContext, account: ExternalAccount, scopes: string, signal: AbortSignal): Promise<FetchedToken> {
+export async function exchangeExternalAccount(
+  context: PluginContext,
+  account: ExternalAccount,
+  scopes: string,
+  signal: AbortSignal,
+): Promise<FetchedToken> {
   const platform = "https://www.googleapis.com/auth/cloud-platform";
   const body = new URLSearchParams({
     grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
@@ -48,29 +89,50 @@ export async function exchangeExternalAccount(context: PluginContext, account: E
     subject_token: await subjectToken(account),
     subject_token_type: account.tokenType,
   });
-  const federated = tokenOf(await post(context, account.tokenUrl, { body, signal, advice: "check the pool's provider and its attribute conditions" }), context.clock.now());
+  const federated = tokenOf(
+    await post(context, account.tokenUrl, {
+      body,
+      signal,
+      advice: "check the pool's provider and its attribute conditions",
+    }),
+    context.clock.now(),
+  );
   if (account.impersonationUrl === undefined) return federated;
   const answer = await post(context, account.impersonationUrl, {
     body: JSON.stringify({ scope: scopes.split(" "), lifetime: "3600s" }),
     headers: { authorization: `Bearer ${federated.token.reveal()}` },
     signal,
-    advice: "check that the identity may impersonate the service account (roles/iam.workloadIdentityUser)",
+    advice:
+      "check that the identity may impersonate the service account (roles/iam.workloadIdentityUser)",
   });
   const { accessToken, expireTime } = answer;
   const expiresAt = typeof expireTime === "string" ? Date.parse(expireTime) : Number.NaN;
-  if (typeof accessToken !== "string" || !/^[\x21-\x7e]+$/.test(accessToken) || Number.isNaN(expiresAt)) throw new TokenExchangeError("the answer holds no token of the service account");
+  if (
+    typeof accessToken !== "string" ||
+    !/^[\x21-\x7e]+$/.test(accessToken) ||
+    Number.isNaN(expiresAt)
+  )
+    throw new TokenExchangeError("the answer holds no token of the service account");
   // A clock of ours that is behind must not make it look longer than it was asked for.
-  return { token: new Secret(accessToken), expiresAt: Math.min(expiresAt, context.clock.now() + 3_600_000) };
+  return {
+    token: new Secret(accessToken),
+    expiresAt: Math.min(expiresAt, context.clock.now() + 3_600_000),
+  };
 }
 
 /** Read anew each time: whoever projects the file renews it. */
 async function subjectToken(account: ExternalAccount): Promise<string> {
   try {
     const text = (await readFile(account.file, "utf8")).trim();
-    const token: unknown = account.field === undefined ? text : (JSON.parse(text) as Record<string, unknown>)[account.field];
+    const token: unknown =
+      account.field === undefined
+        ? text
+        : (JSON.parse(text) as Record<string, unknown>)[account.field];
     if (typeof token === "string" && token !== "") return token;
   } catch {
     // The file's path is the operator's to see, its contents nobody's.
   }
-  throw new TokenExchangeError(`no token can be read from ${account.file}: is it mounted in the sidecar?`);
+  throw new TokenExchangeError(
+    `no token can be read from ${account.file}: is it mounted in the sidecar?`,
+  );
 }

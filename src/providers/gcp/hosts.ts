@@ -8,7 +8,15 @@ export type GoogleHost =
   | { readonly kind: "tokens" };
 
 /** Their answers are credentials, or what can be made into one. */
-const TOKEN_SERVICES = new Set(["oauth2", "sts", "iamcredentials", "securetoken", "identitytoolkit", "oauth2accounts", "agentidentitycredentials"]);
+const TOKEN_SERVICES = new Set([
+  "oauth2",
+  "sts",
+  "iamcredentials",
+  "securetoken",
+  "identitytoolkit",
+  "oauth2accounts",
+  "agentidentitycredentials",
+]);
 
 const LOCATION = "[a-z]+-[a-z]+[0-9]{1,2}|us|eu|global";
 const plain = /^([a-z0-9]+)\.googleapis\.com$/;
@@ -17,7 +25,8 @@ const located = new RegExp(`^(?:${LOCATION})-([a-z0-9]+)\\.googleapis\\.com$`);
 
 /** Undefined where nobody knows what is there: a bucket's own host, a private copy of an API. */
 export function googleHost(host: string): GoogleHost | undefined {
-  if (host === "metadata.google.internal" || host === "accounts.google.com") return { kind: "tokens" };
+  if (host === "metadata.google.internal" || host === "accounts.google.com")
+    return { kind: "tokens" };
   if (/^(?:[a-z0-9-]+\.)*mtls\.googleapis\.com$/.test(host)) return undefined;
   const name = (plain.exec(host) ?? replicated.exec(host) ?? located.exec(host))?.[1];
   if (name === undefined) return undefined;

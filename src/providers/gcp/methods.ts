@@ -23,7 +23,8 @@ export interface Match {
 const byHost = new Map<string, Map<string, Template[]>>();
 const lines = new Map<string, string[]>();
 for (const { host, legacy, methods } of table.apis) {
-  for (const each of new Set([host, legacy].filter(Boolean))) lines.set(each, [...(lines.get(each) ?? []), methods]);
+  for (const each of new Set([host, legacy].filter(Boolean)))
+    lines.set(each, [...(lines.get(each) ?? []), methods]);
 }
 
 /** Whether an API of the table is at `host`. */
@@ -32,14 +33,32 @@ export function isKnownHost(host: string): boolean {
 }
 
 /** The most specific methods whose paths these segments are: one, or several that differ in name. */
-export function matchMethods(host: string, method: string, segments: readonly string[]): readonly Match[] {
+export function matchMethods(
+  host: string,
+  method: string,
+  segments: readonly string[],
+): readonly Match[] {
   const found = templatesOf(host).get(`${method} ${segments.length}`) ?? [];
   const matches = found.flatMap((template) => {
     const labels = labelsOf(template.parts, segments);
-    return labels === undefined ? [] : [{ template, labels, rank: template.parts.map(({ kind, verb }) => (kind === "literal" ? "0" : verb === undefined ? "2" : "1")).join("") }];
+    return labels === undefined
+      ? []
+      : [
+          {
+            template,
+            labels,
+            rank: template.parts
+              .map(({ kind, verb }) => (kind === "literal" ? "0" : verb === undefined ? "2" : "1"))
+              .join(""),
+          },
+        ];
   });
   const best = matches.map(({ rank }) => rank).toSorted()[0];
-  const distinct = new Map(matches.filter(({ rank }) => rank === best).map(({ template, labels }) => [template.action, { action: template.action, labels }]));
+  const distinct = new Map(
+    matches
+      .filter(({ rank }) => rank === best)
+      .map(({ template, labels }) => [template.action, { action: template.action, labels }]),
+  );
   return [...distinct.values()];
 }
 
@@ -59,10 +78,15 @@ function templatesOf(host: string): ReadonlyMap<string, Template[]> {
 
 function partOf(text: string): Part {
   const label = /^\{(\w*)\}(?::(\w+))?$/.exec(text);
-  return label === null ? { kind: "literal", text, verb: undefined } : { kind: "label", text: label[1] ?? "", verb: label[2] };
+  return label === null
+    ? { kind: "literal", text, verb: undefined }
+    : { kind: "label", text: label[1] ?? "", verb: label[2] };
 }
 
-function labelsOf(parts: readonly Part[], segments: readonly string[]): Record<string, string> | undefined {
+function labelsOf(
+  parts: readonly Part[],
+  segments: readonly string[],
+): Record<string, string> | undefined {
   const labels: Record<string, string> = {};
   for (const [index, part] of parts.entries()) {
     let value = segments[index] as string;
@@ -78,7 +102,8 @@ function labelsOf(parts: readonly Part[], segments: readonly string[]): Record<s
     if (value === "" || (index === parts.length - 1 && value.includes(":"))) return undefined;
     if (part.text !== "") labels[part.text] = value;
     // The next label after `projects` names one, whatever it is called.
-    if (parts[index - 1]?.kind === "literal" && parts[index - 1]?.text === "projects") labels["project"] = value;
+    if (parts[index - 1]?.kind === "literal" && parts[index - 1]?.text === "projects")
+      labels["project"] = value;
   }
   return labels;
 }

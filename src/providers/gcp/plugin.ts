@@ -1,5 +1,14 @@
 /** Google Cloud: access tokens of a service account or a federated identity, kept fresh. */
-import { type ActionResolution, ConfigError, type Injection, InjectionError, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import {
+  type ActionResolution,
+  ConfigError,
+  type Injection,
+  InjectionError,
+  type PluginContext,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
 import { type FetchedToken, TokenRefresher } from "../token-refresher.ts";
 import { exchangeExternalAccount, readExternalAccount } from "./external-account.ts";
 import { googleHost } from "./hosts.ts";
@@ -21,12 +30,29 @@ export const plugin: ProviderPlugin = {
   scopeKeys: ["projects"],
   scopeIgnoresCase: false,
   configKeys: {
-    bucketProjects: "Projects of buckets, which a request does not tell: bucket=project, apart by spaces",
+    bucketProjects:
+      "Projects of buckets, which a request does not tell: bucket=project, apart by spaces",
     scopes: "OAuth2 scopes of the access token, apart by spaces; cloud-platform when left out",
   },
   bodies: [],
-  credentialHeaders: ["authorization", "cookie", "proxy-authorization", "x-goog-api-key", "x-goog-iam-authority-selector", "x-goog-iam-authorization-token", "x-api-key"],
-  credentialQuery: ["access_token", "bearer_token", "key", "oauth_token", "$key", "$access_token", "$oauth_token"],
+  credentialHeaders: [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-goog-api-key",
+    "x-goog-iam-authority-selector",
+    "x-goog-iam-authorization-token",
+    "x-api-key",
+  ],
+  credentialQuery: [
+    "access_token",
+    "bearer_token",
+    "key",
+    "oauth_token",
+    "$key",
+    "$access_token",
+    "$oauth_token",
+  ],
   create: (context) => new GcpInstance(context),
 };
 
@@ -39,7 +65,15 @@ class GcpInstance implements ProviderInstance {
     const { binding, clock, random, log } = context;
     this.#binding = binding;
     this.#buckets = readBuckets(context);
-    this.#token = new TokenRefresher({ binding, fetchToken: exchangeOf(context), maxAgeMs: 50 * MINUTE_MS, marginMs: 5 * MINUTE_MS, clock, random, log });
+    this.#token = new TokenRefresher({
+      binding,
+      fetchToken: exchangeOf(context),
+      maxAgeMs: 50 * MINUTE_MS,
+      marginMs: 5 * MINUTE_MS,
+      clock,
+      random,
+      log,
+    });
   }
 
   resolveAction(request: ServiceRequest): ActionResolution {
@@ -48,7 +82,8 @@ class GcpInstance implements ProviderInstance {
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     // Not even in audit mode: a token server would answer with more, and a host that nobody knows may be anybody's.
-    if (googleHost(request.host)?.kind !== "api") throw new InjectionError(`Provider ${this.#binding}: this host gets no credential`, 400);
+    if (googleHost(request.host)?.kind !== "api")
+      throw new InjectionError(`Provider ${this.#binding}: this host gets no credential`, 400);
     const token = await this.#token.current();
     return { set: [["authorization", `Bearer ${token.reveal()}`]], remove: [], setQuery: [] };
   }
@@ -68,14 +103,23 @@ class GcpInstance implements ProviderInstance {
 
 function exchangeOf(context: PluginContext): (signal: AbortSignal) => Promise<FetchedToken> {
   const scopes = (context.config["scopes"] ?? CLOUD_PLATFORM).trim().replace(/\s+/g, " ");
-  if (!/^https:\/\/(?:www|mail)\.google(?:apis)?\.com\/[\w./-]*(?: https:\/\/(?:www|mail)\.google(?:apis)?\.com\/[\w./-]*)*$/.test(scopes)) {
-    throw new ConfigError(`Provider ${context.binding}: config.scopes must be scopes such as ${CLOUD_PLATFORM}, apart by spaces`);
+  if (
+    !/^https:\/\/(?:www|mail)\.google(?:apis)?\.com\/[\w./-]*(?: https:\/\/(?:www|mail)\.google(?:apis)?\.com\/[\w./-]*)*$/.test(
+      scopes,
+    )
+  ) {
+    throw new ConfigError(
+      `Provider ${context.binding}: config.scopes must be scopes such as ${CLOUD_PLATFORM}, apart by spaces`,
+    );
   }
   if (context.authType === "service-account") {
     const account = readServiceAccount(context);
     return (signal) => exchangeServiceAccount(context, account, scopes, signal);
   }
-  if (context.authType !== "external-account") throw new ConfigError(`Provider ${context.binding}: auth.type of gcp is service-account or external-account`);
+  if (context.authType !== "external-account")
+    throw new ConfigError(
+      `Provider ${context.binding}: auth.type of gcp is service-account or external-account`,
+    );
   const account = readExternalAccount(context);
   return (signal) => exchangeExternalAccount(context, account, scopes, signal);
 }
@@ -85,8 +129,12 @@ function readBuckets({ binding, config }: PluginContext): BucketProjects {
   const pairs = (config["bucketProjects"] ?? "").split(/\s+/).filter(Boolean);
   return new Map(
     pairs.map((pair) => {
-      const [, bucket, project] = /^([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])=([a-z0-9][a-z0-9:.-]{1,62})$/.exec(pair) ?? [];
-      if (bucket === undefined || project === undefined) throw new ConfigError(`Provider ${binding}: config.bucketProjects must be bucket=project, apart by spaces`);
+      const [, bucket, project] =
+        /^([a-z0-9][a-z0-9._-]{1,220}[a-z0-9])=([a-z0-9][a-z0-9:.-]{1,62})$/.exec(pair) ?? [];
+      if (bucket === undefined || project === undefined)
+        throw new ConfigError(
+          `Provider ${binding}: config.bucketProjects must be bucket=project, apart by spaces`,
+        );
       return [bucket, project] as const;
     }),
   );

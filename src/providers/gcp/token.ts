@@ -18,22 +18,35 @@ export interface ServiceAccount {
 export function readJson(context: PluginContext, name: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(context.secrets.get(name)?.reveal() ?? "");
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>;
+    if (typeof value === "object" && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>;
   } catch {
     // What it holds is not shown.
   }
-  throw new ConfigError(`Provider ${context.binding}: the Secret's key ${name} must be the JSON file that Google Cloud gave, whole`);
+  throw new ConfigError(
+    `Provider ${context.binding}: the Secret's key ${name} must be the JSON file that Google Cloud gave, whole`,
+  );
 }
 
 /** @throws ConfigError */
 export function readServiceAccount(context: PluginContext): ServiceAccount {
   const json = readJson(context, "serviceAccount");
-  const wrong = (fix: string): ConfigError => new ConfigError(`Provider ${context.binding}: the Secret's key serviceAccount ${fix}`);
-  const { type, client_email: email, private_key_id: keyId, private_key: pem, token_uri: tokenUri } = json;
-  if (type !== "service_account") throw wrong("must be a key of a service account: its type is not service_account");
-  if (typeof email !== "string" || !/^[\w.@:-]{3,254}$/.test(email)) throw wrong("has no client_email");
+  const wrong = (fix: string): ConfigError =>
+    new ConfigError(`Provider ${context.binding}: the Secret's key serviceAccount ${fix}`);
+  const {
+    type,
+    client_email: email,
+    private_key_id: keyId,
+    private_key: pem,
+    token_uri: tokenUri,
+  } = json;
+  if (type !== "service_account")
+    throw wrong("must be a key of a service account: its type is not service_account");
+  if (typeof email !== "string" || !/^[\w.@:-]{3,254}$/.test(email))
+    throw wrong("has no client_email");
   // The JWT is worth a token: it goes to Google and to nobody else.
-  if (tokenUri !== undefined && tokenUri !== TOKEN_URL) throw wrong(`has another token_uri than ${TOKEN_URL}`);
+  if (tokenUri !== undefined && tokenUri !== TOKEN_URL)
+    throw wrong(`has another token_uri than ${TOKEN_URL}`);
   let key: KeyObject;
   try {
     key = createPrivateKey(typeof pem === "string" ? pem : "");
@@ -45,15 +58,37 @@ export function readServiceAccount(context: PluginContext): ServiceAccount {
 }
 
 /** @throws TokenExchangeError */
-export async function exchangeServiceAccount(context: PluginContext, account: ServiceAccount, scopes: string, signal: AbortSignal): Promise<FetchedToken> {
+export async function exchangeServiceAccount(
+  context: PluginContext,
+  account: ServiceAccount,
+  scopes: string,
+  signal: AbortSignal,
+): Promise<FetchedToken> {
   const seconds = Math.floor(context.clock.now() / 1000);
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const header = { alg: "RS256", typ: "JWT", ...(account.keyId === undefined ? {} : { kid: account.keyId }) };
-  const claims = { iss: account.email, scope: scopes, aud: TOKEN_URL, iat: seconds, exp: seconds + LIFETIME_S };
+  const header = {
+    alg: "RS256",
+    typ: "JWT",
+    ...(account.keyId === undefined ? {} : { kid: account.keyId }),
+  };
+  const claims = {
+    iss: account.email,
+    scope: scopes,
+    aud: TOKEN_URL,
+    iat: seconds,
+    exp: seconds + LIFETIME_S,
+  };
   const signed = `${part(header)}.${part(claims)}`;
   const assertion = `${signed}.${sign("RSA-SHA256", Buffer.from(signed), account.key).toString("base64url")}`;
-  const body = new URLSearchParams({ grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", assertion });
-  const answer = await post(context, TOKEN_URL, { body, signal, advice: "check that the key in serviceAccount was not deleted" });
+  const body = new URLSearchParams({
+    grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
+    assertion,
+  });
+  const answer = await post(context, TOKEN_URL, {
+    body,
+    signal,
+    advice: "check that the key in serviceAccount was not deleted",
+  });
   return tokenOf(answer, context.clock.now());
 }
 
@@ -66,21 +101,39 @@ export interface Exchange {
 }
 
 /** @throws TokenExchangeError */
-export async function post(context: Pick<PluginContext, "fetch">, url: string, exchange: Exchange): Promise<Readonly<Record<string, unknown>>> {
+export async function post(
+  context: Pick<PluginContext, "fetch">,
+  url: string,
+  exchange: Exchange,
+): Promise<Readonly<Record<string, unknown>>> {
   const { body, signal, advice } = exchange;
   const type = typeof body === "string" ? "application/json" : "application/x-www-form-urlencoded";
-  const response = await context.fetch(url, { method: "POST", headers: { "content-type": type, ...exchange.headers }, body: body.toString(), redirect: "error", signal });
+  const response = await context.fetch(url, {
+    method: "POST",
+    headers: { "content-type": type, ...exchange.headers },
+    body: body.toString(),
+    redirect: "error",
+    signal,
+  });
   const { host } = new URL(url);
   if (!response.ok) {
     await response.body?.cancel();
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
-    const refused = response.status >= 400 && response.status < 500 && response.status !== 429 && response.status !== 408;
-    throw new TokenExchangeError(`${host} answered ${response.status} to the request for a token${refused ? `; ${advice}` : ""}`, { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined });
+    const refused =
+      response.status >= 400 &&
+      response.status < 500 &&
+      response.status !== 429 &&
+      response.status !== 408;
+    throw new TokenExchangeError(
+      `${host} answered ${response.status} to the request for a token${refused ? `; ${advice}` : ""}`,
+      { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined },
+    );
   }
   const text = await response.text();
   try {
     const value: unknown = text.length > MAX_ANSWER_CHARS ? undefined : JSON.parse(text);
-    if (typeof value === "object" && value !== null) return value as Readonly<Record<string, unknown>>;
+    if (typeof value === "object" && value !== null)
+      return value as Readonly<Record<string, unknown>>;
   } catch {
     // What it holds may be a token.
   }
@@ -91,7 +144,8 @@ export async function post(context: Pick<PluginContext, "fetch">, url: string, e
 export function tokenOf(answer: Readonly<Record<string, unknown>>, now: number): FetchedToken {
   const { access_token: token, expires_in: lifetime } = answer;
   const seconds = Number(lifetime);
-  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || !(seconds > 0)) throw new TokenExchangeError("the token server's answer holds no token");
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || !(seconds > 0))
+    throw new TokenExchangeError("the token server's answer holds no token");
   // No token of theirs lives longer than half a day.
   return { token: new Secret(token), expiresAt: now + Math.min(seconds, 12 * 3600) * 1000 };
 }

@@ -23,16 +23,26 @@ export interface AppCredential {
 export function readAppCredential(context: PluginContext): AppCredential {
   const value = (key: string): string => context.secrets.get(key)?.reveal().trim() ?? "";
   const [appId, installationId] = [value("appId"), value("installationId")];
-  const wrong = (key: string, fix: string): ConfigError => new ConfigError(`Provider ${context.binding}: the Secret's key ${key} ${fix}`);
-  if (!/^[A-Za-z0-9._-]{1,100}$/.test(appId)) throw wrong("appId", "must be the app's id or client id, as its settings page shows it");
-  if (!/^\d{1,20}$/.test(installationId)) throw wrong("installationId", "must be a number: the end of the installation's address");
+  const wrong = (key: string, fix: string): ConfigError =>
+    new ConfigError(`Provider ${context.binding}: the Secret's key ${key} ${fix}`);
+  if (!/^[A-Za-z0-9._-]{1,100}$/.test(appId))
+    throw wrong("appId", "must be the app's id or client id, as its settings page shows it");
+  if (!/^\d{1,20}$/.test(installationId))
+    throw wrong("installationId", "must be a number: the end of the installation's address");
   let key: KeyObject;
   try {
     key = createPrivateKey(value("privateKey"));
   } catch {
-    throw wrong("privateKey", "is no private key: it must be the whole PEM file that GitHub generated, with its line breaks");
+    throw wrong(
+      "privateKey",
+      "is no private key: it must be the whole PEM file that GitHub generated, with its line breaks",
+    );
   }
-  if (key.asymmetricKeyType !== "rsa") throw wrong("privateKey", `must be an RSA key, as GitHub generates; it is ${key.asymmetricKeyType ?? "another"}`);
+  if (key.asymmetricKeyType !== "rsa")
+    throw wrong(
+      "privateKey",
+      `must be an RSA key, as GitHub generates; it is ${key.asymmetricKeyType ?? "another"}`,
+    );
   return { appId, installationId, key };
 }
 
@@ -40,7 +50,11 @@ export function readAppCredential(context: PluginContext): AppCredential {
 export function appJwt(credential: AppCredential, nowMs: number): string {
   const seconds = Math.floor(nowMs / 1_000);
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const claims = { iat: seconds - ISSUED_BEFORE_S, exp: seconds + LIFETIME_S, iss: credential.appId };
+  const claims = {
+    iat: seconds - ISSUED_BEFORE_S,
+    exp: seconds + LIFETIME_S,
+    iss: credential.appId,
+  };
   const signed = `${part({ alg: "RS256", typ: "JWT" })}.${part(claims)}`;
   return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), credential.key).toString("base64url")}`;
 }
@@ -53,18 +67,21 @@ export async function fetchInstallationToken(
   signal: AbortSignal,
 ): Promise<FetchedToken> {
   const { clock } = context;
-  const response = await context.fetch(`${apiBase}/app/installations/${credential.installationId}/access_tokens`, {
-    method: "POST",
-    headers: {
-      accept: "application/vnd.github+json",
-      authorization: `Bearer ${appJwt(credential, clock.now())}`,
-      "user-agent": "svc",
-      "x-github-api-version": "2022-11-28",
+  const response = await context.fetch(
+    `${apiBase}/app/installations/${credential.installationId}/access_tokens`,
+    {
+      method: "POST",
+      headers: {
+        accept: "application/vnd.github+json",
+        authorization: `Bearer ${appJwt(credential, clock.now())}`,
+        "user-agent": "svc",
+        "x-github-api-version": "2022-11-28",
+      },
+      // The JWT is for GitHub alone.
+      redirect: "error",
+      signal,
     },
-    // The JWT is for GitHub alone.
-    redirect: "error",
-    signal,
-  });
+  );
   if (response.status !== 201) {
     await response.body?.cancel();
     throw refusal(response);
@@ -79,10 +96,19 @@ export async function fetchInstallationToken(
 function refusal(response: Response): TokenExchangeError {
   const after = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retryAfterMs = Number.isFinite(after) ? after * 1_000 : undefined;
-  const limited = response.status === 429 || retryAfterMs !== undefined || response.headers.get("x-ratelimit-remaining") === "0";
-  const refused = response.status >= 400 && response.status < 500 && response.status !== 408 && !limited;
-  const advice = refused ? "; check appId, installationId and privateKey, and that the installation is not suspended" : "";
-  return new TokenExchangeError(`GitHub answered ${response.status} to the request for an installation token${advice}`, { refused, retryAfterMs });
+  const limited =
+    response.status === 429 ||
+    retryAfterMs !== undefined ||
+    response.headers.get("x-ratelimit-remaining") === "0";
+  const refused =
+    response.status >= 400 && response.status < 500 && response.status !== 408 && !limited;
+  const advice = refused
+    ? "; check appId, installationId and privateKey, and that the installation is not suspended"
+    : "";
+  return new TokenExchangeError(
+    `GitHub answered ${response.status} to the request for an installation token${advice}`,
+    { refused, retryAfterMs },
+  );
 }
 
 function parseAnswer(text: string): { readonly token: Secret; readonly expiresAt: number } {
@@ -94,8 +120,12 @@ function parseAnswer(text: string): { readonly token: Secret; readonly expiresAt
   } catch {
     throw wrong;
   }
-  const { token, expires_at: expires } = (answer ?? {}) as { readonly token?: unknown; readonly expires_at?: unknown };
+  const { token, expires_at: expires } = (answer ?? {}) as {
+    readonly token?: unknown;
+    readonly expires_at?: unknown;
+  };
   const expiresAt = typeof expires === "string" ? Date.parse(expires) : Number.NaN;
-  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || Number.isNaN(expiresAt)) throw wrong;
+  if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || Number.isNaN(expiresAt))
+    throw wrong;
   return { token: new Secret(token), expiresAt };
 }

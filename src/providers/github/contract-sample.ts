@@ -10,11 +10,19 @@ export const { privateKey: APP_KEY, publicKey: APP_PUBLIC_KEY } = generateKeyPai
   publicKeyEncoding: { type: "spki", format: "pem" },
 });
 
-export const APP_SECRETS = { appId: "Iv23liSecretiveApp", installationId: "98765432", privateKey: APP_KEY };
+export const APP_SECRETS = {
+  appId: "Iv23liSecretiveApp",
+  installationId: "98765432",
+  privateKey: APP_KEY,
+};
 
 /** An answer of an hour, by a server whose clock is the one given. */
 export function installationToken(nowMs: number, token = INSTALLATION_TOKEN): Response {
-  const body = { token, expires_at: new Date(nowMs + 3_600_000).toISOString(), permissions: { contents: "read" } };
+  const body = {
+    token,
+    expires_at: new Date(nowMs + 3_600_000).toISOString(),
+    permissions: { contents: "read" },
+  };
   return Response.json(body, { status: 201, headers: { date: new Date(nowMs).toUTCString() } });
 }
 
@@ -27,10 +35,22 @@ export const sample: ContractSample = {
   tokens: [INSTALLATION_TOKEN],
   requests: [
     { request: request("GET https://api.github.com/repos/o/r/pulls/1"), actions: ["pulls:read"] },
-    { request: request("PUT https://api.github.com/repos/o/r/pulls/1/merge"), actions: ["pulls:write", "contents:write"] },
-    { request: request("GET https://github.com/o/r.git/info/refs?service=git-upload-pack"), actions: ["contents:read"] },
-    { request: request("POST https://github.com/o/r/git-receive-pack"), actions: ["contents:write"] },
-    { request: request("POST https://uploads.github.com/repos/o/r/releases/1/assets?name=a.zip"), actions: ["releases:write", "contents:write"] },
+    {
+      request: request("PUT https://api.github.com/repos/o/r/pulls/1/merge"),
+      actions: ["pulls:write", "contents:write"],
+    },
+    {
+      request: request("GET https://github.com/o/r.git/info/refs?service=git-upload-pack"),
+      actions: ["contents:read"],
+    },
+    {
+      request: request("POST https://github.com/o/r/git-receive-pack"),
+      actions: ["contents:write"],
+    },
+    {
+      request: request("POST https://uploads.github.com/repos/o/r/releases/1/assets?name=a.zip"),
+      actions: ["releases:write", "contents:write"],
+    },
     {
       request: request("POST https://api.github.com/graphql", {
         headers: { "content-type": "application/json" },

@@ -6,11 +6,19 @@ import type { ActionResolution } from "../contract.ts";
 const brief = (resolution: ActionResolution): string =>
   resolution.kind === "unresolved"
     ? "unresolved"
-    : resolution.actions.map(({ action, resources }) => `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`).join(", ");
+    : resolution.actions
+        .map(
+          ({ action, resources }) =>
+            `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`,
+        )
+        .join(", ");
 
 function told(line: string, body?: string, headers: Readonly<Record<string, string>> = {}): string {
   const [method = "", target = ""] = line.split(" ");
-  const made = request(`${method} https://github.com${target}`, body === undefined ? { headers } : { headers, body });
+  const made = request(
+    `${method} https://github.com${target}`,
+    body === undefined ? { headers } : { headers, body },
+  );
   const { resolution, authenticated } = resolveGit(made);
   return `${brief(resolution)}${authenticated ? "" : " (no token)"}`;
 }
@@ -101,14 +109,28 @@ test("an LFS batch is what its operation says; what cannot be read is an upload"
   expect(told(BATCH, '{"operation":"download","objects":[]}')).toBe("contents:read o/r");
   expect(told(BATCH, '{"operation":"upload"}')).toBe("contents:write o/r");
   expect(told(BATCH)).toBe("contents:write o/r");
-  expect(told(BATCH, '{"operation":"download"}', { "content-encoding": "gzip" })).toBe("contents:write o/r");
-  for (const body of ["", "x", "[]", "{}", '"download"', '{"Operation":"download"}', '{"operation":["download"]}', '{"operation":"download","operation":"upload"}', '{"operation":"upload","operation":"download"}']) {
+  expect(told(BATCH, '{"operation":"download"}', { "content-encoding": "gzip" })).toBe(
+    "contents:write o/r",
+  );
+  for (const body of [
+    "",
+    "x",
+    "[]",
+    "{}",
+    '"download"',
+    '{"Operation":"download"}',
+    '{"operation":["download"]}',
+    '{"operation":"download","operation":"upload"}',
+    '{"operation":"upload","operation":"download"}',
+  ]) {
     expect([body, told(BATCH, body)]).toEqual([body, "contents:write o/r"]);
   }
 });
 
 test("a compressed request of git is none of our business", () => {
-  expect(told("POST /o/r.git/git-upload-pack", undefined, { "content-encoding": "gzip" })).toBe("contents:read o/r");
+  expect(told("POST /o/r.git/git-upload-pack", undefined, { "content-encoding": "gzip" })).toBe(
+    "contents:read o/r",
+  );
 });
 
 test.each([
@@ -123,5 +145,7 @@ test.each([
   ["GET /o/r/main/..%2f..%2f..%2fx", "unresolved"],
 ])("files: %s is %s", (line, expected) => {
   const [method = "", target = ""] = line.split(" ");
-  expect(brief(resolveFiles(request(`${method} https://raw.githubusercontent.com${target}`)))).toBe(expected);
+  expect(brief(resolveFiles(request(`${method} https://raw.githubusercontent.com${target}`)))).toBe(
+    expected,
+  );
 });

@@ -17,15 +17,24 @@ export interface GitRequest {
 const READ = "contents:read";
 const WRITE = "contents:write";
 /** Web addresses that answer with a redirect to a file, after `/owner/repo`. */
-const DOWNLOADS = [["archive"], ["raw"], ["releases", "download"], ["releases", "latest", "download"], ["zipball"], ["tarball"]];
+const DOWNLOADS = [
+  ["archive"],
+  ["raw"],
+  ["releases", "download"],
+  ["releases", "latest", "download"],
+  ["zipball"],
+  ["tarball"],
+];
 
 export function resolveGit(request: ServiceRequest): GitRequest {
   const split = splitPath(request.path);
   if (split.kind === "refused") return refuse(split.reason, split.hint);
   const [owner, name, ...rest] = split.segments;
-  if (split.trailingSlash || owner === undefined || name === undefined || rest.length === 0) return notGit();
+  if (split.trailingSlash || owner === undefined || name === undefined || rest.length === 0)
+    return notGit();
   const repository = gitRepository(owner, name);
-  if (repository === undefined) return refuse("The path names no repository as GitHub names them", "It is /owner/name.git/...");
+  if (repository === undefined)
+    return refuse("The path names no repository as GitHub names them", "It is /owner/name.git/...");
   const resolved = (action: string, authenticated = true): GitRequest => ({
     authenticated,
     resolution: { kind: "resolved", actions: [{ action, resources: [repository] }] },
@@ -35,10 +44,18 @@ export function resolveGit(request: ServiceRequest): GitRequest {
   if (line === "GET info/refs") {
     if (request.query === "service=git-upload-pack") return resolved(READ);
     if (request.query === "service=git-receive-pack") return resolved(WRITE);
-    return refuse("info/refs wants exactly one `service`, git-upload-pack or git-receive-pack", "Use git 1.6.6 or later: the dumb protocol is not served");
+    return refuse(
+      "info/refs wants exactly one `service`, git-upload-pack or git-receive-pack",
+      "Use git 1.6.6 or later: the dumb protocol is not served",
+    );
   }
   const reads = request.method === "GET" || request.method === "HEAD";
-  if (reads && DOWNLOADS.some((words) => words.length < rest.length && words.every((word, at) => rest[at]?.text === word))) {
+  if (
+    reads &&
+    DOWNLOADS.some(
+      (words) => words.length < rest.length && words.every((word, at) => rest[at]?.text === word),
+    )
+  ) {
     return resolved(READ, false);
   }
   if (request.query !== "" && !line.startsWith("GET info/lfs/locks")) return notGit();
@@ -63,7 +80,10 @@ function lfsOperation(line: string, request: ServiceRequest): LfsOperation | und
 }
 
 function notGit(): GitRequest {
-  return refuse("On this host only git over HTTPS, LFS and downloads are served", "Use https://api.github.com for everything else");
+  return refuse(
+    "On this host only git over HTTPS, LFS and downloads are served",
+    "Use https://api.github.com for everything else",
+  );
 }
 
 function refuse(reason: string, hint: string): GitRequest {
@@ -75,7 +95,10 @@ export function resolveFiles(request: ServiceRequest): ActionResolution {
   const split = splitPath(request.path);
   if (split.kind === "refused") return unresolved(split.reason, split.hint);
   const [owner, name, ref] = split.segments;
-  const repository = owner === undefined || name === undefined || ref === undefined ? undefined : repositoryResource(owner.text, name.text);
+  const repository =
+    owner === undefined || name === undefined || ref === undefined
+      ? undefined
+      : repositoryResource(owner.text, name.text);
   if (repository === undefined || (request.method !== "GET" && request.method !== "HEAD")) {
     return unresolved("This host only serves files of a repository, by GET of /owner/name/...");
   }

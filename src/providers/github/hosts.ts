@@ -31,7 +31,8 @@ const PUBLIC: Hosts = new Map([
 
 export const PUBLIC_HOSTS = [...PUBLIC.keys()];
 
-const HOST = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/;
+const HOST =
+  /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
 /**
  * @param enterprise host of GitHub Enterprise: `octocorp.ghe.com`, or a server's own; undefined for github.com.
@@ -49,11 +50,22 @@ export function hostsOf(enterprise: string | undefined): Hosts | undefined {
       [enterprise, [GIT]],
     ]);
   }
-  return new Map([[enterprise, [{ kind: "api", prefix: "/api/v3", graphqlPath: "/api/graphql" }, { kind: "uploads", prefix: "/api/uploads" }, GIT]]]);
+  return new Map([
+    [
+      enterprise,
+      [
+        { kind: "api", prefix: "/api/v3", graphqlPath: "/api/graphql" },
+        { kind: "uploads", prefix: "/api/uploads" },
+        GIT,
+      ],
+    ],
+  ]);
 }
 
 /** Where installation tokens are got. */
 export function apiBaseOf(enterprise: string | undefined): string {
   if (enterprise === undefined) return "https://api.github.com";
-  return enterprise.endsWith(".ghe.com") ? `https://api.${enterprise}` : `https://${enterprise}/api/v3`;
+  return enterprise.endsWith(".ghe.com")
+    ? `https://api.${enterprise}`
+    : `https://${enterprise}/api/v3`;
 }

@@ -33,7 +33,8 @@ export const plugin: ProviderPlugin = {
   providerName: "github",
   defaultHosts: PUBLIC_HOSTS,
   hostPatterns: [],
-  hostsFor: ({ host }) => (host === undefined ? undefined : [...(hostsOf(host.toLowerCase())?.keys() ?? [])]),
+  hostsFor: ({ host }) =>
+    host === undefined ? undefined : [...(hostsOf(host.toLowerCase())?.keys() ?? [])],
   authTypes: {
     token: { required: ["token"], optional: [] },
     app: { required: ["appId", "installationId", "privateKey"], optional: [] },
@@ -41,18 +42,28 @@ export const plugin: ProviderPlugin = {
   wordDenial,
   scopeKeys: ["repositories"],
   scopeIgnoresCase: true,
-  configKeys: { host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com" },
+  configKeys: {
+    host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com",
+  },
   bodies: [
     { hosts: [], methods: ["POST"], paths: ["/graphql", "/api/graphql"], maxBytes: MAX_BODY_BYTES },
     { hosts: [], methods: ["POST"], paths: [LFS_BATCH_PATH], maxBytes: MAX_BODY_BYTES },
   ],
-  credentialHeaders: ["authorization", "cookie", "proxy-authorization", "x-api-key", "x-github-otp"],
+  credentialHeaders: [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-github-otp",
+  ],
   credentialQuery: ["access_token", "client_id", "client_secret", "token"],
   create(context) {
     const host = context.config["host"]?.toLowerCase();
     const hosts = hostsOf(host);
     if (hosts === undefined) {
-      throw new ConfigError(`Provider ${context.binding}: config.host must be the host of GitHub Enterprise, e.g. octocorp.ghe.com; leave it out for github.com`);
+      throw new ConfigError(
+        `Provider ${context.binding}: config.host must be the host of GitHub Enterprise, e.g. octocorp.ghe.com; leave it out for github.com`,
+      );
     }
     return new GithubInstance(hosts, tokenOf(context, apiBaseOf(host)));
   },
@@ -68,8 +79,14 @@ class GithubInstance implements ProviderInstance {
   }
 
   resolveAction(request: ServiceRequest): ActionResolution {
-    if (METHOD_OVERRIDES.some((name) => request.headers.has(name)) || /(?:^|[&;])(?:_|%5f)(?:m|%6d)/i.test(request.query)) {
-      return unresolved("The request asks to be taken for another method than its own", "Send the method itself, without an override");
+    if (
+      METHOD_OVERRIDES.some((name) => request.headers.has(name)) ||
+      /(?:^|[&;])(?:_|%5f)(?:m|%6d)/i.test(request.query)
+    ) {
+      return unresolved(
+        "The request asks to be taken for another method than its own",
+        "Send the method itself, without an override",
+      );
     }
     const surface = this.#surface(request);
     switch (surface?.kind) {
@@ -89,7 +106,8 @@ class GithubInstance implements ProviderInstance {
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     const surface = this.#surface(request);
-    if (surface === undefined || (surface.kind === "git" && !resolveGit(request).authenticated)) return NO_INJECTION;
+    if (surface === undefined || (surface.kind === "git" && !resolveGit(request).authenticated))
+      return NO_INJECTION;
     const token = (await this.#token.current()).reveal();
     return { ...NO_INJECTION, set: [["authorization", authorization(surface, token)]] };
   }
@@ -108,7 +126,10 @@ class GithubInstance implements ProviderInstance {
 
   #surface(request: ServiceRequest): Surface | undefined {
     return this.#hosts.get(request.host)?.find((surface) => {
-      if (surface.kind === "api") return request.path === surface.graphqlPath || request.path.startsWith(`${surface.prefix}/`);
+      if (surface.kind === "api")
+        return (
+          request.path === surface.graphqlPath || request.path.startsWith(`${surface.prefix}/`)
+        );
       return surface.kind !== "uploads" || request.path.startsWith(`${surface.prefix}/`);
     });
   }
@@ -116,13 +137,16 @@ class GithubInstance implements ProviderInstance {
 
 /** Git's host wants Basic, with this very name for tokens of an App. */
 function authorization(surface: Surface, token: string): string {
-  if (surface.kind === "git") return `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;
+  if (surface.kind === "git")
+    return `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;
   return surface.kind === "files" ? `token ${token}` : `Bearer ${token}`;
 }
 
 function tokenOf(context: PluginContext, apiBase: string): CredentialSource<Secret> {
-  if (context.authType === "token") return fixedCredential(readToken(context, "token", "one token, e.g. github_pat_..."));
-  if (context.authType !== "app") throw new ConfigError(`Provider ${context.binding}: auth.type of github is token or app`);
+  if (context.authType === "token")
+    return fixedCredential(readToken(context, "token", "one token, e.g. github_pat_..."));
+  if (context.authType !== "app")
+    throw new ConfigError(`Provider ${context.binding}: auth.type of github is token or app`);
   const credential = readAppCredential(context);
   return new TokenRefresher({
     binding: context.binding,

@@ -9,14 +9,23 @@ const NAME = /^[A-Za-z0-9._-]{1,100}$/;
  * one without it, so there is one way to write each here: without.
  */
 export function repositoryResource(owner: string, name: string): Resource | undefined {
-  if (!OWNER.test(owner) || !NAME.test(name) || name === "." || name === ".." || /\.git$/i.test(name)) return undefined;
+  if (
+    !OWNER.test(owner) ||
+    !NAME.test(name) ||
+    name === "." ||
+    name === ".." ||
+    /\.git$/i.test(name)
+  )
+    return undefined;
   return { kind: "scoped", key: "repositories", value: `${owner}/${name}` };
 }
 
 /** Of `owner/name` in one piece. */
 export function namedRepository(text: string): Resource | undefined {
   const [owner, name, ...more] = text.split("/");
-  return owner === undefined || name === undefined || more.length > 0 ? undefined : repositoryResource(owner, name);
+  return owner === undefined || name === undefined || more.length > 0
+    ? undefined
+    : repositoryResource(owner, name);
 }
 
 export function unscopable(reason: string): Resource {

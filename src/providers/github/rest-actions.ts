@@ -56,7 +56,9 @@ const CREDENTIALS = new Set([
 ]);
 
 export function categoryOf(route: Route): string {
-  return RENAMED[`${route.category}.${route.subcategory}`] ?? RENAMED[route.category] ?? route.category;
+  return (
+    RENAMED[`${route.category}.${route.subcategory}`] ?? RENAMED[route.category] ?? route.category
+  );
 }
 
 /** At least one. */

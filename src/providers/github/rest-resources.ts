@@ -8,7 +8,13 @@ import type { RouteMatch } from "../route-trie.ts";
 import { searchScope } from "./search-scope.ts";
 
 /** Prefixes whose whole effect is within the repository named. */
-const WITHIN = ["/repos/{owner}/{repo}", "/repos/{template_owner}/{template_repo}", "/networks/{owner}/{repo}", "/agents/repos/{owner}/{repo}", "/user/starred/{owner}/{repo}"];
+const WITHIN = [
+  "/repos/{owner}/{repo}",
+  "/repos/{template_owner}/{template_repo}",
+  "/networks/{owner}/{repo}",
+  "/agents/repos/{owner}/{repo}",
+  "/user/starred/{owner}/{repo}",
+];
 
 /** Public, about no repository, or about the caller alone. */
 const ABOUT_NO_REPOSITORY = new Set([
@@ -38,7 +44,8 @@ const REACHES_FURTHER: Readonly<Record<string, string>> = {
   "issues/add-sub-issue": "The body names an issue by an id that may be of any repository",
   "issues/remove-sub-issue": "The body names an issue by an id that may be of any repository",
   "issues/reprioritize-sub-issue": "The body names issues by ids that may be of any repository",
-  "issues/add-blocked-by-dependency": "The body names an issue by an id that may be of any repository",
+  "issues/add-blocked-by-dependency":
+    "The body names an issue by an id that may be of any repository",
   "code-scanning/create-variant-analysis": "The body names the repositories to analyse",
   "code-scanning/get-variant-analysis-repo-task": "The answer is about another repository",
   "security-advisories/create-fork": "This makes a new, private repository",
@@ -46,7 +53,12 @@ const REACHES_FURTHER: Readonly<Record<string, string>> = {
 
 const SEARCHES = new Set(["search/issues-and-pull-requests", "search/code", "search/commits"]);
 
-export const TABLES = { ABOUT_NO_REPOSITORY, OPERATIONS_ABOUT_NO_REPOSITORY, REACHES_FURTHER, SEARCHES };
+export const TABLES = {
+  ABOUT_NO_REPOSITORY,
+  OPERATIONS_ABOUT_NO_REPOSITORY,
+  REACHES_FURTHER,
+  SEARCHES,
+};
 
 /** @returns undefined where what stands in the repository's place is no repository's name */
 export function resourcesOf(match: RouteMatch, query: string): readonly Resource[] | undefined {
@@ -54,10 +66,21 @@ export function resourcesOf(match: RouteMatch, query: string): readonly Resource
   const named = namedResource(match);
   if (named === "invalid") return undefined;
   if (SEARCHES.has(route.operation)) return searchedResources(query);
-  if (named === undefined && (ABOUT_NO_REPOSITORY.has(route.category) || OPERATIONS_ABOUT_NO_REPOSITORY.has(route.operation))) return [{ kind: "none" }];
-  if (named === undefined) return [unscopable(`${route.template} is about more than one repository, or about none that the path names`)];
+  if (
+    named === undefined &&
+    (ABOUT_NO_REPOSITORY.has(route.category) || OPERATIONS_ABOUT_NO_REPOSITORY.has(route.operation))
+  )
+    return [{ kind: "none" }];
+  if (named === undefined)
+    return [
+      unscopable(
+        `${route.template} is about more than one repository, or about none that the path names`,
+      ),
+    ];
   const further = REACHES_FURTHER[route.operation] ?? reachesFork(parameters.get("basehead"));
-  const outside = WITHIN.some((prefix) => route.template.startsWith(prefix)) ? undefined : "This is about a team as well as the repository";
+  const outside = WITHIN.some((prefix) => route.template.startsWith(prefix))
+    ? undefined
+    : "This is about a team as well as the repository";
   return [named, ...[further, outside].filter((reason) => reason !== undefined).map(unscopable)];
 }
 
@@ -69,12 +92,22 @@ function namedResource({ parameters }: RouteMatch): Resource | "invalid" | undef
 }
 
 /** `main...fork-owner:branch` and `owner:repo:branch` compare with another repository. */
-function reachesFork(basehead: readonly { readonly text: string }[] | undefined): string | undefined {
-  return basehead?.some(({ text }) => text.includes(":")) === true ? "`user:branch` compares with a branch of another repository" : undefined;
+function reachesFork(
+  basehead: readonly { readonly text: string }[] | undefined,
+): string | undefined {
+  return basehead?.some(({ text }) => text.includes(":")) === true
+    ? "`user:branch` compares with a branch of another repository"
+    : undefined;
 }
 
 function searchedResources(query: string): readonly Resource[] {
   const found = new URLSearchParams(query).getAll("q");
   const repositories = found.length === 1 ? searchScope(found[0] ?? "") : undefined;
-  return repositories ?? [unscopable("Only a search whose every result is of a `repo:owner/name` in it can be held to a scope")];
+  return (
+    repositories ?? [
+      unscopable(
+        "Only a search whose every result is of a `repo:owner/name` in it can be held to a scope",
+      ),
+    ]
+  );
 }

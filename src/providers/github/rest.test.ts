@@ -15,7 +15,10 @@ function told(method: string, path: string, query = ""): string {
   const resolution = resolve(method, path, query);
   if (resolution.kind === "unresolved") return "unresolved";
   return resolution.actions
-    .map(({ action, resources }) => `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`)
+    .map(
+      ({ action, resources }) =>
+        `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`,
+    )
     .join(", ");
 }
 
@@ -28,19 +31,23 @@ interface Operation {
 }
 
 const operations: readonly Operation[] = generated.routes.map((line) => {
-  const [method = "", typed = "", category = "", subcategory = "", operation = ""] = line.split(" ");
+  const [method = "", typed = "", category = "", subcategory = "", operation = ""] =
+    line.split(" ");
   return { method, typed, category, subcategory, operation };
 });
 
 /** What a client would send for it: `Octo-Org/hello.world`, values that look like what they stand for. */
 function concrete(typed: string): string {
-  return typed.replaceAll(/\{([^:}]+)(?::([^}]+))?\}/g, (_whole, name: string, kind: string | undefined) => {
-    if (name === "owner" || name === "template_owner") return "Octo-Org";
-    if (name === "repo" || name === "template_repo") return "hello.world";
-    if (kind === "int") return "4711";
-    if (kind === "multi") return "feature/x%2Fy";
-    return kind?.split("|")[0] ?? `some-${name.replaceAll("_", "-")}`;
-  });
+  return typed.replaceAll(
+    /\{([^:}]+)(?::([^}]+))?\}/g,
+    (_whole, name: string, kind: string | undefined) => {
+      if (name === "owner" || name === "template_owner") return "Octo-Org";
+      if (name === "repo" || name === "template_repo") return "hello.world";
+      if (kind === "int") return "4711";
+      if (kind === "multi") return "feature/x%2Fy";
+      return kind?.split("|")[0] ?? `some-${name.replaceAll("_", "-")}`;
+    },
+  );
 }
 
 test("GitHub's description is here whole", () => {
@@ -58,17 +65,31 @@ test("each operation is its category, reads or writes by its method, and is abou
       continue;
     }
     // The twin is judged as the route that has the same paths and more.
-    const named = isTwin(typed) ? "commits" : (ACTION_TABLES.RENAMED[`${category}.${subcategory}`] ?? ACTION_TABLES.RENAMED[category] ?? category);
+    const named = isTwin(typed)
+      ? "commits"
+      : (ACTION_TABLES.RENAMED[`${category}.${subcategory}`] ??
+        ACTION_TABLES.RENAMED[category] ??
+        category);
     const verb = method === "GET" || ACTION_TABLES.READING_POSTS.has(operation) ? "read" : "write";
-    const resource = /^\/(repos|networks|agents\/repos)\/\{/.test(typed) ? "Octo-Org/hello.world" : "";
-    if (!found.startsWith(`${named}:${verb} ${resource}`)) wrong.push(`${method} ${path} (${operation}): ${found}`);
+    const resource = /^\/(repos|networks|agents\/repos)\/\{/.test(typed)
+      ? "Octo-Org/hello.world"
+      : "";
+    if (!found.startsWith(`${named}:${verb} ${resource}`))
+      wrong.push(`${method} ${path} (${operation}): ${found}`);
   }
   expect(wrong).toEqual([]);
 });
 
 test("only what is about no repository escapes a scope", () => {
-  const outside = operations.filter(({ method, typed }) => told(method, concrete(typed)).endsWith(" none"));
-  expect(outside.map(({ method, typed }) => `${method} ${typed.split("/").slice(0, 2).join("/")}`).filter((line, at, all) => all.indexOf(line) === at).sort()).toEqual([
+  const outside = operations.filter(({ method, typed }) =>
+    told(method, concrete(typed)).endsWith(" none"),
+  );
+  expect(
+    outside
+      .map(({ method, typed }) => `${method} ${typed.split("/").slice(0, 2).join("/")}`)
+      .filter((line, at, all) => all.indexOf(line) === at)
+      .sort(),
+  ).toEqual([
     "GET /",
     "GET /advisories",
     "GET /apps",
@@ -89,11 +110,18 @@ test("only what is about no repository escapes a scope", () => {
 
 test("HEAD is judged as GET; methods in lower case, or of no operation, are unresolved", () => {
   expect(told("HEAD", "/repos/o/r/issues")).toBe("issues:read o/r");
-  for (const method of ["get", "Get", "OPTIONS", "TRACE", "CONNECT", "POST ", "", "PATCH"]) expect(told(method, "/repos/o/r/issues")).toBe("unresolved");
+  for (const method of ["get", "Get", "OPTIONS", "TRACE", "CONNECT", "POST ", "", "PATCH"])
+    expect(told(method, "/repos/o/r/issues")).toBe("unresolved");
 });
 
 test("each line of a table is about an operation, or a category, that exists", () => {
-  const known = new Set(operations.flatMap(({ operation, category, subcategory }) => [operation, category, `${category}.${subcategory}`]));
+  const known = new Set(
+    operations.flatMap(({ operation, category, subcategory }) => [
+      operation,
+      category,
+      `${category}.${subcategory}`,
+    ]),
+  );
   const lines = [
     ...Object.keys(ACTION_TABLES.RENAMED),
     ...Object.keys(ACTION_TABLES.EFFECTS),
@@ -286,11 +314,16 @@ test.each([
   `/repos/o/r/contents/${"a/".repeat(200)}x`,
   `/repos/o/r/contents/${"a".repeat(9_000)}`,
 ])("the path %j is unresolved", (path) => {
-  for (const method of ["GET", "PUT", "POST", "DELETE"]) expect(told(method, path)).toBe("unresolved");
+  for (const method of ["GET", "PUT", "POST", "DELETE"])
+    expect(told(method, path)).toBe("unresolved");
 });
 
 test("a reason and a hint say what to do, and repeat nothing of the path", () => {
   const resolution = resolve("GET", "/repos/o/r/contents/s3cr3t%2e");
-  expect(resolution).toMatchObject({ kind: "unresolved", reason: expect.stringContaining("encodes a letter") as string, hint: expect.any(String) as string });
+  expect(resolution).toMatchObject({
+    kind: "unresolved",
+    reason: expect.stringContaining("encodes a letter") as string,
+    hint: expect.any(String) as string,
+  });
   expect(JSON.stringify(resolution)).not.toContain("s3cr3t");
 });

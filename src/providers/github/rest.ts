@@ -30,17 +30,36 @@ export function resolveRest(request: ServiceRequest, path: string): ActionResolu
   if (match === undefined) {
     return unresolved(
       `${request.method} of this path is no operation of GitHub's REST API that is known here`,
-      split.trailingSlash ? "Take the slash at the end away" : "See https://docs.github.com/rest for the paths, without `.git`",
+      split.trailingSlash
+        ? "Take the slash at the end away"
+        : "See https://docs.github.com/rest for the paths, without `.git`",
     );
   }
   if (handsOutCredentials(match.route)) {
-    return unresolved("This operation hands out or revokes credentials, which agents do not hold", "Call the API itself: the credential is put on for you");
+    return unresolved(
+      "This operation hands out or revokes credentials, which agents do not hold",
+      "Call the API itself: the credential is put on for you",
+    );
   }
   // By number (BY_NUMBER) the path has fewer parameters than the template, and `owner` is not among them.
-  const byNumber = ["repositories", "organizations"].includes(split.segments[0]?.text ?? "") && /^\d+$/.test(split.segments[1]?.text ?? "");
+  const byNumber =
+    ["repositories", "organizations"].includes(split.segments[0]?.text ?? "") &&
+    /^\d+$/.test(split.segments[1]?.text ?? "");
   const resources = byNumber
-    ? [{ kind: "unscopable", reason: "A number may be of any repository: use /repos/{owner}/{repo}" } as const]
+    ? [
+        {
+          kind: "unscopable",
+          reason: "A number may be of any repository: use /repos/{owner}/{repo}",
+        } as const,
+      ]
     : resourcesOf(match, request.query);
-  if (resources === undefined) return unresolved("The path names no repository as GitHub names them", "It is /repos/owner/name, without `.git`");
-  return { kind: "resolved", actions: actionsOf(match.route).map((action) => ({ action, resources })) };
+  if (resources === undefined)
+    return unresolved(
+      "The path names no repository as GitHub names them",
+      "It is /repos/owner/name, without `.git`",
+    );
+  return {
+    kind: "resolved",
+    actions: actionsOf(match.route).map((action) => ({ action, resources })),
+  };
 }

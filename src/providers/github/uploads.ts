@@ -8,7 +8,10 @@ const ASSETS = /^\/repos\/[^/]+\/[^/]+\/releases\/\d+\/assets$/;
 /** @param path without the prefix of GitHub Enterprise Server */
 export function resolveUpload(request: ServiceRequest, path: string): ActionResolution {
   if (request.method !== "POST" || !ASSETS.test(path)) {
-    return unresolved("This host only takes files of a release", "POST /repos/owner/name/releases/<id>/assets?name=<file>");
+    return unresolved(
+      "This host only takes files of a release",
+      "POST /repos/owner/name/releases/<id>/assets?name=<file>",
+    );
   }
   return resolveRest(request, path);
 }

@@ -14,19 +14,33 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 export function readArguments(request: ServiceRequest): Arguments {
   const values = new Map<string, Json>();
   const body = bodyArguments(request);
-  if (typeof body === "string") return refused(body, "Send the arguments as JSON or as a form, uncompressed");
-  for (const [name, value] of [...new URLSearchParams(request.query), ...body] as readonly (readonly [string, Json])[]) {
-    if (!NAME.test(name)) return refused("An argument has a name that could be read in more than one way", "Use letters, digits and `_`");
-    if (values.has(name)) return refused("An argument comes twice", "Send each once, in the query or in the body");
+  if (typeof body === "string")
+    return refused(body, "Send the arguments as JSON or as a form, uncompressed");
+  for (const [name, value] of [
+    ...new URLSearchParams(request.query),
+    ...body,
+  ] as readonly (readonly [string, Json])[]) {
+    if (!NAME.test(name))
+      return refused(
+        "An argument has a name that could be read in more than one way",
+        "Use letters, digits and `_`",
+      );
+    if (values.has(name))
+      return refused("An argument comes twice", "Send each once, in the query or in the body");
     values.set(name, value);
   }
   return { kind: "arguments", values };
 }
 
 /** A text says why it cannot be told. */
-function bodyArguments({ method, headers, body }: ServiceRequest): readonly (readonly [string, Json])[] | string {
+function bodyArguments({
+  method,
+  headers,
+  body,
+}: ServiceRequest): readonly (readonly [string, Json])[] | string {
   const length = headers.get("content-length") ?? "0";
-  if (body === undefined) return length === "0" && !headers.has("transfer-encoding") ? [] : "The body was not read";
+  if (body === undefined)
+    return length === "0" && !headers.has("transfer-encoding") ? [] : "The body was not read";
   if (body.length === 0) return [];
   if (method === "GET") return "A GET has a body";
   if (headers.has("content-encoding")) return "The body is compressed";
@@ -39,7 +53,9 @@ function bodyArguments({ method, headers, body }: ServiceRequest): readonly (rea
   if (/^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/.test(type)) {
     const text = body.toString("latin1");
     // `;` once parted arguments, and bytes beyond ASCII are for parsers to disagree on.
-    return /^[\x21-\x3a\x3c-\x7e]*$/.test(text) ? [...new URLSearchParams(text)] : "The form holds bytes that must be percent-encoded";
+    return /^[\x21-\x3a\x3c-\x7e]*$/.test(text)
+      ? [...new URLSearchParams(text)]
+      : "The form holds bytes that must be percent-encoded";
   }
   return "The body is neither JSON nor a form";
 }

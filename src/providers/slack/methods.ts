@@ -41,7 +41,11 @@ export const IN_CHANNEL: Readonly<Record<string, readonly string[]>> = {
   "pins:write": ["pins.add", "pins.remove"],
   "bookmarks:read": ["bookmarks.list"],
   "bookmarks:write": ["bookmarks.add", "bookmarks.edit", "bookmarks.remove"],
-  "assistant:write": ["assistant.threads.setStatus", "assistant.threads.setTitle", "assistant.threads.setSuggestedPrompts"],
+  "assistant:write": [
+    "assistant.threads.setStatus",
+    "assistant.threads.setTitle",
+    "assistant.threads.setSuggestedPrompts",
+  ],
 };
 
 /** About more than one conversation, or about none that an argument names. */
@@ -49,13 +53,25 @@ export const WIDE: Readonly<Record<string, readonly string[]>> = {
   "chat:read": ["chat.scheduledMessages.list"],
   "channels:read": ["conversations.list"],
   "channels:manage": ["conversations.create", "conversations.open"],
-  "users:read": ["users.list", "users.info", "users.conversations", "users.getPresence", "bots.info"],
+  "users:read": [
+    "users.list",
+    "users.info",
+    "users.conversations",
+    "users.getPresence",
+    "bots.info",
+  ],
   "users:read.email": ["users.lookupByEmail"],
   "users.profile:read": ["users.profile.get", "team.profile.get"],
   "users.profile:write": ["users.profile.set"],
   "users:write": ["users.setPresence"],
   "usergroups:read": ["usergroups.list", "usergroups.users.list"],
-  "usergroups:write": ["usergroups.create", "usergroups.update", "usergroups.enable", "usergroups.disable", "usergroups.users.update"],
+  "usergroups:write": [
+    "usergroups.create",
+    "usergroups.update",
+    "usergroups.enable",
+    "usergroups.disable",
+    "usergroups.users.update",
+  ],
   "files:read": ["files.list", "files.info"],
   "files:write": ["files.delete", "files.getUploadURLExternal", "files.completeUploadExternal"],
   "reactions:read": ["reactions.list"],
@@ -67,7 +83,13 @@ export const WIDE: Readonly<Record<string, readonly string[]>> = {
   "reminders:write": ["reminders.add", "reminders.complete", "reminders.delete"],
   "views:write": ["views.open", "views.publish", "views.push", "views.update"],
   "canvases:read": ["canvases.sections.lookup"],
-  "canvases:write": ["canvases.create", "canvases.edit", "canvases.delete", "canvases.access.set", "canvases.access.delete"],
+  "canvases:write": [
+    "canvases.create",
+    "canvases.edit",
+    "canvases.delete",
+    "canvases.access.set",
+    "canvases.access.delete",
+  ],
 };
 
 /** About the caller alone, or about nothing. */

@@ -1,6 +1,14 @@
 /** Slack: the Web API and files; a bot's token, or one that rotates. */
 import type { Secret } from "../../platform/secret.ts";
-import { ConfigError, type Injection, NO_INJECTION, type PluginContext, type ProviderInstance, type ProviderPlugin, type ServiceRequest } from "../contract.ts";
+import {
+  ConfigError,
+  type Injection,
+  NO_INJECTION,
+  type PluginContext,
+  type ProviderInstance,
+  type ProviderPlugin,
+  type ServiceRequest,
+} from "../contract.ts";
 import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
@@ -22,7 +30,9 @@ export const plugin: ProviderPlugin = {
   scopeKeys: ["channels"],
   scopeIgnoresCase: false,
   configKeys: {},
-  bodies: [{ hosts: ["slack.com"], methods: undefined, paths: ["/api/*"], maxBytes: MAX_BODY_BYTES }],
+  bodies: [
+    { hosts: ["slack.com"], methods: undefined, paths: ["/api/*"], maxBytes: MAX_BODY_BYTES },
+  ],
   credentialHeaders: ["authorization", "cookie"],
   credentialQuery: ["token"],
   redactPath,
@@ -42,7 +52,10 @@ class SlackInstance implements ProviderInstance {
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     if (!resolveSlack(request).authenticated) return NO_INJECTION;
-    return { ...NO_INJECTION, set: [["authorization", `Bearer ${(await this.#token.current()).reveal()}`]] };
+    return {
+      ...NO_INJECTION,
+      set: [["authorization", `Bearer ${(await this.#token.current()).reveal()}`]],
+    };
   }
 
   start(): Promise<void> {
@@ -59,8 +72,10 @@ class SlackInstance implements ProviderInstance {
 }
 
 function tokenOf(context: PluginContext): CredentialSource<Secret> {
-  if (context.authType === "api-key") return fixedCredential(readToken(context, "token", "a bot's token, e.g. xoxb-..."));
-  if (context.authType !== "oauth2") throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
+  if (context.authType === "api-key")
+    return fixedCredential(readToken(context, "token", "a bot's token, e.g. xoxb-..."));
+  if (context.authType !== "oauth2")
+    throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
   const rotating = new RotatingToken(context, {
     clientId: readToken(context, "clientId", "the app's client id"),
     clientSecret: readToken(context, "clientSecret", "the app's client secret"),

@@ -13,8 +13,16 @@ export interface SlackRequest {
 type Kind = "channel" | "wide" | "nothing";
 
 const METHODS: ReadonlyMap<string, { readonly action: string; readonly kind: Kind }> = new Map(
-  ([[IN_CHANNEL, "channel"], [WIDE, "wide"], [ABOUT_NOTHING, "nothing"]] as const).flatMap(([table, kind]) =>
-    Object.entries(table).flatMap(([action, methods]) => methods.map((method): [string, { action: string; kind: Kind }] => [method, { action, kind }])),
+  (
+    [
+      [IN_CHANNEL, "channel"],
+      [WIDE, "wide"],
+      [ABOUT_NOTHING, "nothing"],
+    ] as const
+  ).flatMap(([table, kind]) =>
+    Object.entries(table).flatMap(([action, methods]) =>
+      methods.map((method): [string, { action: string; kind: Kind }] => [method, { action, kind }]),
+    ),
   ),
 );
 
@@ -23,43 +31,66 @@ const CHANNEL_ARGUMENTS = ["channel", "channel_id"];
 const CHANNEL = /^[A-Za-z0-9#_@.-]{1,200}$/;
 const API = /^\/api\/([A-Za-z.]{1,80})$/;
 const UPLOAD = /^\/upload\/v1\/[A-Za-z0-9_-]+$/;
-const WIDER: Resource = { kind: "unscopable", reason: "The method is about more than one conversation, or about none that it names" };
+const WIDER: Resource = {
+  kind: "unscopable",
+  reason: "The method is about more than one conversation, or about none that it names",
+};
 
 export function resolveSlack(request: ServiceRequest): SlackRequest {
   if (request.host === "files.slack.com") return resolveFile(request);
   const name = request.host === "slack.com" ? API.exec(request.path)?.[1] : undefined;
-  if (name === undefined) return refused("This is not Slack's Web API", "It is at https://slack.com/api/<method>");
+  if (name === undefined)
+    return refused("This is not Slack's Web API", "It is at https://slack.com/api/<method>");
   const method = METHODS.get(name);
   if (method === undefined || (request.method !== "GET" && request.method !== "POST")) {
-    return refused("This is no method of Slack's Web API that is known here", "See https://docs.slack.dev/reference/methods");
+    return refused(
+      "This is no method of Slack's Web API that is known here",
+      "See https://docs.slack.dev/reference/methods",
+    );
   }
   const read = readArguments(request);
   if (read.kind === "refused") return refused(read.reason, read.hint);
-  if (read.values.has("token")) return refused("The arguments hold a token", "Leave it out: the credential is put on for you");
+  if (read.values.has("token"))
+    return refused("The arguments hold a token", "Leave it out: the credential is put on for you");
   return resolved(method.action, resourcesOf(method.kind, read.values));
 }
 
 function resourcesOf(kind: Kind, values: ReadonlyMap<string, unknown>): readonly Resource[] {
   if (kind === "nothing") return [{ kind: "none" }];
   if (kind === "wide") return [WIDER];
-  const channels = CHANNEL_ARGUMENTS.filter((name) => values.has(name)).map((name) => values.get(name));
+  const channels = CHANNEL_ARGUMENTS.filter((name) => values.has(name)).map((name) =>
+    values.get(name),
+  );
   if (channels.length === 0) return [WIDER];
-  return channels.map((value) => (typeof value === "string" && CHANNEL.test(value) ? { kind: "scoped", key: "channels", value } : WIDER));
+  return channels.map((value) =>
+    typeof value === "string" && CHANNEL.test(value)
+      ? { kind: "scoped", key: "channels", value }
+      : WIDER,
+  );
 }
 
 /** Downloads want the token; an upload goes to an address that files.getUploadURLExternal gave, and wants none. */
 function resolveFile({ method, path }: ServiceRequest): SlackRequest {
   const split = splitPath(path);
   if (split.kind === "segments" && !split.trailingSlash && split.segments.length > 1) {
-    const isFile = ["files-pri", "files-tmb"].includes(split.segments[0]?.text ?? "") && split.segments.every(({ slashed }) => !slashed);
+    const isFile =
+      ["files-pri", "files-tmb"].includes(split.segments[0]?.text ?? "") &&
+      split.segments.every(({ slashed }) => !slashed);
     if (isFile && (method === "GET" || method === "HEAD")) return resolved("files:read", [WIDER]);
-    if (method === "POST" && UPLOAD.test(path)) return { ...resolved("files:write", [WIDER]), authenticated: false };
+    if (method === "POST" && UPLOAD.test(path))
+      return { ...resolved("files:write", [WIDER]), authenticated: false };
   }
-  return refused("This host only serves files", "Use the address that files.info, or files.getUploadURLExternal, gives");
+  return refused(
+    "This host only serves files",
+    "Use the address that files.info, or files.getUploadURLExternal, gives",
+  );
 }
 
 function resolved(action: string, resources: readonly Resource[]): SlackRequest {
-  return { authenticated: true, resolution: { kind: "resolved", actions: [{ action, resources }] } };
+  return {
+    authenticated: true,
+    resolution: { kind: "resolved", actions: [{ action, resources }] },
+  };
 }
 
 function refused(reason: string, hint: string): SlackRequest {

@@ -12,7 +12,15 @@ import { type FetchedToken, TokenExchangeError } from "../token-refresher.ts";
 const ADDRESS = "https://slack.com/api/oauth.v2.access";
 const MAX_ANSWER_BYTES = 256 * 1024;
 /** Errors of Slack's that asking again does not mend. */
-const REFUSALS = new Set(["invalid_refresh_token", "invalid_client_id", "bad_client_secret", "token_expired", "token_revoked", "invalid_auth", "account_inactive"]);
+const REFUSALS = new Set([
+  "invalid_refresh_token",
+  "invalid_client_id",
+  "bad_client_secret",
+  "token_expired",
+  "token_revoked",
+  "invalid_auth",
+  "account_inactive",
+]);
 const TOKEN = /^[\x21-\x7e]+$/;
 
 export class RotatingToken {
@@ -21,7 +29,14 @@ export class RotatingToken {
   readonly #clientSecret: Secret;
   #refreshToken: Secret;
 
-  constructor(context: Pick<PluginContext, "fetch" | "clock">, credential: { readonly clientId: Secret; readonly clientSecret: Secret; readonly refreshToken: Secret }) {
+  constructor(
+    context: Pick<PluginContext, "fetch" | "clock">,
+    credential: {
+      readonly clientId: Secret;
+      readonly clientSecret: Secret;
+      readonly refreshToken: Secret;
+    },
+  ) {
     this.#context = context;
     this.#clientId = credential.clientId;
     this.#clientSecret = credential.clientSecret;
@@ -45,15 +60,25 @@ export class RotatingToken {
     if (response.status !== 200) {
       await response.body?.cancel();
       const after = Number(response.headers.get("retry-after") ?? Number.NaN);
-      throw new TokenExchangeError(`Slack answered ${response.status} to the refresh token`, { retryAfterMs: Number.isFinite(after) ? after * 1_000 : undefined });
+      throw new TokenExchangeError(`Slack answered ${response.status} to the refresh token`, {
+        retryAfterMs: Number.isFinite(after) ? after * 1_000 : undefined,
+      });
     }
     const bytes = new Uint8Array(await response.arrayBuffer());
     const parsed = bytes.length > MAX_ANSWER_BYTES ? undefined : parseStrictJson(bytes);
     const answer = parsed?.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : {};
     if (answer["ok"] === false) throw refusal(answer["error"]);
     const { access_token: token, refresh_token: next, expires_in: seconds } = answer;
-    if (typeof token !== "string" || !TOKEN.test(token) || typeof next !== "string" || !TOKEN.test(next) || typeof seconds !== "number") {
-      throw new TokenExchangeError("Slack's answer holds no tokens: is token rotation on for the app?");
+    if (
+      typeof token !== "string" ||
+      !TOKEN.test(token) ||
+      typeof next !== "string" ||
+      !TOKEN.test(next) ||
+      typeof seconds !== "number"
+    ) {
+      throw new TokenExchangeError(
+        "Slack's answer holds no tokens: is token rotation on for the app?",
+      );
     }
     // Before anything else can fail: the old one has had its use.
     this.#refreshToken = new Secret(next);
@@ -63,5 +88,8 @@ export class RotatingToken {
 
 function refusal(error: unknown): TokenExchangeError {
   const code = typeof error === "string" && /^[a-z_]{1,60}$/.test(error) ? error : "an error";
-  return new TokenExchangeError(`Slack answered ${code} to the refresh token; each works once: after a restart the Secret needs a new one`, { refused: REFUSALS.has(code) });
+  return new TokenExchangeError(
+    `Slack answered ${code} to the refresh token; each works once: after a restart the Secret needs a new one`,
+    { refused: REFUSALS.has(code) },
+  );
 }

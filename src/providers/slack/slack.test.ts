@@ -11,16 +11,25 @@ const FORM = { "content-type": "application/x-www-form-urlencoded" };
 const POST = "POST https://slack.com/api/chat.postMessage";
 
 function told(line: string, headers: Readonly<Record<string, string>> = {}, body?: string): string {
-  const { resolution, authenticated } = resolveSlack(request(line, body === undefined ? { headers } : { headers, body }));
+  const { resolution, authenticated } = resolveSlack(
+    request(line, body === undefined ? { headers } : { headers, body }),
+  );
   if (resolution.kind === "unresolved") return "unresolved";
   const [{ action, resources } = { action: "", resources: [] }] = resolution.actions;
   return `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}${authenticated ? "" : " (no token)"}`;
 }
 
 test("each method is one action", () => {
-  const methods = [IN_CHANNEL, WIDE, ABOUT_NOTHING].flatMap((table) => Object.entries(table).flatMap(([action, names]) => names.map((name) => [name, action] as const)));
+  const methods = [IN_CHANNEL, WIDE, ABOUT_NOTHING].flatMap((table) =>
+    Object.entries(table).flatMap(([action, names]) =>
+      names.map((name) => [name, action] as const),
+    ),
+  );
   expect(new Set(methods.map(([name]) => name)).size).toBe(methods.length);
-  for (const [name, action] of methods) expect(told(`GET https://slack.com/api/${name}?channel=C1`)).toMatch(new RegExp(`^${action} (C1|unscopable|none)$`));
+  for (const [name, action] of methods)
+    expect(told(`GET https://slack.com/api/${name}?channel=C1`)).toMatch(
+      new RegExp(`^${action} (C1|unscopable|none)$`),
+    );
 });
 
 test.each([
@@ -34,8 +43,18 @@ test.each([
   ["POST https://slack.com/api/auth.test", {}, undefined, "auth:read none"],
   ["POST https://slack.com/api/auth.test", {}, "", "auth:read none"],
   ["GET https://slack.com/api/search.messages?query=x", {}, undefined, "search:read unscopable"],
-  ["GET https://files.slack.com/files-pri/T1-F1/download/a%20b.txt", {}, undefined, "files:read unscopable"],
-  ["POST https://files.slack.com/upload/v1/CwABAAAAXAoAA", {}, "bytes", "files:write unscopable (no token)"],
+  [
+    "GET https://files.slack.com/files-pri/T1-F1/download/a%20b.txt",
+    {},
+    undefined,
+    "files:read unscopable",
+  ],
+  [
+    "POST https://files.slack.com/upload/v1/CwABAAAAXAoAA",
+    {},
+    "bytes",
+    "files:write unscopable (no token)",
+  ],
 ])("%s %j %j is %s", (line, headers, body, expected) => {
   expect(told(line, headers, body)).toBe(expected);
 });
@@ -87,7 +106,12 @@ function rotating() {
   const clock = new FakeClock();
   let uses = 0;
   const server = new FakeServer(() => rotated(++uses));
-  const world = context({ authType: "oauth2", secrets: { clientId: "1.2", clientSecret: "s3cr3t", refreshToken: "xoxe-1-refresh-0" }, clock, fetch: server.fetch });
+  const world = context({
+    authType: "oauth2",
+    secrets: { clientId: "1.2", clientSecret: "s3cr3t", refreshToken: "xoxe-1-refresh-0" },
+    clock,
+    fetch: server.fetch,
+  });
   const instance = plugin.create(world);
   const authorization = async () => (await instance.injectCredentials(request(POST))).set[0]?.[1];
   return { clock, server, world, instance, authorization };
@@ -100,8 +124,14 @@ test("each refresh token is used once, and the next one is what the last use gav
   await clock.advanceAndSettle(11 * 3_600_000);
   expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-2");
   await Promise.all([instance.refreshToken(), instance.refreshToken()]);
-  expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual(["xoxe-1-refresh-0", "xoxe-1-refresh-1", "xoxe-1-refresh-2"]);
-  expect(server.calls.every(({ url }) => url === "https://slack.com/api/oauth.v2.access")).toBe(true);
+  expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual([
+    "xoxe-1-refresh-0",
+    "xoxe-1-refresh-1",
+    "xoxe-1-refresh-2",
+  ]);
+  expect(server.calls.every(({ url }) => url === "https://slack.com/api/oauth.v2.access")).toBe(
+    true,
+  );
   await instance.stop();
 });
 
@@ -114,12 +144,19 @@ test("a failed exchange uses up no refresh token of ours", async () => {
   server.respond = respond;
   await clock.advanceAndSettle(2_000);
   expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
-  expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual(["xoxe-1-refresh-0", "xoxe-1-refresh-0"]);
+  expect(server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"))).toEqual([
+    "xoxe-1-refresh-0",
+    "xoxe-1-refresh-0",
+  ]);
   await instance.stop();
 });
 
 test.each([
-  [() => Response.json({ ok: false, error: "invalid_refresh_token" }), 502, "invalid_refresh_token"],
+  [
+    () => Response.json({ ok: false, error: "invalid_refresh_token" }),
+    502,
+    "invalid_refresh_token",
+  ],
   [() => Response.json({ ok: false, error: "internal_error" }), 503, "internal_error"],
   [() => Response.json({ ok: false, error: "<b>xoxe-1-refresh-0" }), 503, "an error"],
   [() => Response.json({ ok: true, access_token: "xoxb-1" }), 503, "is token rotation on"],

@@ -1,4 +1,16 @@
-import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -6,7 +18,8 @@ import { type FolderSource, openFolder } from "../folder/folder-source.ts";
 import { AppliedError } from "./applied-error.ts";
 import { AppliedStore, type ObjectRef } from "./applied-store.ts";
 
-const MOCK = "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock} # short\n";
+const MOCK =
+  "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock} # short\n";
 const SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: a.b}\nstringData: {key: v}\n";
 const REF: ObjectRef = { kind: "ModelProvider", namespace: "default", name: "mock" };
 const FILE = "modelprovider.default.mock.yaml";
@@ -41,7 +54,9 @@ function open(): AppliedStore {
 }
 
 const apply = (...texts: string[]): Promise<string[]> =>
-  store.apply(texts.map((text, i) => ({ source: `${i}.yaml`, text }))).then((results) => results.map(({ kind, name, change }) => `${kind} ${name} ${change}`));
+  store
+    .apply(texts.map((text, i) => ({ source: `${i}.yaml`, text })))
+    .then((results) => results.map(({ kind, name, change }) => `${kind} ${name} ${change}`));
 
 async function refused(work: Promise<unknown>): Promise<AppliedError> {
   const error: unknown = await work.then(
@@ -54,10 +69,14 @@ async function refused(work: Promise<unknown>): Promise<AppliedError> {
 
 describe("apply", () => {
   test("writes a file an object, for this user alone, and waits until it is in force", async () => {
-    expect(await apply(`${MOCK}---\n${SECRET}`)).toEqual(["ModelProvider mock created", "Secret a.b created"]);
+    expect(await apply(`${MOCK}---\n${SECRET}`)).toEqual([
+      "ModelProvider mock created",
+      "Secret a.b created",
+    ]);
     expect(readdirSync(applied).toSorted()).toEqual([FILE, "secret.default.a.b.yaml"]);
     expect(statSync(applied).mode & 0o777).toBe(0o700);
-    for (const file of readdirSync(applied)) expect(statSync(path.join(applied, file)).mode & 0o777).toBe(0o600);
+    for (const file of readdirSync(applied))
+      expect(statSync(path.join(applied, file)).mode & 0o777).toBe(0o600);
     expect(inForce).toEqual([["default/mock"]]);
   });
 
@@ -66,7 +85,9 @@ describe("apply", () => {
     const before = statSync(path.join(applied, FILE));
     expect(await apply(MOCK)).toEqual(["ModelProvider mock unchanged"]);
     expect(statSync(path.join(applied, FILE)).ino).toBe(before.ino);
-    expect(await apply(MOCK.replace("# mine", "# ours"))).toEqual(["ModelProvider mock configured"]);
+    expect(await apply(MOCK.replace("# mine", "# ours"))).toEqual([
+      "ModelProvider mock configured",
+    ]);
     expect(readFileSync(path.join(applied, FILE), "utf8")).toContain("# ours");
   });
 
@@ -74,7 +95,9 @@ describe("apply", () => {
     writeFileSync(path.join(dir, "mine.yaml"), `\n${MOCK}`);
     const error = await refused(apply(SECRET, MOCK));
     expect(error.fault).toBe("conflict");
-    expect(error.problems).toEqual(["ModelProvider default/mock is defined in mine.yaml:3: edit that file, or take the object out of it and apply again"]);
+    expect(error.problems).toEqual([
+      "ModelProvider default/mock is defined in mine.yaml:3: edit that file, or take the object out of it and apply again",
+    ]);
     expect(existsSync(applied)).toBe(false);
   });
 
@@ -92,15 +115,22 @@ describe("apply", () => {
 
   test("create refuses what exists, and writes nothing", async () => {
     await apply(MOCK);
-    const error = await refused(store.apply([{ source: "a", text: `${SECRET}---\n${MOCK}` }], { create: true }));
-    expect([error.fault, error.message]).toEqual(["exists", "ModelProvider default/mock exists already"]);
+    const error = await refused(
+      store.apply([{ source: "a", text: `${SECRET}---\n${MOCK}` }], { create: true }),
+    );
+    expect([error.fault, error.message]).toEqual([
+      "exists",
+      "ModelProvider default/mock exists already",
+    ]);
     expect(readdirSync(applied)).toEqual([FILE]);
   });
 
   test("many at once come one after the other, and all are kept", async () => {
     const names = Array.from({ length: 20 }, (_, i) => `p${i}`);
     await Promise.all([...names, ...names].map((name) => apply(MOCK.replace("mock}", `${name}}`))));
-    expect([...source.current().resources.modelProviders.values()].map(({ name }) => name).toSorted()).toEqual(names.toSorted());
+    expect(
+      [...source.current().resources.modelProviders.values()].map(({ name }) => name).toSorted(),
+    ).toEqual(names.toSorted());
     expect(readdirSync(applied).filter((file) => file.endsWith(".tmp"))).toEqual([]);
   });
 
@@ -111,11 +141,24 @@ describe("apply", () => {
 
   test("another gateway that shares the folder sees it, and changes it", async () => {
     await apply(MOCK);
-    const other = await openFolder({ dir, onChange: () => undefined, log: { warn: () => undefined } });
-    const second = new AppliedStore({ dir, refresh: () => other.refresh(), inForce: async () => undefined, placeOf: (id) => other.placeOf(id) });
-    expect(await second.apply([{ source: "a", text: MOCK }])).toMatchObject([{ change: "unchanged" }]);
+    const other = await openFolder({
+      dir,
+      onChange: () => undefined,
+      log: { warn: () => undefined },
+    });
+    const second = new AppliedStore({
+      dir,
+      refresh: () => other.refresh(),
+      inForce: async () => undefined,
+      placeOf: (id) => other.placeOf(id),
+    });
+    expect(await second.apply([{ source: "a", text: MOCK }])).toMatchObject([
+      { change: "unchanged" },
+    ]);
     await second.patch(REF, { spec: { allowedModels: ["x"] } });
-    expect((await source.refresh()).resources.modelProviders.get("default/mock")?.spec.allowedModels).toEqual(["x"]);
+    expect(
+      (await source.refresh()).resources.modelProviders.get("default/mock")?.spec.allowedModels,
+    ).toEqual(["x"]);
     await other.close();
   });
 });
@@ -139,14 +182,20 @@ describe("a folder that cannot be written", () => {
   test("a folder that is gone", async () => {
     rmSync(dir, { recursive: true });
     const error = await refused(apply(MOCK));
-    expect([error.fault, error.message]).toEqual(["unwritable", expect.stringMatching(/^the resource folder \S+ could not be .*\(ENOENT\)/)]);
+    expect([error.fault, error.message]).toEqual([
+      "unwritable",
+      expect.stringMatching(/^the resource folder \S+ could not be .*\(ENOENT\)/),
+    ]);
     mkdirSync(dir);
   });
 
   test("a name longer than a file's", async () => {
     const name = Array.from({ length: 4 }, () => "a".repeat(60)).join(".");
     const error = await refused(apply(SECRET.replace("a.b", name)));
-    expect([error.fault, error.message]).toEqual(["invalid", expect.stringContaining("the name is too long")]);
+    expect([error.fault, error.message]).toEqual([
+      "invalid",
+      expect.stringContaining("the name is too long"),
+    ]);
   });
 
   test("one that others could read is closed to them", async () => {
@@ -171,22 +220,38 @@ describe("patch", () => {
   beforeEach(() => apply(MOCK));
 
   test("keeps comments and says what changed", async () => {
-    expect(await store.patch(REF, { spec: { allowedModels: ["x"] } })).toEqual({ ...REF, change: "configured" });
+    expect(await store.patch(REF, { spec: { allowedModels: ["x"] } })).toEqual({
+      ...REF,
+      change: "configured",
+    });
     expect(readFileSync(path.join(applied, FILE), "utf8")).toBe(
       "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: { name: mock }\nspec: { provider: mock, allowedModels: [ x ] } # short\n",
     );
-    expect(await store.patch(REF, { spec: { allowedModels: ["x"] } })).toEqual({ ...REF, change: "unchanged" });
+    expect(await store.patch(REF, { spec: { allowedModels: ["x"] } })).toEqual({
+      ...REF,
+      change: "unchanged",
+    });
     await store.patch(REF, { spec: { allowedModels: null } });
-    expect(source.current().resources.modelProviders.get("default/mock")?.spec.allowedModels).toBeUndefined();
+    expect(
+      source.current().resources.modelProviders.get("default/mock")?.spec.allowedModels,
+    ).toBeUndefined();
   });
 
   test.each<[string, unknown, RegExp]>([
-    ["is not valid", { spec: { provider: "opnai" } }, /ModelProvider default\/mock, patched:\d+: ModelProvider mock: spec\.provider: .*did you mean openai/],
+    [
+      "is not valid",
+      { spec: { provider: "opnai" } },
+      /ModelProvider default\/mock, patched:\d+: ModelProvider mock: spec\.provider: .*did you mean openai/,
+    ],
     ["takes the spec away", { spec: null }, /spec/],
     ["renames", { metadata: { name: "other" } }, /cannot change the kind, namespace or name/],
     ["renames to a path", { metadata: { name: "../x" } }, /DNS-1123/],
     ["moves", { metadata: { namespace: "other" } }, /cannot change the kind, namespace or name/],
-    ["makes it another kind", { kind: "Agent", spec: { provider: null } }, /cannot change the kind, namespace or name/],
+    [
+      "makes it another kind",
+      { kind: "Agent", spec: { provider: null } },
+      /cannot change the kind, namespace or name/,
+    ],
     ["empties it", { apiVersion: null, kind: null, metadata: null, spec: null }, /kind/],
   ])("one that %s is refused, and nothing is written", async (_name, patch, words) => {
     const before = readFileSync(path.join(applied, FILE), "utf8");
@@ -198,10 +263,22 @@ describe("patch", () => {
 
   test("that demands a version other than the one there is refused", async () => {
     const version = source.current().resources.modelProviders.get("default/mock")?.version;
-    const patch = (model: string): unknown => ({ metadata: { resourceVersion: version }, spec: { allowedModels: [model] } });
-    const [first, second] = await Promise.allSettled([store.patch(REF, patch("a")), store.patch(REF, patch("b"))]);
+    const patch = (model: string): unknown => ({
+      metadata: { resourceVersion: version },
+      spec: { allowedModels: [model] },
+    });
+    const [first, second] = await Promise.allSettled([
+      store.patch(REF, patch("a")),
+      store.patch(REF, patch("b")),
+    ]);
     expect(first?.status).toBe("fulfilled");
-    expect(second).toMatchObject({ status: "rejected", reason: { fault: "conflict", message: expect.stringContaining("has changed in the meantime") as unknown } });
+    expect(second).toMatchObject({
+      status: "rejected",
+      reason: {
+        fault: "conflict",
+        message: expect.stringContaining("has changed in the meantime") as unknown,
+      },
+    });
     expect(readFileSync(path.join(applied, FILE), "utf8")).not.toContain("resourceVersion");
   });
 
@@ -209,7 +286,10 @@ describe("patch", () => {
     expect((await refused(store.patch({ ...REF, name: "none" }, {}))).fault).toBe("not-found");
     writeFileSync(path.join(dir, "mine.yaml"), MOCK.replace("mock}", "mine}"));
     const error = await refused(store.patch({ ...REF, name: "mine" }, {}));
-    expect([error.fault, error.message]).toEqual(["conflict", "ModelProvider default/mine is defined in mine.yaml:2, and is not patched here: edit that file"]);
+    expect([error.fault, error.message]).toEqual([
+      "conflict",
+      "ModelProvider default/mine is defined in mine.yaml:2, and is not patched here: edit that file",
+    ]);
   });
 });
 
@@ -224,7 +304,9 @@ describe("delete", () => {
 
   test("leaves another file's object alone", async () => {
     writeFileSync(path.join(dir, "mine.yaml"), MOCK);
-    expect((await refused(store.delete(REF))).message).toBe("ModelProvider default/mock is defined in mine.yaml:2, and is not deleted here: edit that file");
+    expect((await refused(store.delete(REF))).message).toBe(
+      "ModelProvider default/mock is defined in mine.yaml:2, and is not deleted here: edit that file",
+    );
     expect(existsSync(path.join(dir, "mine.yaml"))).toBe(true);
   });
 

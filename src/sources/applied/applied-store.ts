@@ -57,24 +57,45 @@ export class AppliedStore {
    * @param create refuse objects that exist
    * @throws AppliedError
    */
-  apply(manifests: readonly Manifest[], { create = false }: { readonly create?: boolean } = {}): Promise<readonly Applied[]> {
+  apply(
+    manifests: readonly Manifest[],
+    { create = false }: { readonly create?: boolean } = {},
+  ): Promise<readonly Applied[]> {
     return this.#alone(async () => {
       const read = readManifests(manifests);
       if (read.kind === "refused") throw AppliedError.invalid(read.problems.map(formatProblem));
-      if (read.objects.length === 0) throw AppliedError.invalid(["nothing to apply: there is no object in what was given"]);
+      if (read.objects.length === 0)
+        throw AppliedError.invalid(["nothing to apply: there is no object in what was given"]);
       await this.#look();
-      const elsewhere = read.objects.map((object) => this.#elsewhere(object)).filter((text) => text !== undefined);
+      const elsewhere = read.objects
+        .map((object) => this.#elsewhere(object))
+        .filter((text) => text !== undefined);
       if (elsewhere.length > 0) throw new AppliedError("conflict", elsewhere);
       const planned: { object: ManifestObject; change: Change }[] = [];
       for (const object of read.objects) {
         const before = await this.#read(object.resource);
-        planned.push({ object, change: before === undefined ? "created" : before === object.text ? "unchanged" : "configured" });
+        planned.push({
+          object,
+          change:
+            before === undefined ? "created" : before === object.text ? "unchanged" : "configured",
+        });
       }
       const existing = planned.filter(({ change }) => create && change !== "created");
-      if (existing.length > 0) throw new AppliedError("exists", existing.map(({ object }) => `${label(object.resource)} exists already`));
-      await this.#write(planned.filter(({ change }) => change !== "unchanged").map(({ object }) => object));
+      if (existing.length > 0)
+        throw new AppliedError(
+          "exists",
+          existing.map(({ object }) => `${label(object.resource)} exists already`),
+        );
+      await this.#write(
+        planned.filter(({ change }) => change !== "unchanged").map(({ object }) => object),
+      );
       await this.#settle();
-      return planned.map(({ object: { resource }, change }) => ({ kind: resource.kind, namespace: resource.namespace, name: resource.name, change }));
+      return planned.map(({ object: { resource }, change }) => ({
+        kind: resource.kind,
+        namespace: resource.namespace,
+        name: resource.name,
+        change,
+      }));
     });
   }
 
@@ -88,15 +109,21 @@ export class AppliedStore {
       const before = await this.#existing(ref, "patched");
       const wanted = demandedVersion(patch);
       if (wanted !== undefined && wanted !== parseDocuments(before, "").resources[0]?.version) {
-        throw new AppliedError("conflict", [`${label(ref)} has changed in the meantime: look at it again, and retry`]);
+        throw new AppliedError("conflict", [
+          `${label(ref)} has changed in the meantime: look at it again, and retry`,
+        ]);
       }
       const [first] = readDocuments(before);
-      if (first === undefined) throw AppliedError.invalid([`${fileName(ref)} holds no object: remove the file`]);
+      if (first === undefined)
+        throw AppliedError.invalid([`${fileName(ref)} holds no object: remove the file`]);
       const text = documentText(patchDocument(first.document, patch));
       const read = readManifests([{ source: `${label(ref)}, patched`, text }]);
       if (read.kind === "refused") throw AppliedError.invalid(read.problems.map(formatProblem));
       const [object] = read.objects;
-      if (object === undefined || object.id !== resourceId(ref)) throw AppliedError.invalid([`a patch cannot change the kind, namespace or name of ${label(ref)}`]);
+      if (object === undefined || object.id !== resourceId(ref))
+        throw AppliedError.invalid([
+          `a patch cannot change the kind, namespace or name of ${label(ref)}`,
+        ]);
       const change: Change = object.text === before ? "unchanged" : "configured";
       if (change === "configured") await this.#write([object]);
       await this.#settle();
@@ -130,13 +157,16 @@ export class AppliedStore {
     const place = this.#options.placeOf(resourceId(ref));
     throw place === undefined
       ? new AppliedError("not-found", [`there is no ${label(ref)}`])
-      : new AppliedError("conflict", [`${label(ref)} is defined in ${place}, and is not ${verb} here: edit that file`]);
+      : new AppliedError("conflict", [
+          `${label(ref)} is defined in ${place}, and is not ${verb} here: edit that file`,
+        ]);
   }
 
   /** What is wrong with applying an object that another file defines. */
   #elsewhere({ id, resource }: ManifestObject): string | undefined {
     const place = this.#options.placeOf(id);
-    if (place === undefined || place.startsWith(`${APPLIED_FOLDER}/${fileName(resource)}:`)) return undefined;
+    if (place === undefined || place.startsWith(`${APPLIED_FOLDER}/${fileName(resource)}:`))
+      return undefined;
     return `${label(resource)} is defined in ${place}: edit that file, or take the object out of it and apply again`;
   }
 
@@ -161,7 +191,9 @@ export class AppliedStore {
       await orExplain(this.#options.dir, async () => {
         await this.#prepare();
         // All come to their end before the first failure is told: none is written after the others were taken away.
-        const written = await inParallel(staged, ({ from, text }) => writeSynced(from, text).catch((error: unknown) => ({ error })));
+        const written = await inParallel(staged, ({ from, text }) =>
+          writeSynced(from, text).catch((error: unknown) => ({ error })),
+        );
         for (const failure of written) if (failure !== undefined) throw failure.error;
         for (const { from, to } of staged) await rename(from, to);
       });
@@ -176,7 +208,8 @@ export class AppliedStore {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     });
     const stats = await lstat(this.#dir);
-    if (!stats.isDirectory()) throw new AppliedError("unwritable", [`${this.#dir} is not a folder: move it away`]);
+    if (!stats.isDirectory())
+      throw new AppliedError("unwritable", [`${this.#dir} is not a folder: move it away`]);
     if ((stats.mode & 0o077) !== 0) await chmod(this.#dir, 0o700);
   }
 
@@ -204,9 +237,13 @@ async function writeSynced(name: string, text: string): Promise<void> {
 /** `agent.default.hello.yaml`. Kind, namespace and name hold no `/`: only checked names come here. */
 function fileName({ kind, namespace, name }: ObjectRef): string {
   const file = `${kind}.${namespace}.${name}.yaml`.toLowerCase();
-  if (/[^a-z0-9.-]/.test(file) || file.includes("..")) throw AppliedError.invalid([`${kind} ${namespace}/${name} is no name of an object`]);
+  if (/[^a-z0-9.-]/.test(file) || file.includes(".."))
+    throw AppliedError.invalid([`${kind} ${namespace}/${name} is no name of an object`]);
   // The most that file systems take, with what a file's name is while it is written.
-  if (file.length > 255) throw AppliedError.invalid([`${kind} ${name}: the name is too long to be kept as a file; put it in a file of the folder instead`]);
+  if (file.length > 255)
+    throw AppliedError.invalid([
+      `${kind} ${name}: the name is too long to be kept as a file; put it in a file of the folder instead`,
+    ]);
   return file;
 }
 
@@ -216,7 +253,8 @@ function label({ kind, namespace, name }: ObjectRef): string {
 }
 
 function demandedVersion(patch: unknown): string | undefined {
-  const version = (patch as { metadata?: { resourceVersion?: unknown } } | null)?.metadata?.resourceVersion;
+  const version = (patch as { metadata?: { resourceVersion?: unknown } } | null)?.metadata
+    ?.resourceVersion;
   return typeof version === "string" ? version : undefined;
 }
 
@@ -232,6 +270,11 @@ function explain(error: unknown, dir: string): unknown {
   if (error instanceof AppliedError) return error;
   const code = (error as NodeJS.ErrnoException).code;
   if (code === undefined) return error;
-  const why = code === "EROFS" || code === "EACCES" || code === "EPERM" ? "cannot be written" : "could not be written";
-  return new AppliedError("unwritable", [`the resource folder ${dir} ${why} (${code}): make it so that svc up can write it, or change its files where they come from`]);
+  const why =
+    code === "EROFS" || code === "EACCES" || code === "EPERM"
+      ? "cannot be written"
+      : "could not be written";
+  return new AppliedError("unwritable", [
+    `the resource folder ${dir} ${why} (${code}): make it so that svc up can write it, or change its files where they come from`,
+  ]);
 }

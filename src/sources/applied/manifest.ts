@@ -38,16 +38,24 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
     for (const { document, line } of readDocuments(text)) {
       const checked = byLine.get(line);
       if (checked === undefined) {
-        if (document.contents !== null && document.toJS() !== null) problems.push(notOurs(source, line));
+        if (document.contents !== null && document.toJS() !== null)
+          problems.push(notOurs(source, line));
         continue;
       }
       const first = checked.id === undefined ? undefined : places.get(checked.id);
-      const judged = first === undefined || checked.problems.length > 0 ? checked : duplicateOf(checked, source, first);
+      const judged =
+        first === undefined || checked.problems.length > 0
+          ? checked
+          : duplicateOf(checked, source, first);
       problems.push(...judged.problems);
       if (judged.resource === undefined || judged.problems.length > 0) continue;
       const id = resourceId(judged.resource);
       places.set(id, `${source}:${line}`);
-      objects.push({ id, resource: judged.resource, text: keptText(document, judged.resource.version) });
+      objects.push({
+        id,
+        resource: judged.resource,
+        text: keptText(document, judged.resource.version),
+      });
     }
   }
   return problems.length > 0 ? { kind: "refused", problems } : { kind: "ok", objects };
@@ -57,13 +65,16 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
 function keptText(document: Document, version: string): string {
   const value: unknown = document.toJS({ maxAliasCount: 100 });
   const text = documentText(document);
-  return parseDocuments(text, "").resources[0]?.version === version ? text : documentText(new Document(value));
+  return parseDocuments(text, "").resources[0]?.version === version
+    ? text
+    : documentText(new Document(value));
 }
 
 /** The text of a document as it is kept: comments stay, what the server writes goes. */
 export function documentText(document: Document): string {
   document.delete("status");
-  for (const field of SERVER_METADATA) if (document.hasIn(["metadata", field])) document.deleteIn(["metadata", field]);
+  for (const field of SERVER_METADATA)
+    if (document.hasIn(["metadata", field])) document.deleteIn(["metadata", field]);
   // Directives and end marks belong to the file it came from.
   return document.toString({ lineWidth: 0, directives: false });
 }

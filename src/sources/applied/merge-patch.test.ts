@@ -22,7 +22,9 @@ describe("the specification's cases", () => {
     [`{}`, `{"a":{"bb":{"ccc":null}}}`, `{"a":{"bb":{}}}`],
   ])("%s patched with %s is %s", (target, patch, result) => {
     expect(mergePatch(JSON.parse(target), JSON.parse(patch))).toEqual(JSON.parse(result));
-    expect(patchDocument(parseDocument(target), JSON.parse(patch)).toJS()).toEqual(JSON.parse(result));
+    expect(patchDocument(parseDocument(target), JSON.parse(patch)).toJS()).toEqual(
+      JSON.parse(result),
+    );
   });
 });
 
@@ -34,11 +36,18 @@ test("a member called __proto__ is a member", () => {
 
 test("comments and the order of fields stay", () => {
   const document = parseDocument("# top\na: 1 # first\nb:\n  # inside\n  c: 2\n  d: 3\n");
-  expect(patchDocument(document, { b: { c: 5, e: [1] }, a: 1 }).toString()).toBe("# top\na: 1 # first\nb:\n  # inside\n  c: 5\n  d: 3\n  e:\n    - 1\n");
+  expect(patchDocument(document, { b: { c: 5, e: [1] }, a: 1 }).toString()).toBe(
+    "# top\na: 1 # first\nb:\n  # inside\n  c: 5\n  d: 3\n  e:\n    - 1\n",
+  );
 });
 
 test.each([
-  ["an anchored mapping that others use", "a: &x {k: 1}\nb: *x\n", { a: { k: 2 } }, { a: { k: 2 }, b: { k: 1 } }],
+  [
+    "an anchored mapping that others use",
+    "a: &x {k: 1}\nb: *x\n",
+    { a: { k: 2 } },
+    { a: { k: 2 }, b: { k: 1 } },
+  ],
   ["an alias", "a: &x {k: 1}\nb: *x\n", { b: { k: 2 } }, { a: { k: 1 }, b: { k: 2 } }],
   ["an anchor that goes", "a: &x {k: 1}\nb: *x\n", { a: null }, { b: { k: 1 } }],
 ])("%s: the plain result counts", (_name, text, patch, result) => {

@@ -39,7 +39,11 @@ function edit(document: Document, map: YAMLMap, patch: Readonly<Record<string, u
     const node = map.get(key, true) as unknown;
     if (isObject(value) && isMap(node)) edit(document, node, value);
     // A plain value is put into the node that is there, with its comment.
-    else map.set(key, typeof value === "object" ? document.createNode(mergePatch(undefined, value)) : value);
+    else
+      map.set(
+        key,
+        typeof value === "object" ? document.createNode(mergePatch(undefined, value)) : value,
+      );
   }
 }
 

@@ -1,4 +1,13 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -48,8 +57,10 @@ async function until(wanted: (load: LoadResult) => boolean): Promise<LoadResult>
   return opened.current();
 }
 
-const names = (load: LoadResult) => [...load.resources.agents.keys()].map((key) => key.slice("default/".length));
-const system = (load: LoadResult, name: string) => load.resources.agents.get(`default/${name}`)?.spec.system;
+const names = (load: LoadResult) =>
+  [...load.resources.agents.keys()].map((key) => key.slice("default/".length));
+const system = (load: LoadResult, name: string) =>
+  load.resources.agents.get(`default/${name}`)?.spec.system;
 
 describe("openFolder", () => {
   test("loads recursively, by name of file, and ignores what is not a resource file", async () => {
@@ -57,16 +68,35 @@ describe("openFolder", () => {
     mkdirSync(join(dir, ".git"));
     write("b.yaml", `${agent("b1")}---\n${agent("b2")}`);
     write("a.yml", agent("a"));
-    write("sub/c.json", JSON.stringify({ apiVersion: "svc.io/v1", kind: "Agent", metadata: { name: "c" }, spec: {} }, null, "\t"));
-    for (const ignored of [".hidden.yaml", ".a.yml.swp", "a.yaml~", "#a.yaml#", "notes.txt", ".git/x.yaml"]) write(ignored, agent("ignored"));
+    write(
+      "sub/c.json",
+      JSON.stringify(
+        { apiVersion: "svc.io/v1", kind: "Agent", metadata: { name: "c" }, spec: {} },
+        null,
+        "\t",
+      ),
+    );
+    for (const ignored of [
+      ".hidden.yaml",
+      ".a.yml.swp",
+      "a.yaml~",
+      "#a.yaml#",
+      "notes.txt",
+      ".git/x.yaml",
+    ])
+      write(ignored, agent("ignored"));
     expect(names((await open()).current())).toEqual(["a", "b1", "b2", "c"]);
     expect(loads).toEqual([]);
   });
 
   test("is not opened on a missing directory, or on a file", async () => {
     write("a.yaml", agent("a"));
-    await expect(openFolder({ dir: join(dir, "no"), log, onChange: () => undefined })).rejects.toThrow("ENOENT");
-    await expect(openFolder({ dir: join(dir, "a.yaml"), log, onChange: () => undefined })).rejects.toThrow("not a directory");
+    await expect(
+      openFolder({ dir: join(dir, "no"), log, onChange: () => undefined }),
+    ).rejects.toThrow("ENOENT");
+    await expect(
+      openFolder({ dir: join(dir, "a.yaml"), log, onChange: () => undefined }),
+    ).rejects.toThrow("not a directory");
   });
 
   test("follows edits, additions, new directories and deletions", async () => {
@@ -119,7 +149,9 @@ describe("openFolder", () => {
     write("a.yaml", `${agent("a", "bad", ", modles: []")}---\n${agent("b", "2")}`);
     const load = await until(({ problems }) => problems.length > 0);
     expect([system(load, "a"), system(load, "b")]).toEqual(["good", "2"]);
-    expect(load.problems).toMatchObject([{ file: "a.yaml", line: 4, name: "a", path: "spec.modles", reason: "InvalidSpec" }]);
+    expect(load.problems).toMatchObject([
+      { file: "a.yaml", line: 4, name: "a", path: "spec.modles", reason: "InvalidSpec" },
+    ]);
     write("a.yaml", agent("a", "mended"));
     const mended = await until(({ problems }) => problems.length === 0);
     expect([names(mended), system(mended, "a")]).toEqual([["a"], "mended"]);
@@ -131,7 +163,9 @@ describe("openFolder", () => {
     await open();
     write("a.yaml", "kind: [");
     unlinkSync(join(dir, "b.yaml"));
-    const load = await until(({ problems, resources }) => problems.length > 0 && resources.agents.size === 2);
+    const load = await until(
+      ({ problems, resources }) => problems.length > 0 && resources.agents.size === 2,
+    );
     expect(names(load)).toEqual(["a1", "a2"]);
     expect(load.problems).toMatchObject([{ file: "a.yaml", reason: "InvalidSyntax" }]);
     unlinkSync(join(dir, "a.yaml"));
@@ -151,7 +185,14 @@ describe("openFolder", () => {
     write("b.yaml", agent("same", "b"));
     const load = (await open()).current();
     expect(system(load, "same")).toBe("a");
-    expect(load.problems).toMatchObject([{ file: "b.yaml", line: 1, reason: "DuplicateObject", message: expect.stringContaining("a.yaml:2") }]);
+    expect(load.problems).toMatchObject([
+      {
+        file: "b.yaml",
+        line: 1,
+        reason: "DuplicateObject",
+        message: expect.stringContaining("a.yaml:2"),
+      },
+    ]);
   });
 
   test("an object moved to another file goes on serving, also while it is broken there", async () => {

@@ -15,7 +15,14 @@ import type { LoadResult } from "../load-result.ts";
 import type { FileState, Serving } from "./merge.ts";
 import { mergeFiles } from "./merge.ts";
 import type { FoundFile } from "./scan.ts";
-import { inParallel, isHidden, isResourceFile, MAX_FILE_BYTES, readResourceFile, scanFolder } from "./scan.ts";
+import {
+  inParallel,
+  isHidden,
+  isResourceFile,
+  MAX_FILE_BYTES,
+  readResourceFile,
+  scanFolder,
+} from "./scan.ts";
 
 /** What is logged; pino's loggers fit. */
 export interface FolderLog {
@@ -71,10 +78,17 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
     ignoreInitial: true,
     ignorePermissionErrors: true,
     // Hidden names are not listed, but their directory's own events (a ConfigMap's swap of `..data`) are seen raw.
-    ignored: (path, stats) => path !== dir && (isHidden(basename(path)) || (stats?.isFile() === true && !isResourceFile(basename(path)))),
+    ignored: (path, stats) =>
+      path !== dir &&
+      (isHidden(basename(path)) || (stats?.isFile() === true && !isResourceFile(basename(path)))),
   });
   const ready = new Promise<void>((resolve) => watcher.once("ready", resolve));
-  watcher.on("error", (error) => log.warn({ error: String(error), dir }, "watching the resource folder failed; it is still looked at periodically"));
+  watcher.on("error", (error) =>
+    log.warn(
+      { error: String(error), dir },
+      "watching the resource folder failed; it is still looked at periodically",
+    ),
+  );
 
   /** Returns whether anything changed. */
   const look = async (): Promise<boolean> => {
@@ -95,9 +109,13 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
       next.set(entry.state.file, entry);
     }
     cache = next;
-    if (entries.some((entry) => entry?.stamp === undefined)) setTimeout(soon, EMPTIED_GRACE_MS / 2).unref();
+    if (entries.some((entry) => entry?.stamp === undefined))
+      setTimeout(soon, EMPTIED_GRACE_MS / 2).unref();
     if (!changed) return false;
-    const merged = mergeFiles([...next.values()].map((entry) => entry.state), serving);
+    const merged = mergeFiles(
+      [...next.values()].map((entry) => entry.state),
+      serving,
+    );
     serving = merged.serving;
     places = merged.places;
     load = merged.load;
@@ -111,7 +129,12 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
       if (!closed && (await look()) && !closed) onChange(load);
       return load;
     });
-    last = run.catch((error: unknown) => log.warn({ error: String(error), dir }, "the resource folder cannot be read; the last good state stays"));
+    last = run.catch((error: unknown) =>
+      log.warn(
+        { error: String(error), dir },
+        "the resource folder cannot be read; the last good state stays",
+      ),
+    );
     return run;
   };
 
@@ -156,7 +179,11 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
 }
 
 /** Reads and parses one file; parses only where its text changed. undefined where it is gone. */
-async function loadFile(dir: string, { file, stamp, size, modified }: FoundFile, old: CachedFile | undefined): Promise<CachedFile | undefined> {
+async function loadFile(
+  dir: string,
+  { file, stamp, size, modified }: FoundFile,
+  old: CachedFile | undefined,
+): Promise<CachedFile | undefined> {
   const refuse = (message: string, fix: string): CachedFile => {
     const unreadable: Problem = {
       reason: "FileUnreadable",
@@ -177,11 +204,20 @@ async function loadFile(dir: string, { file, stamp, size, modified }: FoundFile,
   try {
     text = await readResourceFile(dir, file);
   } catch (error) {
-    return refuse(`cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}`, "check its permissions");
+    return refuse(
+      `cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown error"}`,
+      "check its permissions",
+    );
   }
   if (text === undefined) return undefined;
   const age = Date.now() - modified;
-  if (old !== undefined && old.state.documents.length > 0 && text.trim() === "" && age >= 0 && age < EMPTIED_GRACE_MS) {
+  if (
+    old !== undefined &&
+    old.state.documents.length > 0 &&
+    text.trim() === "" &&
+    age >= 0 &&
+    age < EMPTIED_GRACE_MS
+  ) {
     return { ...old, stamp: undefined };
   }
   const hash = createHash("sha256").update(text).digest("base64");
@@ -189,4 +225,3 @@ async function loadFile(dir: string, { file, stamp, size, modified }: FoundFile,
   const documents: readonly ParsedDocument[] = parseDocuments(text, file).documents;
   return { stamp, hash, state: { file, documents, unreadable: undefined } };
 }
-

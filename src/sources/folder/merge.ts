@@ -49,7 +49,10 @@ export function mergeFiles(files: readonly FileState[], before: Serving): Merged
         continue;
       }
       const first = claimed.get(id);
-      const judged = first !== undefined && !first.startsWith(`${file}:`) ? duplicateOf(document, file, first) : document;
+      const judged =
+        first !== undefined && !first.startsWith(`${file}:`)
+          ? duplicateOf(document, file, first)
+          : document;
       problems.push(...judged.problems);
       if (first !== undefined) continue;
       claimed.set(id, `${file}:${document.line}`);
@@ -58,7 +61,8 @@ export function mergeFiles(files: readonly FileState[], before: Serving): Merged
     }
   }
   if (unclear.size > 0) {
-    for (const [id, old] of before) if (!claimed.has(id) && unclear.has(old.file)) serving.set(id, old);
+    for (const [id, old] of before)
+      if (!claimed.has(id) && unclear.has(old.file)) serving.set(id, old);
   }
   const resources = buildResourceSet([...serving.values()].map((entry) => entry.resource));
   return { serving, places: claimed, load: { resources, problems } };

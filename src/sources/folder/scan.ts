@@ -38,7 +38,12 @@ export async function scanFolder(dir: string): Promise<FoundFile[]> {
     try {
       const stats = await stat(join(dir, file), { bigint: true });
       if (!stats.isFile()) return undefined;
-      return { file, stamp: `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`, size: Number(stats.size), modified: Number(stats.mtimeMs) };
+      return {
+        file,
+        stamp: `${stats.dev}:${stats.ino}:${stats.size}:${stats.mtimeNs}:${stats.ctimeNs}`,
+        size: Number(stats.size),
+        modified: Number(stats.mtimeMs),
+      };
     } catch (error) {
       // Gone since it was listed, or a link to nothing: not there. Anything else is shown when it is read.
       return isMissing(error) ? undefined : { file, stamp: undefined, size: 0, modified: 0 };
@@ -58,7 +63,10 @@ export async function readResourceFile(dir: string, file: string): Promise<strin
 }
 
 /** Runs `work` on all items, some at a time, and keeps their order. */
-export async function inParallel<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]> {
+export async function inParallel<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
   const results: Result[] = [];
   for (let start = 0; start < items.length; start += PARALLEL) {
     results.push(...(await Promise.all(items.slice(start, start + PARALLEL).map(work))));
@@ -72,11 +80,13 @@ function isMissing(error: unknown): boolean {
 }
 
 async function walk(dir: string, prefix: string, depth: number, files: string[]): Promise<void> {
-  const entries = await readdir(join(dir, prefix), { withFileTypes: true }).catch((error: unknown) => {
-    // A directory that went while it was being listed is empty; the folder itself must be there.
-    if (prefix !== "" && isMissing(error)) return [];
-    throw error;
-  });
+  const entries = await readdir(join(dir, prefix), { withFileTypes: true }).catch(
+    (error: unknown) => {
+      // A directory that went while it was being listed is empty; the folder itself must be there.
+      if (prefix !== "" && isMissing(error)) return [];
+      throw error;
+    },
+  );
   for (const entry of entries) {
     if (isHidden(entry.name)) continue;
     const path = prefix === "" ? entry.name : `${prefix}/${entry.name}`;

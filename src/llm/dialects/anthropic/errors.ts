@@ -26,7 +26,10 @@ function typeOf(status: number): string {
 export function renderError({ status, code, message, param }: PublicError): string {
   const type = typeOf(status);
   const details = { error_code: code, ...(param === undefined ? {} : { param }) };
-  return JSON.stringify({ type: "error", error: { type, message, ...(code === type ? {} : { details }) } });
+  return JSON.stringify({
+    type: "error",
+    error: { type, message, ...(code === type ? {} : { details }) },
+  });
 }
 
 export function renderStreamError(error: PublicError): string {

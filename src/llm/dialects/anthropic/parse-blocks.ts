@@ -2,7 +2,16 @@
 import { BadRequestError } from "../dialect.ts";
 import type { Fields } from "../fields.ts";
 import { mimeTypeOfPath } from "../media.ts";
-import type { Block, CacheMark, Leftover, Media, ResultContent, Signature, TextBlock, ThinkingBlock } from "../model.ts";
+import type {
+  Block,
+  CacheMark,
+  Leftover,
+  Media,
+  ResultContent,
+  Signature,
+  TextBlock,
+  ThinkingBlock,
+} from "../model.ts";
 import { unwrap } from "../signature.ts";
 import { argumentsText } from "../tool-arguments.ts";
 
@@ -40,7 +49,8 @@ export function parseContent(message: Fields, leftovers: Leftover[]): Block[] {
     const { signature, binding } = unwrap(block.signature.value, "anthropic");
     const last = blocks.at(-1);
     if (binding === "call") pending = signature;
-    else if (binding === "text" && last?.kind === "text") blocks[blocks.length - 1] = { ...last, signature };
+    else if (binding === "text" && last?.kind === "text")
+      blocks[blocks.length - 1] = { ...last, signature };
     else blocks.push({ kind: "redacted", signature });
   });
   return blocks;
@@ -56,15 +66,26 @@ function parseBlock(block: Fields, leftovers: Leftover[]): Block {
     case "document":
       return parseDocument(block, leftovers);
     case "thinking":
-      return done(block, leftovers, { kind: "thinking", text: block.requiredString("thinking"), ...parseSignature(block.string("signature")) });
+      return done(block, leftovers, {
+        kind: "thinking",
+        text: block.requiredString("thinking"),
+        ...parseSignature(block.string("signature")),
+      });
     case "redacted_thinking":
-      return done(block, leftovers, { kind: "redacted", signature: { vendor: "anthropic", value: block.requiredString("data") } });
+      return done(block, leftovers, {
+        kind: "redacted",
+        signature: { vendor: "anthropic", value: block.requiredString("data") },
+      });
     case "tool_use":
       return parseToolUse(block, leftovers);
     case "tool_result":
       return parseToolResult(block, leftovers);
     default:
-      throw new BadRequestError(`${block.at("type")}: ${type} has no equivalent at this model's provider`, block.at("type"), "unsupported_by_upstream");
+      throw new BadRequestError(
+        `${block.at("type")}: ${type} has no equivalent at this model's provider`,
+        block.at("type"),
+        "unsupported_by_upstream",
+      );
   }
 }
 
@@ -81,12 +102,20 @@ function done<T extends Block>(fields: Fields, leftovers: Leftover[], block: T):
 
 function parseText(block: Fields, leftovers: Leftover[]): TextBlock {
   block.ignore("type", "citations");
-  return done(block, leftovers, { kind: "text", text: block.requiredString("text"), cache: parseCache(block) });
+  return done(block, leftovers, {
+    kind: "text",
+    text: block.requiredString("text"),
+    cache: parseCache(block),
+  });
 }
 
 function parseImage(block: Fields, leftovers: Leftover[]): ResultContent {
   const source = block.fields("source") ?? block.fail("source", "a JSON object");
-  return done(block, leftovers, { kind: "image", media: parseSource(source, leftovers), cache: parseCache(block) });
+  return done(block, leftovers, {
+    kind: "image",
+    media: parseSource(source, leftovers),
+    cache: parseCache(block),
+  });
 }
 
 function parseDocument(block: Fields, leftovers: Leftover[]): ResultContent {
@@ -112,7 +141,11 @@ function parseSource(source: Fields, leftovers: Leftover[]): Media {
 function mediaOf(type: string, source: Fields): Media {
   switch (type) {
     case "base64":
-      return { kind: "base64", mimeType: source.requiredString("media_type"), data: source.requiredString("data") };
+      return {
+        kind: "base64",
+        mimeType: source.requiredString("media_type"),
+        data: source.requiredString("data"),
+      };
     case "url": {
       const url = source.requiredString("url");
       return { kind: "url", url, mimeType: mimeTypeOfPath(url) };
@@ -123,7 +156,11 @@ function mediaOf(type: string, source: Fields): Media {
       return { kind: "base64", mimeType: "text/plain", data };
     }
     default:
-      throw new BadRequestError(`${source.at("type")}: a source of type ${type} exists at Anthropic only`, source.at("type"), "unsupported_by_upstream");
+      throw new BadRequestError(
+        `${source.at("type")}: a source of type ${type} exists at Anthropic only`,
+        source.at("type"),
+        "unsupported_by_upstream",
+      );
   }
 }
 
@@ -141,8 +178,12 @@ function parseToolUse(block: Fields, leftovers: Leftover[]): Block {
 
 function parseToolResult(block: Fields, leftovers: Leftover[]): Block {
   const content = block.has("content") ? parseContent(block, leftovers) : [];
-  const results = content.filter((item): item is ResultContent => item.kind === "text" || item.kind === "image" || item.kind === "document");
-  if (results.length < content.length) block.fail("content", "a list of text, image and document blocks");
+  const results = content.filter(
+    (item): item is ResultContent =>
+      item.kind === "text" || item.kind === "image" || item.kind === "document",
+  );
+  if (results.length < content.length)
+    block.fail("content", "a list of text, image and document blocks");
   return done(block, leftovers, {
     kind: "tool_result",
     callId: block.requiredString("tool_use_id"),

@@ -1,7 +1,18 @@
 /** A messages request into the model. Field names: `MessageCreateParams` of @anthropic-ai/sdk. */
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
-import type { ChatRequest, Effort, Leftover, NamedField, Reasoning, ResponseFormat, TextBlock, Tool, ToolChoice, Turn } from "../model.ts";
+import type {
+  ChatRequest,
+  Effort,
+  Leftover,
+  NamedField,
+  Reasoning,
+  ResponseFormat,
+  TextBlock,
+  Tool,
+  ToolChoice,
+  Turn,
+} from "../model.ts";
 import { parseCache, parseContent, parseSystem } from "./parse-blocks.ts";
 
 const NAMES: Readonly<Record<NamedField, string>> = {
@@ -65,7 +76,9 @@ function systemTurn(content: readonly TextBlock[]): Turn[] {
 function parseMessages(fields: Fields, leftovers: Leftover[]): Turn[] {
   if (!fields.has("messages")) fields.fail("messages", "a list");
   return fields.each("messages", (message) => {
-    const role = message.oneOf("role", ["user", "assistant", "system"]) ?? message.fail("role", "user, assistant or system");
+    const role =
+      message.oneOf("role", ["user", "assistant", "system"]) ??
+      message.fail("role", "user, assistant or system");
     const turn: Turn = { role, content: parseContent(message, leftovers), param: message.path };
     message.rest(leftovers);
     return turn;
@@ -76,7 +89,11 @@ function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
   return fields.each("tools", (item) => {
     const type = item.string("type") ?? "custom";
     if (type !== "custom") {
-      throw new BadRequestError(`${item.at("type")}: the server tool ${type} runs at Anthropic only`, item.at("type"), "unsupported_by_upstream");
+      throw new BadRequestError(
+        `${item.at("type")}: the server tool ${type} runs at Anthropic only`,
+        item.at("type"),
+        "unsupported_by_upstream",
+      );
     }
     const tool: Tool = {
       name: item.requiredString("name"),
@@ -93,10 +110,15 @@ function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
   });
 }
 
-function parseToolChoice(fields: Fields, leftovers: Leftover[]): { choice: ToolChoice | undefined; parallel: boolean | undefined } {
+function parseToolChoice(
+  fields: Fields,
+  leftovers: Leftover[],
+): { choice: ToolChoice | undefined; parallel: boolean | undefined } {
   const object = fields.fields("tool_choice");
   if (object === undefined) return { choice: undefined, parallel: undefined };
-  const type = object.oneOf("type", ["auto", "any", "tool", "none"]) ?? object.fail("type", "one of auto, any, tool, none");
+  const type =
+    object.oneOf("type", ["auto", "any", "tool", "none"]) ??
+    object.fail("type", "one of auto, any, tool, none");
   const single = object.boolean("disable_parallel_tool_use");
   const choice = choiceOf(type, object);
   object.rest(leftovers);
@@ -130,7 +152,13 @@ function parseOutputConfig(fields: Fields, leftovers: Leftover[]): Output {
   if (format !== undefined) {
     format.oneOf("type", ["json_schema"]);
     const schema = format.object("schema") ?? format.fail("schema", "a JSON schema");
-    parsed = { kind: "json_schema", name: "response", description: undefined, schema, strict: true };
+    parsed = {
+      kind: "json_schema",
+      name: "response",
+      description: undefined,
+      schema,
+      strict: true,
+    };
     format.rest(leftovers);
   }
   config.rest(leftovers);
@@ -143,8 +171,13 @@ interface ParsedThinking {
 }
 
 /** An effort is the finer word where thinking is adaptive or not mentioned; a budget is exact. */
-function parseThinking(fields: Fields, effort: Effort | undefined, leftovers: Leftover[]): ParsedThinking {
-  const byEffort: Reasoning | undefined = effort === undefined ? undefined : { kind: "effort", effort };
+function parseThinking(
+  fields: Fields,
+  effort: Effort | undefined,
+  leftovers: Leftover[],
+): ParsedThinking {
+  const byEffort: Reasoning | undefined =
+    effort === undefined ? undefined : { kind: "effort", effort };
   const thinking = fields.fields("thinking");
   if (thinking === undefined) return { reasoning: byEffort, show: undefined };
   const types = ["enabled", "disabled", "adaptive", "between_tools"] as const;
@@ -156,12 +189,19 @@ function parseThinking(fields: Fields, effort: Effort | undefined, leftovers: Le
   return { reasoning, show };
 }
 
-function reasoningOf(type: "enabled" | "disabled" | "adaptive" | "between_tools", thinking: Fields, byEffort: Reasoning | undefined): Reasoning {
+function reasoningOf(
+  type: "enabled" | "disabled" | "adaptive" | "between_tools",
+  thinking: Fields,
+  byEffort: Reasoning | undefined,
+): Reasoning {
   switch (type) {
     case "disabled":
       return { kind: "off" };
     case "enabled":
-      return { kind: "budget", tokens: thinking.number("budget_tokens") ?? thinking.fail("budget_tokens", "a number") };
+      return {
+        kind: "budget",
+        tokens: thinking.number("budget_tokens") ?? thinking.fail("budget_tokens", "a number"),
+      };
     case "adaptive":
     case "between_tools":
       return byEffort ?? { kind: "auto" };

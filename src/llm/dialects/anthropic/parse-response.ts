@@ -8,7 +8,11 @@ import { parseFinish } from "./finish.ts";
 import { parseUsage } from "./usage.ts";
 
 export function parseResponse(body: unknown): ChatResponse {
-  if (!isObject(body) || !Array.isArray(body["content"]) || typeof body["stop_reason"] !== "string") {
+  if (
+    !isObject(body) ||
+    !Array.isArray(body["content"]) ||
+    typeof body["stop_reason"] !== "string"
+  ) {
     throw new UpstreamFormatError("the upstream's answer is not an Anthropic message");
   }
   return {
@@ -25,13 +29,28 @@ function parseBlock(block: JsonObject): Block {
     case "text":
       return { kind: "text", text: stringOf(block["text"]) };
     case "thinking":
-      return { kind: "thinking", vendor: "anthropic", text: stringOf(block["thinking"]), signature: { vendor: "anthropic", value: stringOf(block["signature"]) } };
+      return {
+        kind: "thinking",
+        vendor: "anthropic",
+        text: stringOf(block["thinking"]),
+        signature: { vendor: "anthropic", value: stringOf(block["signature"]) },
+      };
     case "redacted_thinking":
-      return { kind: "redacted", signature: { vendor: "anthropic", value: stringOf(block["data"]) } };
+      return {
+        kind: "redacted",
+        signature: { vendor: "anthropic", value: stringOf(block["data"]) },
+      };
     case "tool_use":
-      return { kind: "tool_call", id: stringOf(block["id"]), name: stringOf(block["name"]), arguments: argumentsText(block["input"]) };
+      return {
+        kind: "tool_call",
+        id: stringOf(block["id"]),
+        name: stringOf(block["name"]),
+        arguments: argumentsText(block["input"]),
+      };
     default:
-      throw new UpstreamFormatError(`the upstream's answer has a block of an unknown type: ${String(block["type"])}`);
+      throw new UpstreamFormatError(
+        `the upstream's answer has a block of an unknown type: ${String(block["type"])}`,
+      );
   }
 }
 

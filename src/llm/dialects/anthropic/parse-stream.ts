@@ -19,7 +19,8 @@ export class AnthropicStreamParser implements StreamParser {
 
   event(_name: string | undefined, data: string): readonly StreamEvent[] {
     const event = parseJson(data);
-    if (!isObject(event)) return [{ kind: "error", error: { ...STREAM_MALFORMED, param: undefined } }];
+    if (!isObject(event))
+      return [{ kind: "error", error: { ...STREAM_MALFORMED, param: undefined } }];
     switch (event["type"]) {
       case "message_start":
         return this.#start(event["message"]);
@@ -44,7 +45,11 @@ export class AnthropicStreamParser implements StreamParser {
 
   #start(message: unknown): StreamEvent[] {
     const fields = isObject(message) ? message : {};
-    const start: StreamEvent = { kind: "start", id: textOf(fields["id"]), model: textOf(fields["model"]) };
+    const start: StreamEvent = {
+      kind: "start",
+      id: textOf(fields["id"]),
+      model: textOf(fields["model"]),
+    };
     return [start, ...this.#report(fields["usage"], false)];
   }
 
@@ -60,13 +65,26 @@ export class AnthropicStreamParser implements StreamParser {
       case "text":
         return nonEmpty(block["text"], (text) => ({ kind: "text", text }));
       case "thinking":
-        return nonEmpty(block["thinking"], (text) => ({ kind: "thinking", vendor: "anthropic", text }));
+        return nonEmpty(block["thinking"], (text) => ({
+          kind: "thinking",
+          vendor: "anthropic",
+          text,
+        }));
       case "redacted_thinking":
-        return nonEmpty(block["data"], (value) => ({ kind: "redacted", signature: { vendor: "anthropic", value } }));
+        return nonEmpty(block["data"], (value) => ({
+          kind: "redacted",
+          signature: { vendor: "anthropic", value },
+        }));
       case "tool_use": {
         const call = this.#calls.size;
         this.#calls.set(index, call);
-        const start: StreamEvent = { kind: "call_start", call, id: textOf(block["id"]) ?? "", name: textOf(block["name"]) ?? "", signature: undefined };
+        const start: StreamEvent = {
+          kind: "call_start",
+          call,
+          id: textOf(block["id"]) ?? "",
+          name: textOf(block["name"]) ?? "",
+          signature: undefined,
+        };
         const input = block["input"];
         // Usually `{}` here, and the arguments follow as deltas; some servers send all at once.
         const whole = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : "";
@@ -83,12 +101,21 @@ export class AnthropicStreamParser implements StreamParser {
       case "text_delta":
         return nonEmpty(delta["text"], (text) => ({ kind: "text", text }));
       case "thinking_delta":
-        return nonEmpty(delta["thinking"], (text) => ({ kind: "thinking", vendor: "anthropic", text }));
+        return nonEmpty(delta["thinking"], (text) => ({
+          kind: "thinking",
+          vendor: "anthropic",
+          text,
+        }));
       case "signature_delta":
-        return nonEmpty(delta["signature"], (value) => ({ kind: "thinking_signature", signature: { vendor: "anthropic", value } }));
+        return nonEmpty(delta["signature"], (value) => ({
+          kind: "thinking_signature",
+          signature: { vendor: "anthropic", value },
+        }));
       case "input_json_delta": {
         const call = this.#calls.get(index);
-        return call === undefined ? [] : nonEmpty(delta["partial_json"], (text) => ({ kind: "call_arguments", call, text }));
+        return call === undefined
+          ? []
+          : nonEmpty(delta["partial_json"], (text) => ({ kind: "call_arguments", call, text }));
       }
       default:
         return [];
@@ -100,13 +127,20 @@ export class AnthropicStreamParser implements StreamParser {
     const delta = event["delta"];
     const reason = isObject(delta) ? delta["stop_reason"] : undefined;
     if (!isObject(delta) || typeof reason !== "string") return usage;
-    return [...usage, { kind: "finish", finish: parseFinish(reason, delta["stop_sequence"], delta["stop_details"]) }];
+    return [
+      ...usage,
+      {
+        kind: "finish",
+        finish: parseFinish(reason, delta["stop_sequence"], delta["stop_details"]),
+      },
+    ];
   }
 }
 
 function parseStreamError(event: JsonObject): StreamEvent {
   const parsed = parseError(502, event);
-  if (parsed === undefined) return { kind: "error", error: { ...STREAM_MALFORMED, param: undefined } };
+  if (parsed === undefined)
+    return { kind: "error", error: { ...STREAM_MALFORMED, param: undefined } };
   return { kind: "error", error: { ...parsed, status: statusOfCode(parsed.code) } };
 }
 

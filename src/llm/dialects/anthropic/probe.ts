@@ -43,7 +43,10 @@ export class AnthropicProbe implements StreamProbe {
         this.#complete = true;
         return PASS;
       case "error":
-        return { kind: "error", message: parseError(502, event)?.message ?? "the upstream reported an error" };
+        return {
+          kind: "error",
+          message: parseError(502, event)?.message ?? "the upstream reported an error",
+        };
       default:
         return PASS;
     }

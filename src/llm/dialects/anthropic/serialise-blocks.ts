@@ -20,7 +20,15 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
   switch (block.kind) {
     case "text":
     case "refusal":
-      return block.text === "" ? [] : [{ type: "text", text: block.text, ...(block.kind === "text" ? cached(block.cache) : {}) }];
+      return block.text === ""
+        ? []
+        : [
+            {
+              type: "text",
+              text: block.text,
+              ...(block.kind === "text" ? cached(block.cache) : {}),
+            },
+          ];
     case "image":
       return [serialiseImage(block, notes)];
     case "document":
@@ -34,7 +42,15 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
       if (block.signature.vendor !== "anthropic") return dropForeign(notes);
       return [{ type: "redacted_thinking", data: block.signature.value }];
     case "tool_call":
-      return [{ type: "tool_use", id: block.id, name: block.name, input: argumentsObject(block.arguments) ?? {}, ...cached(block.cache) }];
+      return [
+        {
+          type: "tool_use",
+          id: block.id,
+          name: block.name,
+          input: argumentsObject(block.arguments) ?? {},
+          ...cached(block.cache),
+        },
+      ];
     case "tool_result":
       return [
         {
@@ -56,15 +72,19 @@ function dropForeign(notes: string[]): [] {
 
 function serialiseResult(content: readonly ResultContent[], notes: string[]): string | object[] {
   const [first] = content;
-  if (first?.kind === "text" && content.length === 1 && first.cache === undefined) return first.text;
+  if (first?.kind === "text" && content.length === 1 && first.cache === undefined)
+    return first.text;
   return serialiseBlocks(content, notes);
 }
 
 function serialiseImage(image: ImageBlock, notes: string[]): object {
-  if (image.detail !== undefined) notes.push("image detail dropped: Anthropic's OpenAI-compatible endpoint ignores it");
+  if (image.detail !== undefined)
+    notes.push("image detail dropped: Anthropic's OpenAI-compatible endpoint ignores it");
   const { media } = image;
   const source =
-    media.kind === "url" ? { type: "url", url: media.url } : { type: "base64", media_type: media.mimeType, data: media.data };
+    media.kind === "url"
+      ? { type: "url", url: media.url }
+      : { type: "base64", media_type: media.mimeType, data: media.data };
   return { type: "image", source, ...cached(image.cache) };
 }
 
@@ -79,9 +99,17 @@ function serialiseDocument(document: DocumentBlock): object {
 
 function documentSource({ media, param }: DocumentBlock): object {
   if (media.kind === "url") return { type: "url", url: media.url };
-  if (media.mimeType === "application/pdf") return { type: "base64", media_type: media.mimeType, data: media.data };
+  if (media.mimeType === "application/pdf")
+    return { type: "base64", media_type: media.mimeType, data: media.data };
   if (media.mimeType.startsWith("text/")) {
-    return { type: "text", media_type: "text/plain", data: Buffer.from(media.data, "base64").toString("utf8") };
+    return {
+      type: "text",
+      media_type: "text/plain",
+      data: Buffer.from(media.data, "base64").toString("utf8"),
+    };
   }
-  throw unsupported(param, `is a document of type ${media.mimeType} which has no equivalent at Anthropic (PDF and text have)`);
+  throw unsupported(
+    param,
+    `is a document of type ${media.mimeType} which has no equivalent at Anthropic (PDF and text have)`,
+  );
 }

@@ -34,11 +34,15 @@ export function serialiseRequest(request: ChatRequest, { model, stream }: Target
   const notes = settleLeftovers(request.leftovers, ANTHROPIC_DROPS, "Anthropic");
   refuse(request);
   for (const field of ["presencePenalty", "frequencyPenalty", "seed"] as const) {
-    if (request[field] !== undefined && request[field] !== 0) notes.push(`${request.names[field] ?? field} dropped: ${IGNORED}`);
+    if (request[field] !== undefined && request[field] !== 0)
+      notes.push(`${request.names[field] ?? field} dropped: ${IGNORED}`);
   }
   const dialogue = toDialogue(request.turns);
-  if (dialogue.hoisted) notes.push("system messages moved to the front: Anthropic takes one system prompt");
-  const messages = (thinksAdaptively(model) ? withoutPrefill(dialogue.turns, notes) : dialogue.turns)
+  if (dialogue.hoisted)
+    notes.push("system messages moved to the front: Anthropic takes one system prompt");
+  const messages = (
+    thinksAdaptively(model) ? withoutPrefill(dialogue.turns, notes) : dialogue.turns
+  )
     .map(({ role, content }) => ({ role, content: serialiseBlocks(content, notes) }))
     .filter(({ content }) => content.length > 0);
   const thinking = serialiseReasoning(request, dialogue.turns, model, notes);
@@ -66,13 +70,17 @@ function refuse(request: ChatRequest): void {
     throw unsupported(request.names.choices ?? "n", "must be 1: Anthropic gives one answer");
   }
   if (request.responseFormat?.kind === "json_object") {
-    throw unsupported(request.names.responseFormat ?? "response_format", "must be a JSON schema: Anthropic has no schema-less JSON mode");
+    throw unsupported(
+      request.names.responseFormat ?? "response_format",
+      "must be a JSON schema: Anthropic has no schema-less JSON mode",
+    );
   }
 }
 
 function serialiseSampling(request: ChatRequest, notes: string[]): object {
   const { temperature, topP, topK } = request;
-  if (temperature !== undefined && temperature > 1) notes.push("temperature capped at 1, as Anthropic's OpenAI-compatible endpoint does");
+  if (temperature !== undefined && temperature > 1)
+    notes.push("temperature capped at 1, as Anthropic's OpenAI-compatible endpoint does");
   return {
     ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
     ...(topP === undefined ? {} : { top_p: topP }),
@@ -83,13 +91,17 @@ function serialiseSampling(request: ChatRequest, notes: string[]): object {
 /** Anthropic refuses stop sequences of white space only; its OpenAI-compatible endpoint leaves them out. */
 function serialiseStop(request: ChatRequest, notes: string[]): readonly string[] {
   const usable = request.stop.filter((sequence) => sequence.trim() !== "");
-  if (usable.length < request.stop.length) notes.push("stop sequences of white space dropped: Anthropic's OpenAI-compatible endpoint ignores them");
+  if (usable.length < request.stop.length)
+    notes.push(
+      "stop sequences of white space dropped: Anthropic's OpenAI-compatible endpoint ignores them",
+    );
   return usable;
 }
 
 /** A choice among some of the tools is a request that has only those. */
 function chosenTools({ tools, toolChoice }: ChatRequest): readonly Tool[] {
-  if (toolChoice === undefined || toolChoice.kind === "none" || toolChoice.only === undefined) return tools;
+  if (toolChoice === undefined || toolChoice.kind === "none" || toolChoice.only === undefined)
+    return tools;
   const only = new Set(toolChoice.only);
   // One forced tool is named by the choice itself: the list, and with it the prompt cache, stays as it is.
   if (toolChoice.kind === "required" && only.size === 1) return tools;
@@ -106,11 +118,18 @@ function serialiseTool(tool: Tool): object {
   };
 }
 
-function serialiseToolChoice({ toolChoice, parallelToolCalls }: ChatRequest, tools: readonly Tool[]): object {
+function serialiseToolChoice(
+  { toolChoice, parallelToolCalls }: ChatRequest,
+  tools: readonly Tool[],
+): object {
   const single = parallelToolCalls === false && tools.length > 0;
-  if (toolChoice === undefined) return single ? { tool_choice: { type: "auto", disable_parallel_tool_use: true } } : {};
+  if (toolChoice === undefined)
+    return single ? { tool_choice: { type: "auto", disable_parallel_tool_use: true } } : {};
   const choice = choiceOf(toolChoice);
-  return { tool_choice: single && choice.type !== "none" ? { ...choice, disable_parallel_tool_use: true } : choice };
+  return {
+    tool_choice:
+      single && choice.type !== "none" ? { ...choice, disable_parallel_tool_use: true } : choice,
+  };
 }
 
 function choiceOf(choice: ToolChoice): { readonly type: string; readonly name?: string } {
@@ -121,15 +140,25 @@ function choiceOf(choice: ToolChoice): { readonly type: string; readonly name?: 
       return { type: "auto" };
     case "required": {
       const [first, ...others] = choice.only ?? [];
-      return first !== undefined && others.length === 0 ? { type: "tool", name: first } : { type: "any" };
+      return first !== undefined && others.length === 0
+        ? { type: "tool", name: first }
+        : { type: "any" };
     }
   }
 }
 
 function outputConfig({ responseFormat }: ChatRequest, effort: string | undefined): object {
-  const format = responseFormat?.kind === "json_schema" ? { type: "json_schema", schema: responseFormat.schema } : undefined;
+  const format =
+    responseFormat?.kind === "json_schema"
+      ? { type: "json_schema", schema: responseFormat.schema }
+      : undefined;
   if (format === undefined && effort === undefined) return {};
-  return { output_config: { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) } };
+  return {
+    output_config: {
+      ...(effort === undefined ? {} : { effort }),
+      ...(format === undefined ? {} : { format }),
+    },
+  };
 }
 
 interface Thinking {
@@ -139,25 +168,45 @@ interface Thinking {
   readonly budget: number;
 }
 
-function serialiseReasoning(request: ChatRequest, turns: Dialogue["turns"], model: string, notes: string[]): Thinking {
+function serialiseReasoning(
+  request: ChatRequest,
+  turns: Dialogue["turns"],
+  model: string,
+  notes: string[],
+): Thinking {
   const { reasoning, showReasoning } = request;
-  const display = showReasoning === undefined ? {} : { display: showReasoning ? "summarized" : "omitted" };
+  const display =
+    showReasoning === undefined ? {} : { display: showReasoning ? "summarized" : "omitted" };
   if (reasoning === undefined) return { thinking: undefined, effort: undefined, budget: 0 };
-  if (reasoning.kind === "off") return { thinking: { type: "disabled" }, effort: undefined, budget: 0 };
+  if (reasoning.kind === "off")
+    return { thinking: { type: "disabled" }, effort: undefined, budget: 0 };
   if (thinksAdaptively(model)) {
-    return { thinking: { type: "adaptive", ...display }, effort: effortWord(reasoning), budget: reasoning.kind === "budget" ? reasoning.tokens : budgetOf("high") };
+    return {
+      thinking: { type: "adaptive", ...display },
+      effort: effortWord(reasoning),
+      budget: reasoning.kind === "budget" ? reasoning.tokens : budgetOf("high"),
+    };
   }
   if (callsWithoutThinking(turns)) {
-    notes.push("thinking left out: Anthropic wants the thinking that led to the last tool call, and another provider made it");
+    notes.push(
+      "thinking left out: Anthropic wants the thinking that led to the last tool call, and another provider made it",
+    );
     return { thinking: undefined, effort: undefined, budget: 0 };
   }
   const wanted = wantedBudget(reasoning);
   const limit = request.maxOutputTokens;
   const budget = Math.max(LEAST_BUDGET, limit === undefined ? wanted : Math.min(wanted, limit - 1));
   if (limit !== undefined && limit <= LEAST_BUDGET) {
-    throw unsupported(request.names.reasoning ?? "reasoning", `needs an output limit above ${LEAST_BUDGET} tokens at Anthropic`);
+    throw unsupported(
+      request.names.reasoning ?? "reasoning",
+      `needs an output limit above ${LEAST_BUDGET} tokens at Anthropic`,
+    );
   }
-  return { thinking: { type: "enabled", budget_tokens: budget, ...display }, effort: undefined, budget };
+  return {
+    thinking: { type: "enabled", budget_tokens: budget, ...display },
+    effort: undefined,
+    budget,
+  };
 }
 
 /** With a thinking budget, a tool loop must go on from Anthropic's own thinking. */
@@ -165,7 +214,11 @@ function callsWithoutThinking(turns: Dialogue["turns"]): boolean {
   if (!turns.at(-1)?.content.some(({ kind }) => kind === "tool_result")) return false;
   const last = turns.findLast(({ role }) => role === "assistant")?.content ?? [];
   if (!last.some(({ kind }) => kind === "tool_call")) return false;
-  return !last.some((block) => (block.kind === "thinking" || block.kind === "redacted") && block.signature?.vendor === "anthropic");
+  return !last.some(
+    (block) =>
+      (block.kind === "thinking" || block.kind === "redacted") &&
+      block.signature?.vendor === "anthropic",
+  );
 }
 
 function wantedBudget(reasoning: Exclude<Reasoning, { kind: "off" }>): number {

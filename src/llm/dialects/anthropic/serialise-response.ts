@@ -22,12 +22,23 @@ function serialiseBlock(block: Block, response: ChatResponse): object[] {
   switch (block.kind) {
     case "text": {
       const text = block.text === "" ? [] : [{ type: "text", text: block.text, citations: null }];
-      return block.signature === undefined ? text : [...text, { type: "redacted_thinking", data: wrap(block.signature, "text") }];
+      return block.signature === undefined
+        ? text
+        : [...text, { type: "redacted_thinking", data: wrap(block.signature, "text") }];
     }
     case "refusal":
       return [{ type: "text", text: block.text, citations: null }];
     case "thinking":
-      return [{ type: "thinking", thinking: block.text, signature: wrap(block.signature ?? { vendor: block.vendor ?? "openai", value: "" }, "own") }];
+      return [
+        {
+          type: "thinking",
+          thinking: block.text,
+          signature: wrap(
+            block.signature ?? { vendor: block.vendor ?? "openai", value: "" },
+            "own",
+          ),
+        },
+      ];
     case "redacted":
       return [{ type: "redacted_thinking", data: wrap(block.signature, "own") }];
     case "tool_call": {
@@ -35,15 +46,21 @@ function serialiseBlock(block: Block, response: ChatResponse): object[] {
       if (input === undefined) {
         // Broken off by the output limit, which the stop reason says: half an object is no call.
         if (response.finish.kind === "length") return [];
-        throw new UpstreamFormatError(`the arguments of the call to ${block.name} are not a JSON object`);
+        throw new UpstreamFormatError(
+          `the arguments of the call to ${block.name} are not a JSON object`,
+        );
       }
       const call = { type: "tool_use", id: block.id, name: block.name, input };
-      return block.signature === undefined ? [call] : [{ type: "redacted_thinking", data: wrap(block.signature, "call") }, call];
+      return block.signature === undefined
+        ? [call]
+        : [{ type: "redacted_thinking", data: wrap(block.signature, "call") }, call];
     }
     case "image":
     case "document":
     case "audio":
     case "tool_result":
-      throw new UpstreamFormatError(`the upstream's answer has content that an Anthropic message cannot hold: ${block.kind}`);
+      throw new UpstreamFormatError(
+        `the upstream's answer has content that an Anthropic message cannot hold: ${block.kind}`,
+      );
   }
 }

@@ -1,6 +1,12 @@
 /** Model events into a messages stream: one block at a time, each opened and closed. */
 import type { DialectName } from "../dialect.ts";
-import type { ContentEvent, Finish, ModelUsage, ResponseIdentity, StreamSerialiser } from "../model.ts";
+import type {
+  ContentEvent,
+  Finish,
+  ModelUsage,
+  ResponseIdentity,
+  StreamSerialiser,
+} from "../model.ts";
 import { UpstreamFormatError } from "../model.ts";
 import { wrap } from "../signature.ts";
 import { serialiseFinish } from "./finish.ts";
@@ -33,15 +39,23 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
       case "refusal":
         return this.#openText() + this.#delta({ type: "text_delta", text: event.text });
       case "thinking":
-        return this.#openThinking(event.vendor) + this.#delta({ type: "thinking_delta", thinking: event.text });
+        return (
+          this.#openThinking(event.vendor) +
+          this.#delta({ type: "thinking_delta", thinking: event.text })
+        );
       case "thinking_signature":
-        return this.#openThinking(event.signature.vendor) + this.#close(wrap(event.signature, "own"));
+        return (
+          this.#openThinking(event.signature.vendor) + this.#close(wrap(event.signature, "own"))
+        );
       case "text_signature":
         return this.#whole({ type: "redacted_thinking", data: wrap(event.signature, "text") });
       case "redacted":
         return this.#whole({ type: "redacted_thinking", data: wrap(event.signature, "own") });
       case "call_start": {
-        const signature = event.signature === undefined ? "" : this.#whole({ type: "redacted_thinking", data: wrap(event.signature, "call") });
+        const signature =
+          event.signature === undefined
+            ? ""
+            : this.#whole({ type: "redacted_thinking", data: wrap(event.signature, "call") });
         return signature + this.#openCall(event.call, event.id, event.name);
       }
       case "call_arguments":
@@ -52,7 +66,10 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
   }
 
   close(finish: Finish, usage: ModelUsage | undefined): string {
-    const delta = frame("message_delta", { delta: serialiseFinish(finish), usage: serialiseDeltaUsage(usage) });
+    const delta = frame("message_delta", {
+      delta: serialiseFinish(finish),
+      usage: serialiseDeltaUsage(usage),
+    });
     return this.#start() + this.#close() + delta + frame("message_stop", {});
   }
 
@@ -78,7 +95,13 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     const before = this.#start() + this.#close();
     const index = this.#take();
     this.#open = { kind: "text", index };
-    return before + frame("content_block_start", { index, content_block: { type: "text", text: "", citations: null } });
+    return (
+      before +
+      frame("content_block_start", {
+        index,
+        content_block: { type: "text", text: "", citations: null },
+      })
+    );
   }
 
   #openThinking(vendor: DialectName): string {
@@ -86,27 +109,44 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     const before = this.#start() + this.#close();
     const index = this.#take();
     this.#open = { kind: "thinking", index, vendor };
-    return before + frame("content_block_start", { index, content_block: { type: "thinking", thinking: "", signature: "" } });
+    return (
+      before +
+      frame("content_block_start", {
+        index,
+        content_block: { type: "thinking", thinking: "", signature: "" },
+      })
+    );
   }
 
   #openCall(call: number, id: string, name: string): string {
     const before = this.#start() + this.#close();
     const index = this.#take();
     this.#open = { kind: "call", index, call, hasArguments: false };
-    return before + frame("content_block_start", { index, content_block: { type: "tool_use", id, name, input: {} } });
+    return (
+      before +
+      frame("content_block_start", {
+        index,
+        content_block: { type: "tool_use", id, name, input: {} },
+      })
+    );
   }
 
   /** A block of its own that has no deltas. */
   #whole(block: object): string {
     const before = this.#start() + this.#close();
     const index = this.#take();
-    return before + frame("content_block_start", { index, content_block: block }) + frame("content_block_stop", { index });
+    return (
+      before +
+      frame("content_block_start", { index, content_block: block }) +
+      frame("content_block_stop", { index })
+    );
   }
 
   #arguments(call: number, text: string): string {
     const open = this.#open;
     // Clients read a block as complete when the next begins: arguments that come later would be lost.
-    if (open?.kind !== "call" || open.call !== call) throw new UpstreamFormatError("the upstream interleaved the arguments of two tool calls");
+    if (open?.kind !== "call" || open.call !== call)
+      throw new UpstreamFormatError("the upstream interleaved the arguments of two tool calls");
     open.hasArguments = true;
     return this.#delta({ type: "input_json_delta", partial_json: text });
   }
@@ -120,8 +160,13 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     if (open === undefined) return "";
     let last = "";
     // Every thinking block has a signature; without a value it says whose model thought and did not sign.
-    if (open.kind === "thinking") last = this.#delta({ type: "signature_delta", signature: signature ?? wrap({ vendor: open.vendor, value: "" }, "own") });
-    else if (open.kind === "call" && !open.hasArguments) last = this.#delta({ type: "input_json_delta", partial_json: "{}" });
+    if (open.kind === "thinking")
+      last = this.#delta({
+        type: "signature_delta",
+        signature: signature ?? wrap({ vendor: open.vendor, value: "" }, "own"),
+      });
+    else if (open.kind === "call" && !open.hasArguments)
+      last = this.#delta({ type: "input_json_delta", partial_json: "{}" });
     this.#open = undefined;
     return last + frame("content_block_stop", { index: open.index });
   }

@@ -39,7 +39,10 @@ export function parseUsage(value: unknown): ModelUsage | undefined {
     cacheWrite5mTokens: written - wrote1h,
     cacheWrite1hTokens: wrote1h,
     outputTokens: count(value["output_tokens"]),
-    reasoningTokens: isObject(details) && typeof details["thinking_tokens"] === "number" ? count(details["thinking_tokens"]) : undefined,
+    reasoningTokens:
+      isObject(details) && typeof details["thinking_tokens"] === "number"
+        ? count(details["thinking_tokens"])
+        : undefined,
   };
 }
 
@@ -53,7 +56,9 @@ export function serialiseUsage(usage: ModelUsage | undefined): object {
     cache_read_input_tokens: read,
     cache_creation: { ephemeral_5m_input_tokens: wrote5m, ephemeral_1h_input_tokens: wrote1h },
     output_tokens: usage?.outputTokens ?? 0,
-    ...(usage?.reasoningTokens === undefined ? {} : { output_tokens_details: { thinking_tokens: usage.reasoningTokens } }),
+    ...(usage?.reasoningTokens === undefined
+      ? {}
+      : { output_tokens_details: { thinking_tokens: usage.reasoningTokens } }),
   };
 }
 

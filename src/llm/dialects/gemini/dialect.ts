@@ -11,12 +11,21 @@ export const gemini: Dialect = {
     const body = bodyObject(value);
     // Google's API takes a field in both spellings: what counts is the larger.
     const configs = [body["generationConfig"], body["generation_config"]].filter(isObject);
-    const read = (camel: string, snake: string): unknown[] => configs.flatMap((config) => [config[camel], config[snake]]);
+    const read = (camel: string, snake: string): unknown[] =>
+      configs.flatMap((config) => [config[camel], config[snake]]);
     return {
       model: undefined,
       stream: false,
-      maxOutputTokens: largestLimit(read("maxOutputTokens", "max_output_tokens"), "generationConfig.maxOutputTokens"),
-      choices: Math.max(...read("candidateCount", "candidate_count").map((value) => choiceCount(value, "generationConfig.candidateCount")), 1),
+      maxOutputTokens: largestLimit(
+        read("maxOutputTokens", "max_output_tokens"),
+        "generationConfig.maxOutputTokens",
+      ),
+      choices: Math.max(
+        ...read("candidateCount", "candidate_count").map((value) =>
+          choiceCount(value, "generationConfig.candidateCount"),
+        ),
+        1,
+      ),
       wantsUsage: true,
     };
   },

@@ -36,7 +36,9 @@ export function renderError({ status, code, message, param }: PublicError): stri
     domain: "svc.io",
     ...(param === undefined ? {} : { metadata: { param } }),
   };
-  return JSON.stringify({ error: { code: status, message, status: name, ...(code === name ? {} : { details: [info] }) } });
+  return JSON.stringify({
+    error: { code: status, message, status: name, ...(code === name ? {} : { details: [info] }) },
+  });
 }
 
 export function renderStreamError(error: PublicError): string {

@@ -1,10 +1,16 @@
 /** Gemini's `finishReason` and the model's finish. */
 import type { Finish, UpstreamError } from "../model.ts";
 
-export type ParsedFinish = { readonly kind: "finish"; readonly finish: Finish } | { readonly kind: "failed"; readonly error: UpstreamError };
+export type ParsedFinish =
+  | { readonly kind: "finish"; readonly finish: Finish }
+  | { readonly kind: "failed"; readonly error: UpstreamError };
 
 /** Only `STOP` is a stop: every other and every future reason is shown as what it is, a broken-off or refused answer. */
-export function parseFinish(reason: string, message: string | undefined, hasCalls: boolean): ParsedFinish {
+export function parseFinish(
+  reason: string,
+  message: string | undefined,
+  hasCalls: boolean,
+): ParsedFinish {
   switch (reason) {
     case "STOP":
       return { kind: "finish", finish: hasCalls ? { kind: "tool_calls" } : { kind: "stop" } };
@@ -14,9 +20,20 @@ export function parseFinish(reason: string, message: string | undefined, hasCall
     case "MALFORMED_FUNCTION_CALL":
     case "UNEXPECTED_TOOL_CALL":
     case "TOO_MANY_TOOL_CALLS":
-      return { kind: "failed", error: { status: 502, code: reason, message: message ?? `the model's tool call failed: ${reason}`, param: undefined } };
+      return {
+        kind: "failed",
+        error: {
+          status: 502,
+          code: reason,
+          message: message ?? `the model's tool call failed: ${reason}`,
+          param: undefined,
+        },
+      };
     default:
-      return { kind: "finish", finish: { kind: "refusal", explanation: message ?? `the answer was withheld: ${reason}` } };
+      return {
+        kind: "finish",
+        finish: { kind: "refusal", explanation: message ?? `the answer was withheld: ${reason}` },
+      };
   }
 }
 
@@ -34,6 +51,9 @@ export function serialiseFinish(finish: Finish): FinishFields {
     case "length":
       return { finishReason: "MAX_TOKENS" };
     case "refusal":
-      return { finishReason: "SAFETY", ...(finish.explanation === undefined ? {} : { finishMessage: finish.explanation }) };
+      return {
+        finishReason: "SAFETY",
+        ...(finish.explanation === undefined ? {} : { finishMessage: finish.explanation }),
+      };
   }
 }

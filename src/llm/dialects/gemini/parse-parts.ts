@@ -27,7 +27,11 @@ export function parseContents(fields: Fields, leftovers: Leftover[]): Turn[] {
       return block;
     });
     content.rest(leftovers);
-    const turn: Turn = { role: role === "model" ? "assistant" : "user", content: parts, param: content.path };
+    const turn: Turn = {
+      role: role === "model" ? "assistant" : "user",
+      content: parts,
+      param: content.path,
+    };
     return turn;
   });
 }
@@ -65,7 +69,11 @@ function parsePart(part: Fields, context: Context): Block {
   if (response !== undefined) return parseFunctionResponse(response, context);
   const media = parseMedia(part, context.leftovers);
   if (media === undefined) {
-    throw new BadRequestError(`${part.path} has no equivalent at this model's provider`, part.path, "unsupported_by_upstream");
+    throw new BadRequestError(
+      `${part.path} has no equivalent at this model's provider`,
+      part.path,
+      "unsupported_by_upstream",
+    );
   }
   return mediaBlock(media, part.path);
 }
@@ -73,7 +81,11 @@ function parsePart(part: Fields, context: Context): Block {
 function parseMedia(part: Fields, leftovers: Leftover[]): Media | undefined {
   const inline = part.fields("inlineData");
   if (inline !== undefined) {
-    const media: Media = { kind: "base64", mimeType: inline.requiredString("mimeType"), data: inline.requiredString("data") };
+    const media: Media = {
+      kind: "base64",
+      mimeType: inline.requiredString("mimeType"),
+      data: inline.requiredString("data"),
+    };
     inline.ignore("displayName");
     inline.rest(leftovers);
     return media;
@@ -82,7 +94,11 @@ function parseMedia(part: Fields, leftovers: Leftover[]): Media | undefined {
   if (file === undefined) return undefined;
   const url = file.requiredString("fileUri");
   if (!/^https?:/i.test(url) || url.startsWith("https://generativelanguage.googleapis.com/")) {
-    throw new BadRequestError(`${file.at("fileUri")} names a file that only its provider holds`, file.at("fileUri"), "unsupported_by_upstream");
+    throw new BadRequestError(
+      `${file.at("fileUri")} names a file that only its provider holds`,
+      file.at("fileUri"),
+      "unsupported_by_upstream",
+    );
   }
   const media: Media = { kind: "url", url, mimeType: file.string("mimeType") };
   file.ignore("displayName");
@@ -93,11 +109,24 @@ function parseMedia(part: Fields, leftovers: Leftover[]): Media | undefined {
 function mediaBlock(media: Media, param: string): Block {
   const type = media.mimeType ?? "image/*";
   if (type.startsWith("image/")) return { kind: "image", media };
-  if (type === "application/pdf" || type.startsWith("text/")) return { kind: "document", media, param };
-  if (media.kind === "base64" && (type === "audio/wav" || type === "audio/mp3" || type === "audio/mpeg")) {
-    return { kind: "audio", mimeType: type === "audio/wav" ? type : "audio/mp3", data: media.data, param };
+  if (type === "application/pdf" || type.startsWith("text/"))
+    return { kind: "document", media, param };
+  if (
+    media.kind === "base64" &&
+    (type === "audio/wav" || type === "audio/mp3" || type === "audio/mpeg")
+  ) {
+    return {
+      kind: "audio",
+      mimeType: type === "audio/wav" ? type : "audio/mp3",
+      data: media.data,
+      param,
+    };
   }
-  throw new BadRequestError(`${param}: media of type ${type} has no equivalent at this model's provider`, param, "unsupported_by_upstream");
+  throw new BadRequestError(
+    `${param}: media of type ${type} has no equivalent at this model's provider`,
+    param,
+    "unsupported_by_upstream",
+  );
 }
 
 function parseFunctionResponse(response: Fields, { open, leftovers }: Context): Block {
@@ -105,18 +134,22 @@ function parseFunctionResponse(response: Fields, { open, leftovers }: Context): 
   const id = response.string("id");
   const index = open.findIndex((call) => (id === undefined ? call.name === name : call.id === id));
   const call = open[index];
-  if (call === undefined) throw new BadRequestError(`${response.path} answers no earlier call of ${name}`, response.path);
+  if (call === undefined)
+    throw new BadRequestError(`${response.path} answers no earlier call of ${name}`, response.path);
   open.splice(index, 1);
   const value = response.object("response") ?? {};
   const keys = Object.keys(value);
   const only = keys.length === 1 ? keys[0] : undefined;
   const isError = only === "error";
   const inner = only === "error" || only === "output" || only === "result" ? value[only] : value;
-  const content: ResultContent[] = [{ kind: "text", text: typeof inner === "string" ? inner : JSON.stringify(inner) }];
+  const content: ResultContent[] = [
+    { kind: "text", text: typeof inner === "string" ? inner : JSON.stringify(inner) },
+  ];
   response.each("parts", (part) => {
     const media = parseMedia(part, leftovers);
     const block = media === undefined ? undefined : mediaBlock(media, part.path);
-    if (block?.kind !== "image" && block?.kind !== "document") part.fail("inlineData", "an image or a document");
+    if (block?.kind !== "image" && block?.kind !== "document")
+      part.fail("inlineData", "an image or a document");
     else content.push(block);
     part.rest(leftovers);
   });

@@ -2,7 +2,16 @@
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
-import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat, TextBlock, Tool, ToolChoice } from "../model.ts";
+import type {
+  ChatRequest,
+  Leftover,
+  NamedField,
+  Reasoning,
+  ResponseFormat,
+  TextBlock,
+  Tool,
+  ToolChoice,
+} from "../model.ts";
 import { parseContents } from "./parse-parts.ts";
 import { toJsonSchema } from "./schema.ts";
 
@@ -26,10 +35,16 @@ export function parseRequest(body: unknown): ChatRequest {
   const leftovers: Leftover[] = [];
   fields.ignore("model");
   const system = parseSystem(fields, leftovers);
-  const config = fields.fields("generationConfig") ?? new Fields({}, "generationConfig", { snake: true });
+  const config =
+    fields.fields("generationConfig") ?? new Fields({}, "generationConfig", { snake: true });
   const thinking = parseThinking(config, leftovers);
   const request: ChatRequest = {
-    turns: [...(system.length > 0 ? [{ role: "system", content: system, param: "systemInstruction" } as const] : []), ...parseContents(fields, leftovers)],
+    turns: [
+      ...(system.length > 0
+        ? [{ role: "system", content: system, param: "systemInstruction" } as const]
+        : []),
+      ...parseContents(fields, leftovers),
+    ],
     tools: parseTools(fields, leftovers),
     toolChoice: parseToolChoice(fields, leftovers),
     parallelToolCalls: undefined,
@@ -113,19 +128,34 @@ function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | un
 function parseResponseFormat(config: Fields): ResponseFormat | undefined {
   const type = config.string("responseMimeType");
   const schema = config.object("responseSchema");
-  const jsonSchema: JsonObject | undefined = config.object("responseJsonSchema") ?? (schema === undefined ? undefined : toJsonSchema(schema));
+  const jsonSchema: JsonObject | undefined =
+    config.object("responseJsonSchema") ??
+    (schema === undefined ? undefined : toJsonSchema(schema));
   if (type === undefined || type === "text/plain") return undefined;
   if (type !== "application/json") {
     const param = config.at("responseMimeType");
-    throw new BadRequestError(`${param}: ${type} has no equivalent at this model's provider`, param, "unsupported_by_upstream");
+    throw new BadRequestError(
+      `${param}: ${type} has no equivalent at this model's provider`,
+      param,
+      "unsupported_by_upstream",
+    );
   }
   if (jsonSchema === undefined) return { kind: "json_object" };
-  return { kind: "json_schema", name: "response", description: undefined, schema: jsonSchema, strict: undefined };
+  return {
+    kind: "json_schema",
+    name: "response",
+    description: undefined,
+    schema: jsonSchema,
+    strict: undefined,
+  };
 }
 
 const LEVELS = { MINIMAL: "minimal", LOW: "low", MEDIUM: "medium", HIGH: "high" } as const;
 
-function parseThinking(config: Fields, leftovers: Leftover[]): { reasoning: Reasoning | undefined; show: boolean | undefined } {
+function parseThinking(
+  config: Fields,
+  leftovers: Leftover[],
+): { reasoning: Reasoning | undefined; show: boolean | undefined } {
   const thinking = config.fields("thinkingConfig");
   if (thinking === undefined) return { reasoning: undefined, show: undefined };
   const show = thinking.boolean("includeThoughts");
@@ -133,7 +163,8 @@ function parseThinking(config: Fields, leftovers: Leftover[]): { reasoning: Reas
   const budget = thinking.number("thinkingBudget");
   thinking.rest(leftovers);
   if (level !== undefined) return { reasoning: { kind: "effort", effort: LEVELS[level] }, show };
-  if (budget === undefined) return { reasoning: show === true ? { kind: "auto" } : undefined, show };
+  if (budget === undefined)
+    return { reasoning: show === true ? { kind: "auto" } : undefined, show };
   if (budget === 0) return { reasoning: { kind: "off" }, show };
   return { reasoning: budget < 0 ? { kind: "auto" } : { kind: "budget", tokens: budget }, show };
 }

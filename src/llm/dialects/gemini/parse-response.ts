@@ -11,7 +11,11 @@ import { parseUsage } from "./usage.ts";
 export function parseResponse(body: unknown, id: string): ChatResponse {
   if (!isObject(body)) throw notAnAnswer();
   const candidate: unknown = Array.isArray(body["candidates"]) ? body["candidates"][0] : undefined;
-  const shared = { id: textOf(body["responseId"]), model: textOf(body["modelVersion"]), usage: parseUsage(body["usageMetadata"]) };
+  const shared = {
+    id: textOf(body["responseId"]),
+    model: textOf(body["modelVersion"]),
+    usage: parseUsage(body["usageMetadata"]),
+  };
   const blocked = blockedPrompt(body["promptFeedback"]);
   if (!isObject(candidate)) {
     if (blocked === undefined) throw notAnAnswer();
@@ -20,7 +24,11 @@ export function parseResponse(body: unknown, id: string): ChatResponse {
   const reason = candidate["finishReason"];
   if (typeof reason !== "string") throw notAnAnswer();
   const content = parseParts(candidate["content"], id);
-  const finish = parseFinish(reason, textOf(candidate["finishMessage"]), content.some(({ kind }) => kind === "tool_call"));
+  const finish = parseFinish(
+    reason,
+    textOf(candidate["finishMessage"]),
+    content.some(({ kind }) => kind === "tool_call"),
+  );
   if (finish.kind === "failed") throw new UpstreamFormatError(finish.error.message);
   return { ...shared, content, finish: finish.finish };
 }
@@ -28,11 +36,17 @@ export function parseResponse(body: unknown, id: string): ChatResponse {
 /** A prompt that was refused has no candidates at all. */
 export function blockedPrompt(feedback: unknown): Finish | undefined {
   if (!isObject(feedback) || typeof feedback["blockReason"] !== "string") return undefined;
-  return { kind: "refusal", explanation: textOf(feedback["blockReasonMessage"]) ?? `the prompt was blocked: ${feedback["blockReason"]}` };
+  return {
+    kind: "refusal",
+    explanation:
+      textOf(feedback["blockReasonMessage"]) ??
+      `the prompt was blocked: ${feedback["blockReason"]}`,
+  };
 }
 
 function parseParts(content: unknown, id: string): Block[] {
-  const parts = isObject(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isObject) : [];
+  const parts =
+    isObject(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isObject) : [];
   const blocks: Block[] = [];
   let calls = 0;
   for (const part of parts) {
@@ -49,13 +63,22 @@ function parsePart(part: JsonObject, callId: string): Block | undefined {
   const signature = value === undefined ? undefined : ({ vendor: "gemini", value } as const);
   const call = part["functionCall"];
   if (isObject(call)) {
-    return { kind: "tool_call", id: textOf(call["id"]) ?? callId, name: textOf(call["name"]) ?? "", arguments: argumentsText(call["args"]), signature };
+    return {
+      kind: "tool_call",
+      id: textOf(call["id"]) ?? callId,
+      name: textOf(call["name"]) ?? "",
+      arguments: argumentsText(call["args"]),
+      signature,
+    };
   }
   const text = part["text"];
   if (typeof text !== "string") {
     const kind = Object.keys(part).find((key) => key !== "thoughtSignature" && key !== "thought");
-    if (kind === undefined) return signature === undefined ? undefined : { kind: "text", text: "", signature };
-    throw new UpstreamFormatError(`the upstream's answer has a part that cannot be translated: ${kind}`);
+    if (kind === undefined)
+      return signature === undefined ? undefined : { kind: "text", text: "", signature };
+    throw new UpstreamFormatError(
+      `the upstream's answer has a part that cannot be translated: ${kind}`,
+    );
   }
   if (part["thought"] === true) return { kind: "thinking", vendor: "gemini", text, signature };
   return text === "" && signature === undefined ? undefined : { kind: "text", text, signature };

@@ -34,9 +34,15 @@ export class GeminiStreamParser implements StreamParser {
     const events: StreamEvent[] = [];
     if (!this.#started) {
       this.#started = true;
-      events.push({ kind: "start", id: textOf(chunk["responseId"]), model: textOf(chunk["modelVersion"]) });
+      events.push({
+        kind: "start",
+        id: textOf(chunk["responseId"]),
+        model: textOf(chunk["modelVersion"]),
+      });
     }
-    const candidate: unknown = Array.isArray(chunk["candidates"]) ? chunk["candidates"][0] : undefined;
+    const candidate: unknown = Array.isArray(chunk["candidates"])
+      ? chunk["candidates"][0]
+      : undefined;
     if (isObject(candidate)) this.#candidate(candidate, events);
     const blocked = blockedPrompt(chunk["promptFeedback"]);
     if (blocked !== undefined && !this.#finished) {
@@ -62,7 +68,8 @@ export class GeminiStreamParser implements StreamParser {
 
   #part(part: JsonObject, events: StreamEvent[]): void {
     const value = textOf(part["thoughtSignature"]);
-    const signature: Signature | undefined = value === undefined ? undefined : { vendor: "gemini", value };
+    const signature: Signature | undefined =
+      value === undefined ? undefined : { vendor: "gemini", value };
     const call = part["functionCall"];
     if (isObject(call)) {
       this.#call(call, signature, events);
@@ -70,10 +77,13 @@ export class GeminiStreamParser implements StreamParser {
     }
     const text = textOf(part["text"]);
     const thought = part["thought"] === true;
-    if (text !== undefined) events.push(thought ? { kind: "thinking", vendor: "gemini", text } : { kind: "text", text });
-    if (signature !== undefined) events.push({ kind: thought ? "thinking_signature" : "text_signature", signature });
+    if (text !== undefined)
+      events.push(thought ? { kind: "thinking", vendor: "gemini", text } : { kind: "text", text });
+    if (signature !== undefined)
+      events.push({ kind: thought ? "thinking_signature" : "text_signature", signature });
     const known = ["text", "thought", "thoughtSignature"];
-    if (part["text"] === undefined && Object.keys(part).some((key) => !known.includes(key))) events.push(MALFORMED);
+    if (part["text"] === undefined && Object.keys(part).some((key) => !known.includes(key)))
+      events.push(MALFORMED);
   }
 
   #call(call: JsonObject, signature: Signature | undefined, events: StreamEvent[]): void {
@@ -92,7 +102,8 @@ export class GeminiStreamParser implements StreamParser {
       signature,
     });
     const args = call["args"];
-    if (isObject(args) && Object.keys(args).length > 0) events.push({ kind: "call_arguments", call: number, text: JSON.stringify(args) });
+    if (isObject(args) && Object.keys(args).length > 0)
+      events.push({ kind: "call_arguments", call: number, text: JSON.stringify(args) });
     events.push({ kind: "block_end" });
   }
 }

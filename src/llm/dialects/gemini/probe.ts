@@ -41,12 +41,20 @@ export class GeminiProbe implements StreamProbe {
     const chunk = parseJson(data);
     if (!isObject(chunk)) return PASS;
     if (isObject(chunk["error"])) {
-      return { kind: "error", message: parseError(502, chunk)?.message ?? "the upstream reported an error" };
+      return {
+        kind: "error",
+        message: parseError(502, chunk)?.message ?? "the upstream reported an error",
+      };
     }
     const feedback = chunk["promptFeedback"];
     if (isObject(feedback) && typeof feedback["blockReason"] === "string") this.#complete = true;
     const candidates = Array.isArray(chunk["candidates"]) ? chunk["candidates"] : [];
-    if (candidates.some((candidate: unknown) => isObject(candidate) && typeof candidate["finishReason"] === "string")) {
+    if (
+      candidates.some(
+        (candidate: unknown) =>
+          isObject(candidate) && typeof candidate["finishReason"] === "string",
+      )
+    ) {
       this.#complete = true;
     }
     return PASS;
@@ -60,7 +68,8 @@ export class GeminiProbe implements StreamProbe {
     if (this.#usageBlock !== undefined) {
       for (const bytes of splitEvents(this.#usageBlock)) {
         const chunk = parseJson(readEvent(bytes)?.data ?? "");
-        this.#usage = (isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined) ?? this.#usage;
+        this.#usage =
+          (isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined) ?? this.#usage;
       }
       this.#usageBlock = undefined;
     }

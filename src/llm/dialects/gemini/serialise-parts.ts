@@ -12,17 +12,25 @@ import { generationOf } from "./generation.ts";
  */
 const UNSIGNED_CALL = "skip_thought_signature_validator";
 
-export function serialiseContents(turns: Dialogue["turns"], calls: CallIndex, model: string, notes: string[]): object[] {
+export function serialiseContents(
+  turns: Dialogue["turns"],
+  calls: CallIndex,
+  model: string,
+  notes: string[],
+): object[] {
   const needsSignature = generationOf(model) >= 3;
   return turns.flatMap(({ role, content }) => {
     const parts = content.flatMap((block) => serialisePart(block, calls, notes));
     const firstCall = parts.find((part) => "functionCall" in part);
-    if (needsSignature && firstCall !== undefined && firstCall["thoughtSignature"] === undefined) firstCall["thoughtSignature"] = UNSIGNED_CALL;
+    if (needsSignature && firstCall !== undefined && firstCall["thoughtSignature"] === undefined)
+      firstCall["thoughtSignature"] = UNSIGNED_CALL;
     if (role === "assistant") return parts.length === 0 ? [] : [{ role: "model", parts }];
     // The turn behind a call holds the call's responses and nothing else.
     const responses = parts.filter((part) => "functionResponse" in part);
     const rest = parts.filter((part) => !("functionResponse" in part));
-    return [responses, rest].filter((group) => group.length > 0).map((group) => ({ role: "user", parts: group }));
+    return [responses, rest]
+      .filter((group) => group.length > 0)
+      .map((group) => ({ role: "user", parts: group }));
   });
 }
 
@@ -31,11 +39,20 @@ type Part = Record<string, unknown>;
 function serialisePart(block: Block, calls: CallIndex, notes: string[]): Part[] {
   switch (block.kind) {
     case "text":
-      return block.text === "" && block.signature === undefined ? [] : [{ text: block.text, ...signed(block.signature) }];
+      return block.text === "" && block.signature === undefined
+        ? []
+        : [{ text: block.text, ...signed(block.signature) }];
     case "refusal":
       return [{ text: block.text }];
     case "image":
-      return [{ ...mediaPart(block.media), ...(block.detail === undefined ? {} : { mediaResolution: { level: `MEDIA_RESOLUTION_${block.detail.toUpperCase()}` } }) }];
+      return [
+        {
+          ...mediaPart(block.media),
+          ...(block.detail === undefined
+            ? {}
+            : { mediaResolution: { level: `MEDIA_RESOLUTION_${block.detail.toUpperCase()}` } }),
+        },
+      ];
     case "document":
       return [mediaPart(block.media)];
     case "audio":
@@ -43,9 +60,24 @@ function serialisePart(block: Block, calls: CallIndex, notes: string[]): Part[] 
     case "thinking":
     case "redacted":
       if (block.signature?.vendor !== "gemini") return dropForeign(notes);
-      return [{ text: block.kind === "thinking" ? block.text : "", thought: true, thoughtSignature: block.signature.value }];
+      return [
+        {
+          text: block.kind === "thinking" ? block.text : "",
+          thought: true,
+          thoughtSignature: block.signature.value,
+        },
+      ];
     case "tool_call":
-      return [{ functionCall: { id: block.id, name: block.name, args: argumentsObject(block.arguments) ?? {} }, ...signed(block.signature) }];
+      return [
+        {
+          functionCall: {
+            id: block.id,
+            name: block.name,
+            args: argumentsObject(block.arguments) ?? {},
+          },
+          ...signed(block.signature),
+        },
+      ];
     case "tool_result":
       return [{ functionResponse: functionResponse(block, calls.nameOf(block)) }];
   }
@@ -62,15 +94,20 @@ function signed(signature: Signature | undefined): Part {
 }
 
 function mediaPart(media: Media): Part {
-  if (media.kind === "base64") return { inlineData: { mimeType: media.mimeType, data: media.data } };
+  if (media.kind === "base64")
+    return { inlineData: { mimeType: media.mimeType, data: media.data } };
   const mimeType = media.mimeType ?? mimeTypeOfPath(media.url);
   return { fileData: { fileUri: media.url, ...(mimeType === undefined ? {} : { mimeType }) } };
 }
 
 /** `output` and `error` are the keys that Gemini's `FunctionResponse.response` documents. */
 function functionResponse(result: ToolResultBlock, name: string): Part {
-  const text = result.content.flatMap((block) => (block.kind === "text" ? [block.text] : [])).join("\n");
-  const parts = result.content.filter((block) => block.kind !== "text").map((block) => resultPart(block, result.param));
+  const text = result.content
+    .flatMap((block) => (block.kind === "text" ? [block.text] : []))
+    .join("\n");
+  const parts = result.content
+    .filter((block) => block.kind !== "text")
+    .map((block) => resultPart(block, result.param));
   const response = result.isError ? { error: text } : (plainObject(text) ?? { output: text });
   return { id: result.callId, name, response, ...(parts.length === 0 ? {} : { parts }) };
 }

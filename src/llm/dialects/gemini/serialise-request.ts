@@ -24,15 +24,27 @@ const LARGEST_BUDGET = 24576;
 export function serialiseRequest(request: ChatRequest, { model }: Target): Serialised {
   const notes = settleLeftovers(request.leftovers, GEMINI_DROPS, "Gemini");
   refuse(request);
-  if (request.user !== undefined) notes.push(`${request.names.user ?? "user"} dropped: ${IDENTIFIES}`);
-  if (hasCacheMarks(request)) notes.push("prompt-cache markers dropped: Gemini caches prompts by itself");
+  if (request.user !== undefined)
+    notes.push(`${request.names.user ?? "user"} dropped: ${IDENTIFIES}`);
+  if (hasCacheMarks(request))
+    notes.push("prompt-cache markers dropped: Gemini caches prompts by itself");
   const dialogue = toDialogue(request.turns);
-  if (dialogue.hoisted) notes.push("system messages moved to the front: Gemini takes one system instruction");
+  if (dialogue.hoisted)
+    notes.push("system messages moved to the front: Gemini takes one system instruction");
   const config = generationConfig(request, model, notes);
   const body = {
-    ...(dialogue.system.length > 0 ? { systemInstruction: { parts: dialogue.system.map(({ text }) => ({ text })) } } : {}),
-    contents: serialiseContents(withoutPrefill(dialogue.turns, notes), new CallIndex(request.turns), model, notes),
-    ...(request.tools.length > 0 ? { tools: [{ functionDeclarations: request.tools.map(serialiseTool) }] } : {}),
+    ...(dialogue.system.length > 0
+      ? { systemInstruction: { parts: dialogue.system.map(({ text }) => ({ text })) } }
+      : {}),
+    contents: serialiseContents(
+      withoutPrefill(dialogue.turns, notes),
+      new CallIndex(request.turns),
+      model,
+      notes,
+    ),
+    ...(request.tools.length > 0
+      ? { tools: [{ functionDeclarations: request.tools.map(serialiseTool) }] }
+      : {}),
     ...toolConfig(request),
     ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),
   };
@@ -44,7 +56,10 @@ function refuse(request: ChatRequest): void {
     throw unsupported(request.names.choices ?? "n", "must be 1 where the answer is translated");
   }
   if (request.parallelToolCalls === false && request.tools.length > 0) {
-    throw unsupported(request.names.parallelToolCalls ?? "parallel_tool_calls", "cannot forbid parallel calls at Gemini");
+    throw unsupported(
+      request.names.parallelToolCalls ?? "parallel_tool_calls",
+      "cannot forbid parallel calls at Gemini",
+    );
   }
 }
 
@@ -52,7 +67,9 @@ function hasCacheMarks({ cache, turns, tools }: ChatRequest): boolean {
   return (
     cache !== undefined ||
     tools.some((tool) => tool.cache !== undefined) ||
-    turns.some(({ content }) => content.some((block) => "cache" in block && block.cache !== undefined))
+    turns.some(({ content }) =>
+      content.some((block) => "cache" in block && block.cache !== undefined),
+    )
   );
 }
 
@@ -87,7 +104,9 @@ function generationConfig(request: ChatRequest, model: string, notes: string[]):
     ...(request.topP === undefined ? {} : { topP: request.topP }),
     ...(request.topK === undefined ? {} : { topK: request.topK }),
     ...(request.presencePenalty === undefined ? {} : { presencePenalty: request.presencePenalty }),
-    ...(request.frequencyPenalty === undefined ? {} : { frequencyPenalty: request.frequencyPenalty }),
+    ...(request.frequencyPenalty === undefined
+      ? {}
+      : { frequencyPenalty: request.frequencyPenalty }),
     ...(request.seed === undefined ? {} : { seed: request.seed }),
     ...(request.stop.length > 0 ? { stopSequences: request.stop } : {}),
     ...responseFormat(request.responseFormat),
@@ -115,9 +134,16 @@ const LEVELS: Readonly<Record<Effort, string>> = {
   max: "HIGH",
 };
 
-function thinkingConfig({ reasoning, showReasoning }: ChatRequest, model: string, notes: string[]): object {
+function thinkingConfig(
+  { reasoning, showReasoning }: ChatRequest,
+  model: string,
+  notes: string[],
+): object {
   if (reasoning === undefined) return {};
-  const amount = generationOf(model) >= 3 ? thinkingLevel(reasoning) : { thinkingBudget: thinkingBudget(reasoning, notes) };
+  const amount =
+    generationOf(model) >= 3
+      ? thinkingLevel(reasoning)
+      : { thinkingBudget: thinkingBudget(reasoning, notes) };
   const shown = reasoning.kind !== "off" && showReasoning !== false;
   return { thinkingConfig: { ...amount, ...(shown ? { includeThoughts: true } : {}) } };
 }
@@ -132,7 +158,10 @@ function thinkingLevel(reasoning: Reasoning): object {
     case "effort":
       return { thinkingLevel: LEVELS[reasoning.effort] };
     case "budget":
-      return { thinkingLevel: reasoning.tokens <= 4096 ? "LOW" : reasoning.tokens <= 16384 ? "MEDIUM" : "HIGH" };
+      return {
+        thinkingLevel:
+          reasoning.tokens <= 4096 ? "LOW" : reasoning.tokens <= 16384 ? "MEDIUM" : "HIGH",
+      };
   }
 }
 
@@ -145,7 +174,8 @@ function thinkingBudget(reasoning: Reasoning, notes: string[]): number {
     case "effort":
       return budgetOf(reasoning.effort);
     case "budget":
-      if (reasoning.tokens > LARGEST_BUDGET) notes.push(`thinking budget capped at ${LARGEST_BUDGET}, the most that Gemini 2.5 takes`);
+      if (reasoning.tokens > LARGEST_BUDGET)
+        notes.push(`thinking budget capped at ${LARGEST_BUDGET}, the most that Gemini 2.5 takes`);
       return Math.min(reasoning.tokens, LARGEST_BUDGET);
   }
 }

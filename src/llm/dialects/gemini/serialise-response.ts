@@ -9,7 +9,9 @@ import { serialiseUsage } from "./usage.ts";
 export function serialiseResponse(response: ChatResponse, { id, model }: ResponseIdentity): object {
   const parts = response.content.flatMap((block) => serialisePart(block, response));
   return {
-    candidates: [{ content: { role: "model", parts }, ...serialiseFinish(response.finish), index: 0 }],
+    candidates: [
+      { content: { role: "model", parts }, ...serialiseFinish(response.finish), index: 0 },
+    ],
     ...(response.usage === undefined ? {} : { usageMetadata: serialiseUsage(response.usage) }),
     modelVersion: model,
     responseId: id,
@@ -30,13 +32,17 @@ function serialisePart(block: Block, response: ChatResponse): object[] {
       if (args !== undefined) return [{ functionCall: { id: block.id, name: block.name, args } }];
       // Broken off by the output limit, which the finish reason says: half an object is no call.
       if (response.finish.kind === "length") return [];
-      throw new UpstreamFormatError(`the arguments of the call to ${block.name} are not a JSON object`);
+      throw new UpstreamFormatError(
+        `the arguments of the call to ${block.name} are not a JSON object`,
+      );
     }
     case "image":
     case "document":
     case "audio":
     case "tool_result":
-      throw new UpstreamFormatError(`the upstream's answer has content that is not translated to Gemini: ${block.kind}`);
+      throw new UpstreamFormatError(
+        `the upstream's answer has content that is not translated to Gemini: ${block.kind}`,
+      );
   }
 }
 

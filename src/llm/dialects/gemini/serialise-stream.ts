@@ -1,6 +1,12 @@
 /** Model events into a streamGenerateContent stream. A call is one part: it is sent once its arguments are complete. */
 import { UpstreamFormatError } from "../model.ts";
-import type { ContentEvent, Finish, ModelUsage, ResponseIdentity, StreamSerialiser } from "../model.ts";
+import type {
+  ContentEvent,
+  Finish,
+  ModelUsage,
+  ResponseIdentity,
+  StreamSerialiser,
+} from "../model.ts";
 import { wrapBase64 } from "../signature.ts";
 import { argumentsObject } from "../tool-arguments.ts";
 import { serialiseFinish } from "./finish.ts";
@@ -34,7 +40,9 @@ export class GeminiStreamSerialiser implements StreamSerialiser {
         return this.#parts([{ text: event.text, thought: true }]);
       case "thinking_signature":
       case "redacted":
-        return this.#parts([{ text: "", thought: true, thoughtSignature: wrapBase64(event.signature, "own") }]);
+        return this.#parts([
+          { text: "", thought: true, thoughtSignature: wrapBase64(event.signature, "own") },
+        ]);
       case "call_start":
         this.#calls.set(event.call, { id: event.id, name: event.name, arguments: "" });
         return "";
@@ -51,10 +59,15 @@ export class GeminiStreamSerialiser implements StreamSerialiser {
       const args = argumentsObject(call.arguments);
       if (args !== undefined) return [{ functionCall: { id: call.id, name: call.name, args } }];
       if (finish.kind === "length") return [];
-      throw new UpstreamFormatError(`the arguments of the call to ${call.name} are not a JSON object`);
+      throw new UpstreamFormatError(
+        `the arguments of the call to ${call.name} are not a JSON object`,
+      );
     });
     const before = calls.length === 0 ? "" : this.#parts(calls);
-    return before + this.#chunk({ content: { role: "model", parts: [] }, ...serialiseFinish(finish) }, usage);
+    return (
+      before +
+      this.#chunk({ content: { role: "model", parts: [] }, ...serialiseFinish(finish) }, usage)
+    );
   }
 
   #parts(parts: readonly object[]): string {

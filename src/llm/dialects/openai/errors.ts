@@ -30,11 +30,17 @@ export function renderStreamError(error: PublicError): string {
 export function parseError(status: number, body: unknown): UpstreamError | undefined {
   if (!isObject(body)) return undefined;
   const error = body["error"] ?? body;
-  if (typeof error === "string") return { status, code: typeOf(status), message: error, param: undefined };
+  if (typeof error === "string")
+    return { status, code: typeOf(status), message: error, param: undefined };
   if (!isObject(error)) return undefined;
   const message = text(error["message"]) ?? text(body["detail"]);
   if (message === undefined) return undefined;
-  return { status, code: text(error["code"]) ?? text(error["type"]) ?? typeOf(status), message, param: text(error["param"]) };
+  return {
+    status,
+    code: text(error["code"]) ?? text(error["type"]) ?? typeOf(status),
+    message,
+    param: text(error["param"]),
+  };
 }
 
 /** Whether an official client of this dialect finds the message where it looks. */

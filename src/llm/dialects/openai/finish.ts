@@ -2,7 +2,10 @@
 import type { Finish } from "../model.ts";
 
 /** Some servers, and OpenAI itself for a forced call, say `stop` although the answer calls a tool or refuses. */
-export function parseFinish(reason: string, answer: { readonly hasCalls: boolean; readonly refusal: string | undefined }): Finish {
+export function parseFinish(
+  reason: string,
+  answer: { readonly hasCalls: boolean; readonly refusal: string | undefined },
+): Finish {
   switch (reason) {
     case "stop":
       if (answer.refusal !== undefined) return { kind: "refusal", explanation: answer.refusal };
@@ -24,7 +27,9 @@ export function isReason(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
-export function serialiseFinish(finish: Finish): "stop" | "length" | "tool_calls" | "content_filter" {
+export function serialiseFinish(
+  finish: Finish,
+): "stop" | "length" | "tool_calls" | "content_filter" {
   switch (finish.kind) {
     case "stop":
     case "stop_sequence":

@@ -41,13 +41,21 @@ function parseTexts(message: Fields, leftovers: Leftover[]): TextBlock[] {
   if (typeof content === "string") return [{ kind: "text", text: content }];
   return message.each("content", (part) => {
     const type = part.requiredString("type");
-    if (type !== "text") throw new BadRequestError(`${part.at("type")} must be "text" in this message`, part.at("type"));
+    if (type !== "text")
+      throw new BadRequestError(
+        `${part.at("type")} must be "text" in this message`,
+        part.at("type"),
+      );
     return parseTextPart(part, leftovers);
   });
 }
 
 function parseTextPart(part: Fields, leftovers: Leftover[]): TextBlock {
-  const block: TextBlock = { kind: "text", text: part.requiredString("text"), cache: parseCache(part) };
+  const block: TextBlock = {
+    kind: "text",
+    text: part.requiredString("text"),
+    cache: parseCache(part),
+  };
   part.rest(leftovers);
   return block;
 }
@@ -68,7 +76,10 @@ function parseUserContent(message: Fields, leftovers: Leftover[]): Block[] {
       case "input_audio":
         return parseAudio(part, leftovers);
       default:
-        throw new BadRequestError(`${part.at("type")} must be one of text, image_url, file, input_audio`, part.at("type"));
+        throw new BadRequestError(
+          `${part.at("type")} must be one of text, image_url, file, input_audio`,
+          part.at("type"),
+        );
     }
   });
 }
@@ -90,10 +101,20 @@ function parseImage(part: Fields, leftovers: Leftover[]): Block {
 function parseFile(part: Fields, leftovers: Leftover[]): Block {
   const file = part.fields("file") ?? part.fail("file", "a JSON object");
   if (file.has("file_id")) {
-    throw new BadRequestError(`${file.at("file_id")} names a file that only its provider holds: send file_data`, file.at("file_id"), "unsupported_by_upstream");
+    throw new BadRequestError(
+      `${file.at("file_id")} names a file that only its provider holds: send file_data`,
+      file.at("file_id"),
+      "unsupported_by_upstream",
+    );
   }
   const media: Media = parseMediaUrl(file.requiredString("file_data"), file.at("file_data"));
-  const block: Block = { kind: "document", media, title: file.string("filename"), cache: parseCache(part), param: part.path };
+  const block: Block = {
+    kind: "document",
+    media,
+    title: file.string("filename"),
+    cache: parseCache(part),
+    param: part.path,
+  };
   file.rest(leftovers);
   part.rest(leftovers);
   return block;
@@ -102,7 +123,12 @@ function parseFile(part: Fields, leftovers: Leftover[]): Block {
 function parseAudio(part: Fields, leftovers: Leftover[]): Block {
   const audio = part.fields("input_audio") ?? part.fail("input_audio", "a JSON object");
   const format = audio.oneOf("format", ["wav", "mp3"]) ?? audio.fail("format", "wav or mp3");
-  const block: Block = { kind: "audio", mimeType: `audio/${format}`, data: audio.requiredString("data"), param: part.path };
+  const block: Block = {
+    kind: "audio",
+    mimeType: `audio/${format}`,
+    data: audio.requiredString("data"),
+    param: part.path,
+  };
   parseCache(part);
   audio.rest(leftovers);
   part.rest(leftovers);
@@ -114,13 +140,15 @@ function parseAssistant(message: Fields, leftovers: Leftover[]): Block[] {
   const blocks: Block[] = [...reasoning.blocks];
   const content = message.raw("content");
   if (typeof content === "string") {
-    if (content !== "") blocks.push({ kind: "text", text: content, signature: reasoning.textSignature });
+    if (content !== "")
+      blocks.push({ kind: "text", text: content, signature: reasoning.textSignature });
   } else if (content !== undefined) {
     blocks.push(
       ...message.each("content", (part): Block => {
         const type = part.requiredString("type");
         if (type === "text") return parseTextPart(part, leftovers);
-        if (type !== "refusal") throw new BadRequestError(`${part.at("type")} must be text or refusal`, part.at("type"));
+        if (type !== "refusal")
+          throw new BadRequestError(`${part.at("type")} must be text or refusal`, part.at("type"));
         const block: Block = { kind: "refusal", text: part.requiredString("refusal") };
         part.rest(leftovers);
         return block;
@@ -133,7 +161,11 @@ function parseAssistant(message: Fields, leftovers: Leftover[]): Block[] {
     ...message.each("tool_calls", (call): Block => {
       const type = call.string("type") ?? "function";
       if (type !== "function") {
-        throw new BadRequestError(`${call.at("type")} must be "function" for this model's provider`, call.at("type"), "unsupported_by_upstream");
+        throw new BadRequestError(
+          `${call.at("type")} must be "function" for this model's provider`,
+          call.at("type"),
+          "unsupported_by_upstream",
+        );
       }
       const id = call.requiredString("id");
       const named = call.fields("function") ?? call.fail("function", "a JSON object");
@@ -158,7 +190,8 @@ function parseAssistant(message: Fields, leftovers: Leftover[]): Block[] {
 
 function parseArguments(text: string, param: string): string {
   if (text.trim() === "") return "{}";
-  if (argumentsObject(text) === undefined) throw new BadRequestError(`${param} must be a JSON object`, param);
+  if (argumentsObject(text) === undefined)
+    throw new BadRequestError(`${param} must be a JSON object`, param);
   return text;
 }
 

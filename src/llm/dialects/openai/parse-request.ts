@@ -1,7 +1,15 @@
 /** A chat completions request into the model. Field names: `ChatCompletionCreateParams` of the openai SDK. */
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
-import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
+import type {
+  ChatRequest,
+  Leftover,
+  NamedField,
+  Reasoning,
+  ResponseFormat,
+  Tool,
+  ToolChoice,
+} from "../model.ts";
 import { parseCacheControl } from "./cache-control.ts";
 import { parseMessages } from "./parse-messages.ts";
 
@@ -74,7 +82,10 @@ function ignoreDefaults(fields: Fields): void {
   const defaults: readonly (readonly [string, (value: unknown) => boolean])[] = [
     ["logprobs", (value) => value === false],
     ["store", (value) => value === false],
-    ["logit_bias", (value) => typeof value === "object" && Object.keys(value as object).length === 0],
+    [
+      "logit_bias",
+      (value) => typeof value === "object" && Object.keys(value as object).length === 0,
+    ],
     ["modalities", (value) => Array.isArray(value) && value.every((item) => item === "text")],
     ["verbosity", (value) => value === "medium"],
     ["service_tier", (value) => value === "auto" || value === "default"],
@@ -87,7 +98,11 @@ function ignoreDefaults(fields: Fields): void {
 function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
   return fields.each("tools", (item) => {
     if (item.requiredString("type") !== "function") {
-      throw new BadRequestError(`${item.at("type")} must be "function" for this model's provider`, item.at("type"), "unsupported_by_upstream");
+      throw new BadRequestError(
+        `${item.at("type")} must be "function" for this model's provider`,
+        item.at("type"),
+        "unsupported_by_upstream",
+      );
     }
     const definition = item.fields("function") ?? item.fail("function", "a JSON object");
     const cacheControl = item.fields("cache_control") ?? definition.fields("cache_control");
@@ -121,7 +136,8 @@ function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | un
     return { kind: "required", only: [name] };
   }
   const allowed = object.fields("allowed_tools") ?? object.fail("allowed_tools", "a JSON object");
-  const kind = allowed.oneOf("mode", ["auto", "required"]) ?? allowed.fail("mode", "auto or required");
+  const kind =
+    allowed.oneOf("mode", ["auto", "required"]) ?? allowed.fail("mode", "auto or required");
   const only = allowed.each("tools", (tool) => {
     tool.oneOf("type", ["function"]);
     const named = tool.fields("function") ?? tool.fail("function", "a JSON object");
@@ -135,7 +151,8 @@ function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | un
 function parseResponseFormat(fields: Fields, leftovers: Leftover[]): ResponseFormat | undefined {
   const format = fields.fields("response_format");
   if (format === undefined) return undefined;
-  const type = format.oneOf("type", ["text", "json_object", "json_schema"]) ?? format.fail("type", "a string");
+  const type =
+    format.oneOf("type", ["text", "json_object", "json_schema"]) ?? format.fail("type", "a string");
   if (type === "text") return undefined;
   if (type === "json_object") return { kind: "json_object" };
   const definition = format.fields("json_schema") ?? format.fail("json_schema", "a JSON object");
@@ -152,7 +169,15 @@ function parseResponseFormat(fields: Fields, leftovers: Leftover[]): ResponseFor
 }
 
 function parseReasoning(fields: Fields): Reasoning | undefined {
-  const effort = fields.oneOf("reasoning_effort", ["none", "minimal", "low", "medium", "high", "xhigh", "max"]);
+  const effort = fields.oneOf("reasoning_effort", [
+    "none",
+    "minimal",
+    "low",
+    "medium",
+    "high",
+    "xhigh",
+    "max",
+  ]);
   if (effort === undefined) return undefined;
   return effort === "none" ? { kind: "off" } : { kind: "effort", effort };
 }

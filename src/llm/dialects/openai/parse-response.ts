@@ -14,14 +14,19 @@ export function parseResponse(body: unknown): ChatResponse {
   const message = isObject(choice) ? choice["message"] : undefined;
   const reason = isObject(choice) ? choice["finish_reason"] : undefined;
   if (!isObject(body) || !isObject(message) || typeof reason !== "string") {
-    throw new UpstreamFormatError(errorOf(body) ?? "the upstream's answer is not a chat completion");
+    throw new UpstreamFormatError(
+      errorOf(body) ?? "the upstream's answer is not a chat completion",
+    );
   }
-  const calls = Array.isArray(message["tool_calls"]) ? message["tool_calls"].filter(isObject).map(parseCall) : [];
+  const calls = Array.isArray(message["tool_calls"])
+    ? message["tool_calls"].filter(isObject).map(parseCall)
+    : [];
   const refusal = textOf(message["refusal"]);
   const content: Block[] = [];
   // DeepSeek, vLLM and others write `reasoning_content`, OpenRouter and newer vLLM `reasoning`.
   const thinking = textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]);
-  if (thinking !== undefined) content.push({ kind: "thinking", vendor: "openai", text: thinking, signature: undefined });
+  if (thinking !== undefined)
+    content.push({ kind: "thinking", vendor: "openai", text: thinking, signature: undefined });
   const text = textOf(message["content"]);
   if (text !== undefined) content.push({ kind: "text", text });
   if (refusal !== undefined) content.push({ kind: "refusal", text: refusal });
@@ -37,7 +42,8 @@ export function parseResponse(body: unknown): ChatResponse {
 
 /** Some gateways of this dialect answer 200 with an error inside. */
 function errorOf(body: unknown): string | undefined {
-  const message = isObject(body) && body["error"] !== undefined ? parseError(502, body)?.message : undefined;
+  const message =
+    isObject(body) && body["error"] !== undefined ? parseError(502, body)?.message : undefined;
   return message === undefined ? undefined : redactSecrets(message);
 }
 
@@ -47,7 +53,12 @@ function parseCall(call: JsonObject, index: number): Block {
     throw new UpstreamFormatError("the upstream's answer calls something that is not a function");
   }
   const text = typeof named["arguments"] === "string" ? named["arguments"].trim() : "";
-  return { kind: "tool_call", id: textOf(call["id"]) ?? `call_${index}`, name: named["name"], arguments: text === "" ? "{}" : text };
+  return {
+    kind: "tool_call",
+    id: textOf(call["id"]) ?? `call_${index}`,
+    name: named["name"],
+    arguments: text === "" ? "{}" : text,
+  };
 }
 
 function textOf(value: unknown): string | undefined {

@@ -33,7 +33,8 @@ export class OpenaiStreamParser implements StreamParser {
       return [];
     }
     const chunk = parseJson(data);
-    if (!isObject(chunk)) return [{ kind: "error", error: { ...STREAM_MALFORMED, param: undefined } }];
+    if (!isObject(chunk))
+      return [{ kind: "error", error: { ...STREAM_MALFORMED, param: undefined } }];
     if (chunk["error"] !== undefined && chunk["error"] !== null) return [parseStreamError(chunk)];
     const events: StreamEvent[] = [];
     if (!this.#started) {
@@ -43,7 +44,8 @@ export class OpenaiStreamParser implements StreamParser {
     const choice: unknown = Array.isArray(chunk["choices"]) ? chunk["choices"][0] : undefined;
     if (isObject(choice)) this.#choice(choice, events);
     const usage = parseUsage(chunk["usage"]);
-    if (usage !== undefined) events.push({ kind: "usage", usage, final: this.#finished || !isObject(choice) });
+    if (usage !== undefined)
+      events.push({ kind: "usage", usage, final: this.#finished || !isObject(choice) });
     return events;
   }
 
@@ -53,7 +55,10 @@ export class OpenaiStreamParser implements StreamParser {
     const reason = choice["finish_reason"];
     if (!isReason(reason) || this.#finished) return;
     this.#finished = true;
-    events.push({ kind: "finish", finish: parseFinish(reason, { hasCalls: this.#callCount > 0, refusal: this.#refusal }) });
+    events.push({
+      kind: "finish",
+      finish: parseFinish(reason, { hasCalls: this.#callCount > 0, refusal: this.#refusal }),
+    });
   }
 
   #delta(delta: JsonObject, events: StreamEvent[]): void {
@@ -67,7 +72,8 @@ export class OpenaiStreamParser implements StreamParser {
       events.push({ kind: "refusal", text: refusal });
     }
     const calls = delta["tool_calls"];
-    if (Array.isArray(calls)) calls.forEach((call: unknown, position) => this.#call(call, position, events));
+    if (Array.isArray(calls))
+      calls.forEach((call: unknown, position) => this.#call(call, position, events));
   }
 
   #call(call: unknown, position: number, events: StreamEvent[]): void {
@@ -83,7 +89,13 @@ export class OpenaiStreamParser implements StreamParser {
       this.#callCount += 1;
       known = { number, id: id ?? `call_${this.#id}_${number}` };
       this.#calls.set(index, known);
-      events.push({ kind: "call_start", call: number, id: known.id, name: name ?? "", signature: undefined });
+      events.push({
+        kind: "call_start",
+        call: number,
+        id: known.id,
+        name: name ?? "",
+        signature: undefined,
+      });
     }
     const text = textOf(named["arguments"]);
     if (text !== undefined) events.push({ kind: "call_arguments", call: known.number, text });
@@ -92,7 +104,8 @@ export class OpenaiStreamParser implements StreamParser {
 
 function parseStreamError(chunk: JsonObject): StreamEvent {
   const parsed = parseError(502, chunk);
-  if (parsed === undefined) return { kind: "error", error: { ...STREAM_MALFORMED, param: undefined } };
+  if (parsed === undefined)
+    return { kind: "error", error: { ...STREAM_MALFORMED, param: undefined } };
   return { kind: "error", error: { ...parsed, status: statusOfCode(parsed.code) } };
 }
 

@@ -39,7 +39,12 @@ export class OpenaiProbe implements StreamProbe {
       if (bytes > 0) break;
     }
     if (!this.#sawCall && this.#characters === 0) this.#sawCall = hasValue(text, TOOL_CALLS);
-    return !(hasValue(text, FINISH_REASON) || hasValue(text, USAGE) || text.includes(DONE) || text.includes(ERROR));
+    return !(
+      hasValue(text, FINISH_REASON) ||
+      hasValue(text, USAGE) ||
+      text.includes(DONE) ||
+      text.includes(ERROR)
+    );
   }
 
   event(_name: string | undefined, data: string): Verdict {
@@ -52,10 +57,14 @@ export class OpenaiProbe implements StreamProbe {
     const chunk = parseJson(data);
     if (!isObject(chunk)) return PASS;
     if (isObject(chunk["error"]) || typeof chunk["error"] === "string") {
-      return { kind: "error", message: parseError(502, chunk)?.message ?? "the upstream reported an error" };
+      return {
+        kind: "error",
+        message: parseError(502, chunk)?.message ?? "the upstream reported an error",
+      };
     }
     const choices = Array.isArray(chunk["choices"]) ? chunk["choices"] : [];
-    if (choices.some((choice: unknown) => isObject(choice) && isReason(choice["finish_reason"]))) this.#finished = true;
+    if (choices.some((choice: unknown) => isObject(choice) && isReason(choice["finish_reason"])))
+      this.#finished = true;
     const usage = parseUsage(chunk["usage"]);
     if (usage === undefined) return PASS;
     this.#usage = usage;

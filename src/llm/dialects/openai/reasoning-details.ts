@@ -14,9 +14,21 @@ const FORMATS: Readonly<Record<DialectName, string>> = {
 };
 
 export type ReasoningDetail =
-  | { readonly type: "reasoning.text"; readonly text: string; readonly signature?: string; readonly format: string; readonly index: number }
+  | {
+      readonly type: "reasoning.text";
+      readonly text: string;
+      readonly signature?: string;
+      readonly format: string;
+      readonly index: number;
+    }
   /** `id` names the tool call that the data belongs to; `text` stands for the answer's text. */
-  | { readonly type: "reasoning.encrypted"; readonly data: string; readonly id?: string; readonly format: string; readonly index: number };
+  | {
+      readonly type: "reasoning.encrypted";
+      readonly data: string;
+      readonly id?: string;
+      readonly format: string;
+      readonly index: number;
+    };
 
 /** Names the answer's text where a call's id would stand. */
 const TEXT_ID = "text";
@@ -35,7 +47,11 @@ export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): R
   const callSignatures = new Map<string, Signature>();
   let textSignature: Signature | undefined;
   message.each("reasoning_details", (detail) => {
-    const type = detail.oneOf("type", ["reasoning.text", "reasoning.encrypted", "reasoning.summary"]);
+    const type = detail.oneOf("type", [
+      "reasoning.text",
+      "reasoning.encrypted",
+      "reasoning.summary",
+    ]);
     const vendor = vendorOf(detail.string("format"));
     detail.ignore("index");
     if (type === "reasoning.encrypted") {
@@ -63,37 +79,56 @@ export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): R
   return { blocks, callSignatures, textSignature };
 }
 
-export function serialiseReasoning(content: readonly Block[]): { reasoning_content?: string; reasoning_details?: readonly ReasoningDetail[] } {
+export function serialiseReasoning(content: readonly Block[]): {
+  reasoning_content?: string;
+  reasoning_details?: readonly ReasoningDetail[];
+} {
   const texts: string[] = [];
   const details: ReasoningDetail[] = [];
   for (const block of content) {
     switch (block.kind) {
       case "thinking":
         texts.push(block.text);
-        if (block.signature !== undefined) details.push(textDetail(block.text, block.signature, details.length));
+        if (block.signature !== undefined)
+          details.push(textDetail(block.text, block.signature, details.length));
         break;
       case "redacted":
         details.push(encryptedDetail(block.signature, undefined, details.length));
         break;
       case "tool_call":
-        if (block.signature !== undefined) details.push(encryptedDetail(block.signature, block.id, details.length));
+        if (block.signature !== undefined)
+          details.push(encryptedDetail(block.signature, block.id, details.length));
         break;
       case "text":
-        if (block.signature !== undefined) details.push(encryptedDetail(block.signature, TEXT_ID, details.length));
+        if (block.signature !== undefined)
+          details.push(encryptedDetail(block.signature, TEXT_ID, details.length));
         break;
       default:
         break;
     }
   }
   const text = texts.join("");
-  return { ...(text === "" ? {} : { reasoning_content: text }), ...(details.length === 0 ? {} : { reasoning_details: details }) };
+  return {
+    ...(text === "" ? {} : { reasoning_content: text }),
+    ...(details.length === 0 ? {} : { reasoning_details: details }),
+  };
 }
 
 export function textDetail(text: string, signature: Signature, index: number): ReasoningDetail {
-  return { type: "reasoning.text", text, signature: signature.value, format: FORMATS[signature.vendor], index };
+  return {
+    type: "reasoning.text",
+    text,
+    signature: signature.value,
+    format: FORMATS[signature.vendor],
+    index,
+  };
 }
 
-export function encryptedDetail(signature: Signature, callId: string | undefined, index: number): ReasoningDetail {
+export function encryptedDetail(
+  signature: Signature,
+  callId: string | undefined,
+  index: number,
+): ReasoningDetail {
   return {
     type: "reasoning.encrypted",
     data: signature.value,

@@ -21,14 +21,23 @@ export function serialiseMessages(turns: readonly Turn[], notes: string[]): obje
 
 /** Several blocks become one string: parts are not understood by every server of this dialect. */
 function textOf(content: readonly Block[], separator: string): string {
-  return content.flatMap((block) => (block.kind === "text" || block.kind === "refusal" ? [block.text] : [])).join(separator);
+  return content
+    .flatMap((block) => (block.kind === "text" || block.kind === "refusal" ? [block.text] : []))
+    .join(separator);
 }
 
 function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
   const text = textOf(content, "");
   const calls = content.filter((block) => block.kind === "tool_call");
-  const own = content.filter((block) => block.kind === "thinking").filter(({ vendor }) => vendor === "openai");
-  if (content.some((block) => block.kind === "redacted" || (block.kind === "thinking" && block.vendor !== "openai"))) {
+  const own = content
+    .filter((block) => block.kind === "thinking")
+    .filter(({ vendor }) => vendor === "openai");
+  if (
+    content.some(
+      (block) =>
+        block.kind === "redacted" || (block.kind === "thinking" && block.vendor !== "openai"),
+    )
+  ) {
     notes.push("reasoning of another provider dropped: OpenAI does not take it back");
   }
   if (text === "" && calls.length === 0) return [];
@@ -39,7 +48,13 @@ function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
       ...(own.length === 0 ? {} : { reasoning_content: own.map((block) => block.text).join("") }),
       ...(calls.length === 0
         ? {}
-        : { tool_calls: calls.map((call) => ({ id: call.id, type: "function", function: { name: call.name, arguments: call.arguments } })) }),
+        : {
+            tool_calls: calls.map((call) => ({
+              id: call.id,
+              type: "function",
+              function: { name: call.name, arguments: call.arguments },
+            })),
+          }),
     },
   ];
 }
@@ -49,7 +64,10 @@ function serialiseUser(content: readonly Block[], param: string): object[] {
   const rest = content.filter((block) => block.kind !== "tool_result");
   if (rest.length === 0) return results;
   const [first] = rest;
-  const parts = first?.kind === "text" && rest.length === 1 ? first.text : rest.map((block) => serialisePart(block, param));
+  const parts =
+    first?.kind === "text" && rest.length === 1
+      ? first.text
+      : rest.map((block) => serialisePart(block, param));
   return [...results, { role: "user", content: parts }];
 }
 
@@ -57,10 +75,17 @@ function serialiseUser(content: readonly Block[], param: string): object[] {
 function serialiseResult(result: ToolResultBlock): object {
   const texts = result.content.map((block) => {
     if (block.kind === "text") return block.text;
-    throw unsupported(result.param.replace(/tool_use_id$/, "content"), `holds a tool result with ${block.kind === "image" ? "an image" : "a document"}, which OpenAI does not take`);
+    throw unsupported(
+      result.param.replace(/tool_use_id$/, "content"),
+      `holds a tool result with ${block.kind === "image" ? "an image" : "a document"}, which OpenAI does not take`,
+    );
   });
   const text = texts.join("\n");
-  return { role: "tool", tool_call_id: result.callId, content: result.isError ? `Error: ${text}` : text };
+  return {
+    role: "tool",
+    tool_call_id: result.callId,
+    content: result.isError ? `Error: ${text}` : text,
+  };
 }
 
 function serialisePart(block: Block, param: string): object {
@@ -69,21 +94,35 @@ function serialisePart(block: Block, param: string): object {
     case "refusal":
       return { type: "text", text: block.text };
     case "image":
-      return { type: "image_url", image_url: { url: toMediaUrl(block.media), ...(block.detail === undefined ? {} : { detail: block.detail }) } };
+      return {
+        type: "image_url",
+        image_url: {
+          url: toMediaUrl(block.media),
+          ...(block.detail === undefined ? {} : { detail: block.detail }),
+        },
+      };
     case "document":
       return serialiseDocument(block);
     case "audio":
-      return { type: "input_audio", input_audio: { data: block.data, format: block.mimeType === "audio/wav" ? "wav" : "mp3" } };
+      return {
+        type: "input_audio",
+        input_audio: { data: block.data, format: block.mimeType === "audio/wav" ? "wav" : "mp3" },
+      };
     case "thinking":
     case "redacted":
     case "tool_call":
     case "tool_result":
-      throw unsupported(param, `holds a block of kind ${block.kind}, which a user message at OpenAI cannot`);
+      throw unsupported(
+        param,
+        `holds a block of kind ${block.kind}, which a user message at OpenAI cannot`,
+      );
   }
 }
 
 function serialiseDocument({ media, title, param }: DocumentBlock): object {
-  if (media.kind === "url") throw unsupported(param, "is a document by URL, which OpenAI does not take");
-  const filename = title ?? (media.mimeType === "application/pdf" ? "document.pdf" : "document.txt");
+  if (media.kind === "url")
+    throw unsupported(param, "is a document by URL, which OpenAI does not take");
+  const filename =
+    title ?? (media.mimeType === "application/pdf" ? "document.pdf" : "document.txt");
   return { type: "file", file: { filename, file_data: toMediaUrl(media) } };
 }

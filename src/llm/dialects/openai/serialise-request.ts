@@ -10,23 +10,37 @@ export const OPENAI_DROPS: DropTable = {};
 
 export function serialiseRequest(request: ChatRequest, { model, stream }: Target): Serialised {
   const notes = settleLeftovers(request.leftovers, OPENAI_DROPS, "OpenAI");
-  if (request.topK !== undefined) throw unsupported(request.names.topK ?? "top_k", "has no equivalent at OpenAI");
-  if (hasCacheMarks(request)) notes.push("prompt-cache markers dropped: OpenAI caches prompts by itself");
+  if (request.topK !== undefined)
+    throw unsupported(request.names.topK ?? "top_k", "has no equivalent at OpenAI");
+  if (hasCacheMarks(request))
+    notes.push("prompt-cache markers dropped: OpenAI caches prompts by itself");
   const body = {
     model,
     messages: serialiseMessages(request.turns, notes),
     ...(request.tools.length > 0 ? { tools: request.tools.map(serialiseTool) } : {}),
-    ...(request.toolChoice === undefined || request.tools.length === 0 ? {} : { tool_choice: serialiseToolChoice(request.toolChoice) }),
-    ...(request.parallelToolCalls === undefined || request.tools.length === 0 ? {} : { parallel_tool_calls: request.parallelToolCalls }),
-    ...(request.maxOutputTokens === undefined ? {} : { max_completion_tokens: request.maxOutputTokens }),
+    ...(request.toolChoice === undefined || request.tools.length === 0
+      ? {}
+      : { tool_choice: serialiseToolChoice(request.toolChoice) }),
+    ...(request.parallelToolCalls === undefined || request.tools.length === 0
+      ? {}
+      : { parallel_tool_calls: request.parallelToolCalls }),
+    ...(request.maxOutputTokens === undefined
+      ? {}
+      : { max_completion_tokens: request.maxOutputTokens }),
     ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
     ...(request.topP === undefined ? {} : { top_p: request.topP }),
     ...(request.presencePenalty === undefined ? {} : { presence_penalty: request.presencePenalty }),
-    ...(request.frequencyPenalty === undefined ? {} : { frequency_penalty: request.frequencyPenalty }),
+    ...(request.frequencyPenalty === undefined
+      ? {}
+      : { frequency_penalty: request.frequencyPenalty }),
     ...(request.seed === undefined ? {} : { seed: request.seed }),
-    ...(request.choices === undefined || request.choices === 1 ? {} : { n: refuseChoices(request) }),
+    ...(request.choices === undefined || request.choices === 1
+      ? {}
+      : { n: refuseChoices(request) }),
     ...(request.stop.length > 0 ? { stop: request.stop } : {}),
-    ...(request.responseFormat === undefined ? {} : { response_format: serialiseResponseFormat(request.responseFormat) }),
+    ...(request.responseFormat === undefined
+      ? {}
+      : { response_format: serialiseResponseFormat(request.responseFormat) }),
     ...serialiseReasoning(request.reasoning, notes),
     ...serialiseUser(request, notes),
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
@@ -44,7 +58,9 @@ const LONGEST_USER = 64;
 function serialiseUser({ user, names }: ChatRequest, notes: string[]): object {
   if (user === undefined) return {};
   if (user.length <= LONGEST_USER) return { safety_identifier: user };
-  notes.push(`${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that OpenAI takes; it does not change an answer`);
+  notes.push(
+    `${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that OpenAI takes; it does not change an answer`,
+  );
   return {};
 }
 
@@ -52,7 +68,9 @@ function hasCacheMarks({ cache, turns, tools }: ChatRequest): boolean {
   return (
     cache !== undefined ||
     tools.some((tool) => tool.cache !== undefined) ||
-    turns.some(({ content }) => content.some((block) => "cache" in block && block.cache !== undefined))
+    turns.some(({ content }) =>
+      content.some((block) => "cache" in block && block.cache !== undefined),
+    )
   );
 }
 
@@ -70,14 +88,17 @@ function serialiseTool(tool: Tool): object {
 
 /** OpenAI refuses the schema of an object without `properties`, which other vendors take for no arguments. */
 function withProperties(schema: Readonly<Record<string, unknown>>): object {
-  return schema["type"] === "object" && schema["properties"] === undefined ? { ...schema, properties: {} } : schema;
+  return schema["type"] === "object" && schema["properties"] === undefined
+    ? { ...schema, properties: {} }
+    : schema;
 }
 
 function serialiseToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === "none") return "none";
   if (choice.only === undefined) return choice.kind;
   const [first, ...others] = choice.only;
-  if (choice.kind === "required" && first !== undefined && others.length === 0) return { type: "function", function: { name: first } };
+  if (choice.kind === "required" && first !== undefined && others.length === 0)
+    return { type: "function", function: { name: first } };
   const tools = choice.only.map((name) => ({ type: "function", function: { name } }));
   return { type: "allowed_tools", allowed_tools: { mode: choice.kind, tools } };
 }
@@ -105,7 +126,9 @@ function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): 
     case "auto":
       return {};
     case "off":
-      notes.push("thinking turned off: left to the model's default, as most of OpenAI's models take no such parameter");
+      notes.push(
+        "thinking turned off: left to the model's default, as most of OpenAI's models take no such parameter",
+      );
       return {};
     case "effort":
       return { reasoning_effort: reasoning.effort };

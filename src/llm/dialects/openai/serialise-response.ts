@@ -5,7 +5,10 @@ import { serialiseFinish } from "./finish.ts";
 import { serialiseReasoning } from "./reasoning-details.ts";
 import { serialiseUsage } from "./usage.ts";
 
-export function serialiseResponse(response: ChatResponse, { id, model, now }: ResponseIdentity): object {
+export function serialiseResponse(
+  response: ChatResponse,
+  { id, model, now }: ResponseIdentity,
+): object {
   const texts: string[] = [];
   const calls: object[] = [];
   const refusals: string[] = [];
@@ -18,7 +21,11 @@ export function serialiseResponse(response: ChatResponse, { id, model, now }: Re
         refusals.push(block.text);
         break;
       case "tool_call":
-        calls.push({ id: block.id, type: "function", function: { name: block.name, arguments: block.arguments } });
+        calls.push({
+          id: block.id,
+          type: "function",
+          function: { name: block.name, arguments: block.arguments },
+        });
         break;
       case "thinking":
       case "redacted":
@@ -27,11 +34,14 @@ export function serialiseResponse(response: ChatResponse, { id, model, now }: Re
       case "document":
       case "audio":
       case "tool_result":
-        throw new UpstreamFormatError(`the upstream's answer has content that a chat completion cannot hold: ${block.kind}`);
+        throw new UpstreamFormatError(
+          `the upstream's answer has content that a chat completion cannot hold: ${block.kind}`,
+        );
     }
   }
   const { finish } = response;
-  if (refusals.length === 0 && finish.kind === "refusal" && finish.explanation !== undefined) refusals.push(finish.explanation);
+  if (refusals.length === 0 && finish.kind === "refusal" && finish.explanation !== undefined)
+    refusals.push(finish.explanation);
   const message = {
     role: "assistant",
     content: texts.length === 0 ? null : texts.join(""),

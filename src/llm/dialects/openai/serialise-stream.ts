@@ -1,12 +1,24 @@
 /** Model events into a chat completions stream. Field names: `ChatCompletionChunk` of the openai SDK. */
-import type { ContentEvent, Finish, ModelUsage, ResponseIdentity, Signature, StreamSerialiser } from "../model.ts";
+import type {
+  ContentEvent,
+  Finish,
+  ModelUsage,
+  ResponseIdentity,
+  Signature,
+  StreamSerialiser,
+} from "../model.ts";
 import { serialiseFinish } from "./finish.ts";
 import { TEXT_SIGNATURE_ID, encryptedDetail, textDetail } from "./reasoning-details.ts";
 import type { ReasoningDetail } from "./reasoning-details.ts";
 import { serialiseUsage } from "./usage.ts";
 
 export class OpenaiStreamSerialiser implements StreamSerialiser {
-  readonly #head: { readonly id: string; readonly object: string; readonly created: number; readonly model: string };
+  readonly #head: {
+    readonly id: string;
+    readonly object: string;
+    readonly created: number;
+    readonly model: string;
+  };
   readonly #wantsUsage: boolean;
   #started = false;
   /** Text of the thinking block that is not signed yet: its detail repeats it beside the signature. */
@@ -18,7 +30,12 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   #call: { readonly number: number; hasArguments: boolean } | undefined;
 
   constructor({ id, model, now }: ResponseIdentity, wantsUsage: boolean) {
-    this.#head = { id: `chatcmpl-${id}`, object: "chat.completion.chunk", created: Math.floor(now / 1000), model };
+    this.#head = {
+      id: `chatcmpl-${id}`,
+      object: "chat.completion.chunk",
+      created: Math.floor(now / 1000),
+      model,
+    };
     this.#wantsUsage = wantsUsage;
   }
 
@@ -49,7 +66,12 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
         const before = this.#endCall();
         if (event.signature !== undefined) this.#keep(event.signature, event.id);
         this.#call = { number: event.call, hasArguments: false };
-        const call = { index: event.call, id: event.id, type: "function", function: { name: event.name, arguments: "" } };
+        const call = {
+          index: event.call,
+          id: event.id,
+          type: "function",
+          function: { name: event.name, arguments: "" },
+        };
         return before + this.#delta({ tool_calls: [call] });
       }
       case "call_arguments":
@@ -62,18 +84,36 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   }
 
   close(finish: Finish, usage: ModelUsage | undefined): string {
-    const before = this.#start() + this.#endCall() + (this.#details.length === 0 ? "" : this.#delta({ reasoning_details: this.#details }));
-    const explanation = finish.kind === "refusal" && !this.#refused ? finish.explanation : undefined;
+    const before =
+      this.#start() +
+      this.#endCall() +
+      (this.#details.length === 0 ? "" : this.#delta({ reasoning_details: this.#details }));
+    const explanation =
+      finish.kind === "refusal" && !this.#refused ? finish.explanation : undefined;
     const refusal = explanation === undefined ? "" : this.#delta({ refusal: explanation });
-    const last = this.#chunk({ choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: serialiseFinish(finish) }] });
-    const report = this.#wantsUsage && usage !== undefined ? this.#chunk({ choices: [], usage: serialiseUsage(usage) }) : "";
+    const last = this.#chunk({
+      choices: [{ index: 0, delta: {}, logprobs: null, finish_reason: serialiseFinish(finish) }],
+    });
+    const report =
+      this.#wantsUsage && usage !== undefined
+        ? this.#chunk({ choices: [], usage: serialiseUsage(usage) })
+        : "";
     return `${before}${refusal}${last}${report}data: [DONE]\n\n`;
   }
 
   #start(): string {
     if (this.#started) return "";
     this.#started = true;
-    return this.#chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, logprobs: null, finish_reason: null }] });
+    return this.#chunk({
+      choices: [
+        {
+          index: 0,
+          delta: { role: "assistant", content: "" },
+          logprobs: null,
+          finish_reason: null,
+        },
+      ],
+    });
   }
 
   #endCall(): string {
@@ -91,7 +131,10 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   }
 
   #delta(delta: object): string {
-    return this.#start() + this.#chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] });
+    return (
+      this.#start() +
+      this.#chunk({ choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] })
+    );
   }
 
   #chunk(fields: object): string {

@@ -16,7 +16,10 @@ export function parseUsage(value: unknown): ModelUsage | undefined {
     cacheWrite5mTokens: count(input["cache_write_tokens"]),
     cacheWrite1hTokens: 0,
     outputTokens: count(value["completion_tokens"]),
-    reasoningTokens: typeof output["reasoning_tokens"] === "number" ? count(output["reasoning_tokens"]) : undefined,
+    reasoningTokens:
+      typeof output["reasoning_tokens"] === "number"
+        ? count(output["reasoning_tokens"])
+        : undefined,
   };
 }
 
@@ -30,6 +33,8 @@ export function serialiseUsage(usage: ModelUsage): object {
       cached_tokens: usage.cachedInputTokens,
       ...(cacheWrites > 0 ? { cache_write_tokens: cacheWrites } : {}),
     },
-    ...(usage.reasoningTokens === undefined ? {} : { completion_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
+    ...(usage.reasoningTokens === undefined
+      ? {}
+      : { completion_tokens_details: { reasoning_tokens: usage.reasoningTokens } }),
   };
 }

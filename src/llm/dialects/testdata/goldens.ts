@@ -21,14 +21,22 @@ export class Goldens {
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, content);
     }
-    expect(content).toBe(existsSync(path) ? readFileSync(path, "utf8") : `no golden file ${path}: run with UPDATE_GOLDEN=1`);
+    expect(content).toBe(
+      existsSync(path)
+        ? readFileSync(path, "utf8")
+        : `no golden file ${path}: run with UPDATE_GOLDEN=1`,
+    );
   }
 
   /** Call when all cases of the folder have been checked. */
   checkOrphans(): void {
     if (!existsSync(this.#folder)) return;
-    const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const orphans = files.map((entry) => join(entry.parentPath, entry.name)).filter((path) => !this.#made.has(path.slice(this.#folder.length + 1)));
+    const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter(
+      (entry) => entry.isFile(),
+    );
+    const orphans = files
+      .map((entry) => join(entry.parentPath, entry.name))
+      .filter((path) => !this.#made.has(path.slice(this.#folder.length + 1)));
     if (UPDATING) for (const path of orphans) rmSync(path);
     else expect(orphans).toEqual([]);
   }

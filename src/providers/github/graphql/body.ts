@@ -4,7 +4,11 @@ import type { ServiceRequest } from "../../contract.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../../strict-json.ts";
 
 export type GraphqlBody =
-  | { readonly kind: "document"; readonly document: DocumentNode; readonly variables: Readonly<Record<string, Json>> }
+  | {
+      readonly kind: "document";
+      readonly document: DocumentNode;
+      readonly variables: Readonly<Record<string, Json>>;
+    }
   | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
 
 const MAX_TOKENS = 20_000;
@@ -13,12 +17,19 @@ const SHAPE = 'Send {"query": "...", "variables": {...}}';
 
 export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
   const { headers, body } = request;
-  if (headers.has("content-encoding")) return refused("The body is compressed, so it cannot be judged", "Send it without content-encoding");
+  if (headers.has("content-encoding"))
+    return refused(
+      "The body is compressed, so it cannot be judged",
+      "Send it without content-encoding",
+    );
   // As a form the same bytes could hold another query; see RFC 8259 for why there is no other charset.
-  if (!/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(headers.get("content-type") ?? "")) {
+  if (
+    !/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(headers.get("content-type") ?? "")
+  ) {
     return refused("The body is not declared to be JSON", "Send content-type: application/json");
   }
-  if (request.query !== "") return refused("The address has a query string", "Put everything into the body");
+  if (request.query !== "")
+    return refused("The address has a query string", "Put everything into the body");
   if (body === undefined) return refused("There is no body to judge", SHAPE);
   const parsed = parseStrictJson(body);
   if (parsed.kind === "invalid") return refused(`The body ${parsed.reason}`, SHAPE);
@@ -26,13 +37,23 @@ export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
   if (Array.isArray(value)) return refused("The body is a batch", "Send one query in a request");
   if (!isJsonObject(value)) return refused("The body is no object", SHAPE);
   const extra = Object.keys(value).find((name) => !MEMBERS.has(name));
-  if (extra !== undefined) return refused("The body holds more than query, variables and operationName", "Persisted queries and extensions cannot be judged: send the query itself");
+  if (extra !== undefined)
+    return refused(
+      "The body holds more than query, variables and operationName",
+      "Persisted queries and extensions cannot be judged: send the query itself",
+    );
   const { query, variables = null, operationName = null } = value;
   if (typeof query !== "string") return refused("The body holds no query", SHAPE);
-  if (variables !== null && !isJsonObject(variables)) return refused("`variables` is no object", SHAPE);
-  if (operationName !== null && typeof operationName !== "string") return refused("`operationName` is no text", SHAPE);
+  if (variables !== null && !isJsonObject(variables))
+    return refused("`variables` is no object", SHAPE);
+  if (operationName !== null && typeof operationName !== "string")
+    return refused("`operationName` is no text", SHAPE);
   try {
-    return { kind: "document", document: parse(query, { noLocation: true, maxTokens: MAX_TOKENS }), variables: variables ?? {} };
+    return {
+      kind: "document",
+      document: parse(query, { noLocation: true, maxTokens: MAX_TOKENS }),
+      variables: variables ?? {},
+    };
   } catch {
     // A syntax error, or nesting that the parser does not stand.
     return refused("The query is no GraphQL, or too large to be judged", "Send less in one query");

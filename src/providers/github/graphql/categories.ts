@@ -8,7 +8,10 @@ const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   // Wrappers that say nothing of their own.
   [/^(PageInfo|Node|UniformResourceLocatable|GitActor|Query|SearchResultItem|TextMatch)/, ""],
   [/^(Project|SortBy)/, "projects"],
-  [/AuditEntry|^(Organization|IpAllowList|VerifiableDomain|MemberStatusable|ExternalIdentity)/, "orgs"],
+  [
+    /AuditEntry|^(Organization|IpAllowList|VerifiableDomain|MemberStatusable|ExternalIdentity)/,
+    "orgs",
+  ],
   [/^(Enterprise|OIDCProvider|MembersCan)/, "enterprise-admin"],
   [/^Team/, "teams"],
   [/^(Sponsor|StripeConnect)/, "sponsors"],
@@ -16,7 +19,10 @@ const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   [/^Gist/, "gists"],
   [/Migration/, "migrations"],
   [/Contribution/, "users"],
-  [/^(User(?!ContentEdit)|Actor|Bot|Mannequin|App$|RepositoryOwner|ProfileOwner|Follow|Starred|Stargazer|ReactingUser|Reactor|Assignee|Assignable|AssigneeConnection|SavedReply|SocialAccount|PublicKey|Claimable|PermissionSource|RepositoryCollaborator)/, "users"],
+  [
+    /^(User(?!ContentEdit)|Actor|Bot|Mannequin|App$|RepositoryOwner|ProfileOwner|Follow|Starred|Stargazer|ReactingUser|Reactor|Assignee|Assignable|AssigneeConnection|SavedReply|SocialAccount|PublicKey|Claimable|PermissionSource|RepositoryCollaborator)/,
+    "users",
+  ],
   [/^(Marketplace)/, "marketplace"],
   [/^(Discussion|PinnedDiscussion)/, "discussions"],
   [/^(PullRequest|Review|RequestedReviewer|Suggested|AutoMerge|Merge)/, "pulls"],
@@ -28,10 +34,19 @@ const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   [/^(RepositoryVulnerabilityAlert|Dependabot)/, "dependabot"],
   [/^DependencyGraph/, "dependency-graph"],
   [/^(SecurityAdvisory|SecurityVulnerability|CVSS|Cvss|CWE|EPSS)/, "security-advisories"],
-  [/^(BranchProtection|PushAllowance|BypassForcePush|BypassPullRequest|ReviewDismissalAllowance|RefUpdateRule)/, "branches"],
+  [
+    /^(BranchProtection|PushAllowance|BypassForcePush|BypassPullRequest|ReviewDismissalAllowance|RefUpdateRule)/,
+    "branches",
+  ],
   [/Event$/, "issues"],
-  [/^(Issue|SubIssue|Label|Milestone|LinkedBranch|PinnedIssue|Comment|Closable|Closer|Lockable|Reacti|Reactable|Subscribable|Minimizable|Updatable|Deletable|Votable|UserContentEdit|Hovercard|Referenced|RenamedTitle|Assigned)/, "issues"],
-  [/^(Ref|Commit|Blob|Blame|Tree|Tag|GitObject|Comparison|Submodule|GitSignature|GpgSignature|SmimeSignature|SshSignature|UnknownSignature|Push)/, "contents"],
+  [
+    /^(Issue|SubIssue|Label|Milestone|LinkedBranch|PinnedIssue|Comment|Closable|Closer|Lockable|Reacti|Reactable|Subscribable|Minimizable|Updatable|Deletable|Votable|UserContentEdit|Hovercard|Referenced|RenamedTitle|Assigned)/,
+    "issues",
+  ],
+  [
+    /^(Ref|Commit|Blob|Blame|Tree|Tag|GitObject|Comparison|Submodule|GitSignature|GpgSignature|SmimeSignature|SshSignature|UnknownSignature|Push)/,
+    "contents",
+  ],
 ];
 
 const OF_MUTATIONS: readonly (readonly [RegExp, string])[] = [
@@ -52,12 +67,18 @@ const OF_MUTATIONS: readonly (readonly [RegExp, string])[] = [
   [/[fF]ollow|UserList|UserStatus|UserNamespace|Star$|AttributionInvitation/, "users"],
   [/IpAllowList|Organization|VerifiableDomain|NotificationRestriction/, "orgs"],
   [/Repository|Topic|OutsideCollaborator/, "repos"],
-  [/Issue|Label|Milestone|Comment|Reaction|Assignable|Lockable|Upvote|LinkedBranch|Subscription$/, "issues"],
+  [
+    /Issue|Label|Milestone|Comment|Reaction|Assignable|Lockable|Upvote|LinkedBranch|Subscription$/,
+    "issues",
+  ],
 ];
 
 /** What a mutation does besides, as with REST. */
 const EFFECTS: readonly (readonly [RegExp, string])[] = [
-  [/^(mergePullRequest|enablePullRequestAutoMerge|enqueuePullRequest|updatePullRequestBranch|revertPullRequest|createLinkedBranch|deleteLinkedBranch|createDeployment)$/, "contents"],
+  [
+    /^(mergePullRequest|enablePullRequestAutoMerge|enqueuePullRequest|updatePullRequestBranch|revertPullRequest|createLinkedBranch|deleteLinkedBranch|createDeployment)$/,
+    "contents",
+  ],
   [/^(approveDeployments|rejectDeployments)$/, "actions"],
 ];
 
@@ -72,11 +93,16 @@ function decideCategory(type: string): string {
 }
 
 /** Decided once for each type. */
-const BY_TYPE: ReadonlyMap<string, string> = new Map(typeNames().map((type) => [type, decideCategory(type)]));
+const BY_TYPE: ReadonlyMap<string, string> = new Map(
+  typeNames().map((type) => [type, decideCategory(type)]),
+);
 
 /** At least one, or undefined for a mutation that is not known. */
 export function categoriesOfMutation(name: string): readonly string[] | undefined {
   const category = OF_MUTATIONS.find(([pattern]) => pattern.test(name))?.[1];
   if (category === undefined) return undefined;
-  return [category, ...EFFECTS.filter(([pattern]) => pattern.test(name)).map(([, effect]) => effect)];
+  return [
+    category,
+    ...EFFECTS.filter(([pattern]) => pattern.test(name)).map(([, effect]) => effect),
+  ];
 }

@@ -7,8 +7,17 @@ import { LINKS } from "./walk.ts";
 
 const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
 
-function send(body: unknown, headers: Readonly<Record<string, string>> = JSON_TYPE, line = "POST https://api.github.com/graphql") {
-  return resolveGraphql(request(line, { headers, body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body) }));
+function send(
+  body: unknown,
+  headers: Readonly<Record<string, string>> = JSON_TYPE,
+  line = "POST https://api.github.com/graphql",
+) {
+  return resolveGraphql(
+    request(line, {
+      headers,
+      body: typeof body === "string" || Buffer.isBuffer(body) ? body : JSON.stringify(body),
+    }),
+  );
 }
 
 /** `action resource+resource, ...` in the order of the alphabet, or `unresolved`. */
@@ -16,7 +25,13 @@ function told(query: string, variables?: unknown): string {
   const resolution = send(variables === undefined ? { query } : { query, variables });
   if (resolution.kind === "unresolved") return "unresolved";
   return resolution.actions
-    .map(({ action, resources }) => `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).filter((each, at, all) => all.indexOf(each) === at).join("+")}`)
+    .map(
+      ({ action, resources }) =>
+        `${action} ${resources
+          .map((each) => (each.kind === "scoped" ? each.value : each.kind))
+          .filter((each, at, all) => all.indexOf(each) === at)
+          .join("+")}`,
+    )
     .sort()
     .join(", ");
 }
@@ -73,7 +88,12 @@ test.each([
     { q: "repo:o/r is:pr author:@me", limit: 30 },
     "pulls:read o/r, search:read o/r",
   ],
-  ["gh's look at what the schema has", `query Repository_fields{Repository:__type(name:"Repository"){fields(includeDeprecated:true){name}}}`, undefined, "meta:read none"],
+  [
+    "gh's look at what the schema has",
+    `query Repository_fields{Repository:__type(name:"Repository"){fields(includeDeprecated:true){name}}}`,
+    undefined,
+    "meta:read none",
+  ],
   [
     "gh issue create",
     "mutation IssueCreate($input:CreateIssueInput!){createIssue(input:$input){issue{id,url}}}",
@@ -86,7 +106,12 @@ test.each([
     { input: { repositoryId: "R_1" } },
     "pulls:write unscopable",
   ],
-  ["gh pr merge", "mutation PullRequestMerge($input:MergePullRequestInput!){mergePullRequest(input:$input){clientMutationId}}", { input: {} }, "contents:write unscopable, pulls:write unscopable"],
+  [
+    "gh pr merge",
+    "mutation PullRequestMerge($input:MergePullRequestInput!){mergePullRequest(input:$input){clientMutationId}}",
+    { input: {} },
+    "contents:write unscopable, pulls:write unscopable",
+  ],
   ["gh auth status", "query UserCurrent{viewer{login}}", undefined, "users:read none"],
   ["octokit rate limit", "{rateLimit{cost remaining resetAt}}", undefined, "meta:read none"],
 ])("%s", (_name, query, variables, expected) => {
@@ -96,12 +121,24 @@ test.each([
 test.each([
   // Names of the repository by every way of saying them.
   ['{repository(owner:"o",name:"r"){issue(number:1){title}}}', undefined, "issues:read o/r"],
-  ['{repository(owner:"""o""",name:"\\u0072"){issue(number:1){title}}}', undefined, "issues:read o/r"],
-  ['query($o:String="o"){repository(owner:$o,name:"r"){issue(number:1){title}}}', undefined, "issues:read o/r"],
-  ['query($o:String="x"){repository(owner:$o,name:"r"){issue(number:1){title}}}', { o: "o" }, "issues:read o/r"],
-  ["query($o:String!){repository(owner:$o,name:\"r\"){id}}", undefined, "unresolved"],
-  ["query($o:String!){repository(owner:$o,name:\"r\"){id}}", { o: 5 }, "unresolved"],
-  ["query($o:String!){repository(owner:$o,name:\"r\"){id}}", { o: null }, "unresolved"],
+  [
+    '{repository(owner:"""o""",name:"\\u0072"){issue(number:1){title}}}',
+    undefined,
+    "issues:read o/r",
+  ],
+  [
+    'query($o:String="o"){repository(owner:$o,name:"r"){issue(number:1){title}}}',
+    undefined,
+    "issues:read o/r",
+  ],
+  [
+    'query($o:String="x"){repository(owner:$o,name:"r"){issue(number:1){title}}}',
+    { o: "o" },
+    "issues:read o/r",
+  ],
+  ['query($o:String!){repository(owner:$o,name:"r"){id}}', undefined, "unresolved"],
+  ['query($o:String!){repository(owner:$o,name:"r"){id}}', { o: 5 }, "unresolved"],
+  ['query($o:String!){repository(owner:$o,name:"r"){id}}', { o: null }, "unresolved"],
   ['query($o:String="o"){repository(owner:$o,name:"r"){id}}', { o: null }, "unresolved"],
   ['{repository(owner:$o,name:"r"){id}}', { o: "o" }, "unresolved"],
   ['{repository(name:"r"){id}}', undefined, "unresolved"],
@@ -112,34 +149,139 @@ test.each([
   ['{repository(owner:"o",name:"r.git"){id}}', undefined, "unresolved"],
   ['{repository(owner:"*",name:"r"){id}}', undefined, "unresolved"],
   // Several at once: all count.
-  ['{a:repository(owner:"o",name:"r"){issue(number:1){title}} b:repository(owner:"x",name:"y"){issue(number:1){title}}}', undefined, "issues:read o/r+x/y"],
-  ['query A{repository(owner:"o",name:"r"){id}} query B{repository(owner:"x",name:"y"){id}}', undefined, "repos:read o/r+x/y"],
-  ['query A{repository(owner:"o",name:"r"){id}} mutation B{deleteRef(input:{refId:"1"}){clientMutationId}}', undefined, "contents:write unscopable, repos:read o/r"],
-  ['query($no:Boolean!){repository(owner:"x",name:"y") @skip(if:$no){id} repository(owner:"o",name:"r"){id}}', { no: true }, "repos:read x/y+o/r"],
-  ['{...on Query{repository(owner:"x",name:"y"){id}} ...F} fragment F on Query{repository(owner:"o",name:"r"){id}}', undefined, "repos:read x/y+o/r"],
+  [
+    '{a:repository(owner:"o",name:"r"){issue(number:1){title}} b:repository(owner:"x",name:"y"){issue(number:1){title}}}',
+    undefined,
+    "issues:read o/r+x/y",
+  ],
+  [
+    'query A{repository(owner:"o",name:"r"){id}} query B{repository(owner:"x",name:"y"){id}}',
+    undefined,
+    "repos:read o/r+x/y",
+  ],
+  [
+    'query A{repository(owner:"o",name:"r"){id}} mutation B{deleteRef(input:{refId:"1"}){clientMutationId}}',
+    undefined,
+    "contents:write unscopable, repos:read o/r",
+  ],
+  [
+    'query($no:Boolean!){repository(owner:"x",name:"y") @skip(if:$no){id} repository(owner:"o",name:"r"){id}}',
+    { no: true },
+    "repos:read x/y+o/r",
+  ],
+  [
+    '{...on Query{repository(owner:"x",name:"y"){id}} ...F} fragment F on Query{repository(owner:"o",name:"r"){id}}',
+    undefined,
+    "repos:read x/y+o/r",
+  ],
   // Ways out of the repository.
-  [inRepo("owner{repository(name:\"x\"){id}}"), undefined, "repos:read o/r+unscopable"],
+  [inRepo('owner{repository(name:"x"){id}}'), undefined, "repos:read o/r+unscopable"],
   [inRepo("owner{repositories(first:9){nodes{name}}}"), undefined, "repos:read o/r+unscopable"],
-  [inRepo("owner{...on Organization{repositories(first:9){nodes{object(expression:\"HEAD:x\"){...on Blob{text}}}}}}"), undefined, "contents:read o/r+unscopable"],
-  [inRepo("forks(first:9){nodes{object(expression:\"HEAD:x\"){...on Blob{text}}}}"), undefined, "contents:read o/r+unscopable"],
+  [
+    inRepo(
+      'owner{...on Organization{repositories(first:9){nodes{object(expression:"HEAD:x"){...on Blob{text}}}}}}',
+    ),
+    undefined,
+    "contents:read o/r+unscopable",
+  ],
+  [
+    inRepo('forks(first:9){nodes{object(expression:"HEAD:x"){...on Blob{text}}}}'),
+    undefined,
+    "contents:read o/r+unscopable",
+  ],
   [inRepo("parent{issues(first:9){nodes{title}}}"), undefined, "issues:read o/r+unscopable"],
   [inRepo("parent{description}"), undefined, "repos:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){headRepository{description}}"), undefined, "repos:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){author{...on User{repositories(first:1){nodes{name}}}}}"), undefined, "repos:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){author{...on User{...P}}}") + "fragment P on User{issues(first:9){nodes{body}}}", undefined, "issues:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){closingIssuesReferences(first:1){nodes{title body}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("issue(number:1){subIssues(first:9){nodes{body}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("issue(number:1){parent{repository{issues(first:1){nodes{body}}}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{body}}}}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{number url}}}}}}"), undefined, "repos:read o/r"],
-  [inRepo("issue(number:1){projectItems(first:9){nodes{project{title}}}}"), undefined, "projects:read o/r"],
-  [inRepo("issue(number:1){projectItems(first:9){nodes{content{...on Issue{body}}}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("collaborators(first:9){nodes{login organizations(first:9){nodes{name}}}}"), undefined, "orgs:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on User{issues(first:9){nodes{body}}}}}}}"), undefined, "issues:read o/r+unscopable"],
-  [inRepo("pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on Team{discussions(first:9){nodes{body}}}}}}}"), undefined, "teams:read o/r+unscopable"],
-  [inRepo('ref(qualifiedName:"main"){compare(headRef:"x:main"){commits(first:9){nodes{message}}}}'), undefined, "contents:read o/r+unscopable"],
-  [inRepo('pullRequest(number:1){headRef{target{...on Commit{tree{entries{name}}}}}}'), undefined, "contents:read o/r+unscopable"],
-  [inRepo('rulesets(first:1){nodes{source{...on Repository{issues(first:1){nodes{body}}}}}}'), undefined, "issues:read o/r+unscopable"],
+  [
+    inRepo("pullRequest(number:1){headRepository{description}}"),
+    undefined,
+    "repos:read o/r+unscopable",
+  ],
+  [
+    inRepo("pullRequest(number:1){author{...on User{repositories(first:1){nodes{name}}}}}"),
+    undefined,
+    "repos:read o/r+unscopable",
+  ],
+  [
+    inRepo("pullRequest(number:1){author{...on User{...P}}}") +
+      "fragment P on User{issues(first:9){nodes{body}}}",
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo("pullRequest(number:1){closingIssuesReferences(first:1){nodes{title body}}}"),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo("issue(number:1){subIssues(first:9){nodes{body}}}"),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo("issue(number:1){parent{repository{issues(first:1){nodes{body}}}}}"),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo(
+      "issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{body}}}}}}",
+    ),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo(
+      "issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{number url}}}}}}",
+    ),
+    undefined,
+    "repos:read o/r",
+  ],
+  [
+    inRepo("issue(number:1){projectItems(first:9){nodes{project{title}}}}"),
+    undefined,
+    "projects:read o/r",
+  ],
+  [
+    inRepo("issue(number:1){projectItems(first:9){nodes{content{...on Issue{body}}}}}"),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo("collaborators(first:9){nodes{login organizations(first:9){nodes{name}}}}"),
+    undefined,
+    "orgs:read o/r+unscopable",
+  ],
+  [
+    inRepo(
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on User{issues(first:9){nodes{body}}}}}}}",
+    ),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
+  [
+    inRepo(
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on Team{discussions(first:9){nodes{body}}}}}}}",
+    ),
+    undefined,
+    "teams:read o/r+unscopable",
+  ],
+  [
+    inRepo(
+      'ref(qualifiedName:"main"){compare(headRef:"x:main"){commits(first:9){nodes{message}}}}',
+    ),
+    undefined,
+    "contents:read o/r+unscopable",
+  ],
+  [
+    inRepo("pullRequest(number:1){headRef{target{...on Commit{tree{entries{name}}}}}}"),
+    undefined,
+    "contents:read o/r+unscopable",
+  ],
+  [
+    inRepo("rulesets(first:1){nodes{source{...on Repository{issues(first:1){nodes{body}}}}}}"),
+    undefined,
+    "issues:read o/r+unscopable",
+  ],
   [inRepo('object(expression:"HEAD:README.md"){...on Blob{text}}'), undefined, "contents:read o/r"],
   [inRepo("tempCloneToken"), undefined, "unresolved"],
   [inRepo("x:tempCloneToken"), undefined, "unresolved"],
@@ -147,34 +289,90 @@ test.each([
   // What names no repository.
   ["{viewer{login email}}", undefined, "users:read none"],
   ["{viewer{repositories(first:9){nodes{name}}}}", undefined, "repos:read unscopable"],
-  ["{viewer{organization(login:\"x\"){name}}}", undefined, "orgs:read unscopable"],
+  ['{viewer{organization(login:"x"){name}}}', undefined, "orgs:read unscopable"],
   ['{node(id:"I_1"){...on Issue{title}}}', undefined, "issues:read unscopable"],
   ['{nodes(ids:["I_1"]){id}}', undefined, "repos:read unscopable"],
-  ['{resource(url:"https://github.com/o/r"){...on Repository{description}}}', undefined, "repos:read unscopable"],
-  ['{organization(login:"o"){repository(name:"r"){issue(number:1){title}}}}', undefined, "issues:read unscopable"],
+  [
+    '{resource(url:"https://github.com/o/r"){...on Repository{description}}}',
+    undefined,
+    "repos:read unscopable",
+  ],
+  [
+    '{organization(login:"o"){repository(name:"r"){issue(number:1){title}}}}',
+    undefined,
+    "issues:read unscopable",
+  ],
   ['{user(login:"o"){login}}', undefined, "users:read unscopable"],
-  ['{relay{repository(owner:"x",name:"y"){issue(number:1){body}}}}', undefined, "issues:read unscopable"],
-  ['{search(query:"is:pr",type:ISSUE,first:9){nodes{...on PullRequest{title}}}}', undefined, "pulls:read unscopable, search:read unscopable"],
-  ['{search(query:"repo:o/r",type:REPOSITORY,first:9){nodes{...on Repository{name}}}}', undefined, "repos:read unscopable, search:read unscopable"],
-  ['{search(query:"repo:o/r org:x",type:ISSUE,first:9){nodes{...on Issue{title}}}}', undefined, "issues:read unscopable, search:read unscopable"],
+  [
+    '{relay{repository(owner:"x",name:"y"){issue(number:1){body}}}}',
+    undefined,
+    "issues:read unscopable",
+  ],
+  [
+    '{search(query:"is:pr",type:ISSUE,first:9){nodes{...on PullRequest{title}}}}',
+    undefined,
+    "pulls:read unscopable, search:read unscopable",
+  ],
+  [
+    '{search(query:"repo:o/r",type:REPOSITORY,first:9){nodes{...on Repository{name}}}}',
+    undefined,
+    "repos:read unscopable, search:read unscopable",
+  ],
+  [
+    '{search(query:"repo:o/r org:x",type:ISSUE,first:9){nodes{...on Issue{title}}}}',
+    undefined,
+    "issues:read unscopable, search:read unscopable",
+  ],
   ["{noSuchField{id}}", undefined, "unresolved"],
   [inRepo("noSuchField{id}"), undefined, "unresolved"],
   [inRepo("aFieldOfTomorrow"), undefined, "repos:read o/r"],
   [inRepo("accessTokenOfTomorrow"), undefined, "unresolved"],
   // Mutations.
-  ['mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",branchName:"b"}}){commit{oid url}}}', undefined, "contents:write o/r"],
-  ["mutation($i:CreateCommitOnBranchInput!){createCommitOnBranch(input:$i){commit{oid}}}", { i: { branch: { repositoryNameWithOwner: "o/r", branchName: "b" } } }, "contents:write o/r"],
-  ['mutation{createCommitOnBranch(input:{branch:{id:"R_1",repositoryNameWithOwner:"o/r"}}){commit{oid}}}', undefined, "contents:write unscopable"],
-  ['mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",repositoryNameWithOwner:"x/y"}}){commit{oid}}}', undefined, "contents:write unscopable"],
-  ['mutation{createIssue(input:{}){issue{repository{issues(first:9){nodes{body}}}}}}', undefined, "issues:read unscopable, issues:write unscopable"],
-  ['mutation{addStar(input:{starrableId:"1"}){clientMutationId}}', undefined, "users:write unscopable"],
+  [
+    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",branchName:"b"}}){commit{oid url}}}',
+    undefined,
+    "contents:write o/r",
+  ],
+  [
+    "mutation($i:CreateCommitOnBranchInput!){createCommitOnBranch(input:$i){commit{oid}}}",
+    { i: { branch: { repositoryNameWithOwner: "o/r", branchName: "b" } } },
+    "contents:write o/r",
+  ],
+  [
+    'mutation{createCommitOnBranch(input:{branch:{id:"R_1",repositoryNameWithOwner:"o/r"}}){commit{oid}}}',
+    undefined,
+    "contents:write unscopable",
+  ],
+  [
+    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",repositoryNameWithOwner:"x/y"}}){commit{oid}}}',
+    undefined,
+    "contents:write unscopable",
+  ],
+  [
+    "mutation{createIssue(input:{}){issue{repository{issues(first:9){nodes{body}}}}}}",
+    undefined,
+    "issues:read unscopable, issues:write unscopable",
+  ],
+  [
+    'mutation{addStar(input:{starrableId:"1"}){clientMutationId}}',
+    undefined,
+    "users:write unscopable",
+  ],
   ["mutation{deleteTheInternet(input:{}){clientMutationId}}", undefined, "unresolved"],
   ["subscription{x}", undefined, "unresolved"],
   // Shapes.
   ["{a{...F}} fragment F on Repository{...F}", undefined, "unresolved"],
-  [`${inRepo("...A")} fragment A on Repository{...B} fragment B on Repository{...A}`, undefined, "unresolved"],
+  [
+    `${inRepo("...A")} fragment A on Repository{...B} fragment B on Repository{...A}`,
+    undefined,
+    "unresolved",
+  ],
   [inRepo("...Missing"), undefined, "unresolved"],
-  [`${inRepo("...A")} fragment A on Repository{id} fragment A on Repository{name}`, undefined, "unresolved"],
+  [
+    `${inRepo("...A")} fragment A on Repository{id} fragment A on Repository{name}`,
+    undefined,
+    "unresolved",
+  ],
   [inRepo("...on Nothing{id}"), undefined, "unresolved"],
   ["fragment A on Repository{id}", undefined, "unresolved"],
   ["type Query{a:Int}", undefined, "unresolved"],
@@ -193,35 +391,71 @@ test.each<[string, () => ReturnType<typeof send>]>([
   ["no JSON", () => send("query=x")],
   ["nothing", () => send("")],
   ["a second query", () => send('{"query":"{viewer{login}}","query":"{viewer{id}}"}')],
-  ["a second query, escaped", () => send('{"query":"{viewer{login}}","\\u0071uery":"{viewer{id}}"}')],
+  [
+    "a second query, escaped",
+    () => send('{"query":"{viewer{login}}","\\u0071uery":"{viewer{id}}"}'),
+  ],
   ["a variable twice", () => send('{"query":"{viewer{login}}","variables":{"a":1,"a":2}}')],
-  ["a variable twice, deep within", () => send('{"query":"{viewer{login}}","variables":{"a":[{"b":1,"b":2}]}}')],
+  [
+    "a variable twice, deep within",
+    () => send('{"query":"{viewer{login}}","variables":{"a":[{"b":1,"b":2}]}}'),
+  ],
   ["__proto__", () => send('{"query":"{viewer{login}}","variables":{"__proto__":{"o":"x"}}}')],
   ["extensions", () => send({ ...OK, extensions: { persistedQuery: { sha256Hash: "x" } } })],
   ["a persisted query", () => send({ id: "x" })],
   ["Query", () => send({ Query: "{viewer{login}}" })],
   ["variables as text", () => send({ ...OK, variables: "{}" })],
   ["operationName as a number", () => send({ ...OK, operationName: 1 })],
-  ["a byte order mark", () => send(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(OK))]))],
-  ["bytes that are not UTF-8", () => send(Buffer.from('{"query":"{viewer{login}}\xff"}', "latin1"))],
-  ["UTF-16", () => send(Buffer.from(JSON.stringify(OK), "utf16le"), { "content-type": "application/json" })],
+  [
+    "a byte order mark",
+    () => send(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(JSON.stringify(OK))])),
+  ],
+  [
+    "bytes that are not UTF-8",
+    () => send(Buffer.from('{"query":"{viewer{login}}\xff"}', "latin1")),
+  ],
+  [
+    "UTF-16",
+    () => send(Buffer.from(JSON.stringify(OK), "utf16le"), { "content-type": "application/json" }),
+  ],
   ["a form", () => send(OK, { "content-type": "application/x-www-form-urlencoded" })],
   ["no type", () => send(OK, {})],
   ["two types", () => send(OK, { "content-type": "application/json, text/plain" })],
   ["another charset", () => send(OK, { "content-type": "application/json; charset=utf-7" })],
   ["gzip", () => send(OK, { ...JSON_TYPE, "content-encoding": "gzip" })],
   ["GET", () => send(OK, JSON_TYPE, "GET https://api.github.com/graphql")],
-  ["a query string", () => send(OK, JSON_TYPE, "POST https://api.github.com/graphql?query={viewer{login}}")],
+  [
+    "a query string",
+    () => send(OK, JSON_TYPE, "POST https://api.github.com/graphql?query={viewer{login}}"),
+  ],
   ["nesting without end", () => send({ query: "{a".repeat(100_000) })],
-  ["JSON nested without end", () => send(`{"query":"{viewer{login}}","variables":{"a":${"[".repeat(9_000)}${"]".repeat(9_000)}}}`)],
-  ["fragments within fragments without end", () => send({ query: `{viewer{${"...{".repeat(800)}${"id ".repeat(9_000)}${"}".repeat(800)}}}` })],
+  [
+    "JSON nested without end",
+    () =>
+      send(
+        `{"query":"{viewer{login}}","variables":{"a":${"[".repeat(9_000)}${"]".repeat(9_000)}}}`,
+      ),
+  ],
+  [
+    "fragments within fragments without end",
+    () =>
+      send({ query: `{viewer{${"...{".repeat(800)}${"id ".repeat(9_000)}${"}".repeat(800)}}}` }),
+  ],
   ["too many fields", () => send({ query: `{viewer{${"login ".repeat(30_000)}}}` })],
 ])("refuses %s, and says what to do", (_name, sent) => {
-  expect(sent()).toMatchObject({ kind: "unresolved", reason: expect.any(String) as string, hint: expect.any(String) as string });
+  expect(sent()).toMatchObject({
+    kind: "unresolved",
+    reason: expect.any(String) as string,
+    hint: expect.any(String) as string,
+  });
 });
 
 test("fragments that stand for billions of fields are judged in time that their text takes", () => {
-  const layers = Array.from({ length: 60 }, (_, at) => `fragment F${at} on Repository{a${at}:parent{...F${at + 1}} b${at}:parent{...F${at + 1}} ...F${at + 1} ...F${at + 1}}`);
+  const layers = Array.from(
+    { length: 60 },
+    (_, at) =>
+      `fragment F${at} on Repository{a${at}:parent{...F${at + 1}} b${at}:parent{...F${at + 1}} ...F${at + 1} ...F${at + 1}}`,
+  );
   const query = `${inRepo("...F0")} ${layers.join(" ")} fragment F60 on Repository{description}`;
   expect(told(query)).toBe("repos:read o/r+unscopable");
 });
@@ -240,7 +474,19 @@ test("every mutation of GitHub's schema is known", () => {
 });
 
 test("what a mutation does to code is contents:write", () => {
-  for (const name of ["createRef", "updateRef", "updateRefs", "deleteRef", "createCommitOnBranch", "mergeBranch", "mergePullRequest", "enablePullRequestAutoMerge", "enqueuePullRequest", "updatePullRequestBranch", "revertPullRequest"]) {
+  for (const name of [
+    "createRef",
+    "updateRef",
+    "updateRefs",
+    "deleteRef",
+    "createCommitOnBranch",
+    "mergeBranch",
+    "mergePullRequest",
+    "enablePullRequestAutoMerge",
+    "enqueuePullRequest",
+    "updatePullRequestBranch",
+    "revertPullRequest",
+  ]) {
     expect(categoriesOfMutation(name)).toContain("contents");
   }
 });

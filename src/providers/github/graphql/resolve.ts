@@ -2,7 +2,14 @@
  * A GraphQL request: which actions all of its operations are together. Which of them `operationName` picks does not
  * matter, and neither do `@skip` and `@include`: what may run must be permitted.
  */
-import { type DocumentNode, type FieldNode, type FragmentDefinitionNode, Kind, OperationTypeNode, type OperationDefinitionNode } from "graphql";
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  Kind,
+  OperationTypeNode,
+  type OperationDefinitionNode,
+} from "graphql";
 import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../../contract.ts";
 import { isJsonObject, type Json } from "../../strict-json.ts";
 import { namedRepository, repositoryResource, unscopable } from "../repository.ts";
@@ -16,11 +23,23 @@ import { argumentOf, type Variables, variablesOf } from "./values.ts";
 import { Walk } from "./walk.ts";
 
 /** Fields of the root about GitHub itself: neither they nor what is below them is about a repository. */
-const META = new Set(["__typename", "__schema", "__type", "rateLimit", "meta", "codeOfConduct", "codesOfConduct", "license", "licenses"]);
-const REST = "Use the REST API, whose paths name what they are about: gh api repos/{owner}/{repo}/...";
+const META = new Set([
+  "__typename",
+  "__schema",
+  "__type",
+  "rateLimit",
+  "meta",
+  "codeOfConduct",
+  "codesOfConduct",
+  "license",
+  "licenses",
+]);
+const REST =
+  "Use the REST API, whose paths name what they are about: gh api repos/{owner}/{repo}/...";
 
 export function resolveGraphql(request: ServiceRequest): ActionResolution {
-  if (request.method !== "POST") return unresolved("GraphQL is asked by POST", "POST the query as JSON");
+  if (request.method !== "POST")
+    return unresolved("GraphQL is asked by POST", "POST the query as JSON");
   const body = readGraphqlBody(request);
   if (body.kind === "refused") return unresolved(body.reason, body.hint);
   try {
@@ -32,29 +51,46 @@ export function resolveGraphql(request: ServiceRequest): ActionResolution {
   }
 }
 
-function actionsOf(document: DocumentNode, sent: Readonly<Record<string, Json>>): readonly ResolvedAction[] {
+function actionsOf(
+  document: DocumentNode,
+  sent: Readonly<Record<string, Json>>,
+): readonly ResolvedAction[] {
   const fragments = new Map<string, FragmentDefinitionNode>();
   const operations: OperationDefinitionNode[] = [];
   for (const definition of document.definitions) {
     if (definition.kind === Kind.OPERATION_DEFINITION) operations.push(definition);
     else if (definition.kind !== Kind.FRAGMENT_DEFINITION || fragments.has(definition.name.value)) {
-      throw new Unjudged("The document holds more than operations and fragments, or two fragments of one name", "Send one query");
+      throw new Unjudged(
+        "The document holds more than operations and fragments, or two fragments of one name",
+        "Send one query",
+      );
     } else fragments.set(definition.name.value, definition);
   }
-  if (operations.length === 0) throw new Unjudged("The document holds no operation", "Send a query or a mutation");
+  if (operations.length === 0)
+    throw new Unjudged("The document holds no operation", "Send a query or a mutation");
   const walk = new Walk(fragments);
-  const actions = operations.flatMap((operation) => operationActions(operation, variablesOf(operation, sent), walk));
+  const actions = operations.flatMap((operation) =>
+    operationActions(operation, variablesOf(operation, sent), walk),
+  );
   return merged(actions);
 }
 
-function operationActions(operation: OperationDefinitionNode, variables: Variables, walk: Walk): ResolvedAction[] {
-  if (operation.operation === OperationTypeNode.SUBSCRIPTION) throw new Unjudged("Subscriptions are not served", "Ask again from time to time");
+function operationActions(
+  operation: OperationDefinitionNode,
+  variables: Variables,
+  walk: Walk,
+): ResolvedAction[] {
+  if (operation.operation === OperationTypeNode.SUBSCRIPTION)
+    throw new Unjudged("Subscriptions are not served", "Ask again from time to time");
   const mutates = operation.operation === OperationTypeNode.MUTATION;
   const root = mutates ? "Mutation" : "Query";
   const actions: ResolvedAction[] = [];
   for (const { field, type } of walk.fields(operation.selectionSet, root, "anywhere", undefined)) {
-    if (type !== root) throw new Unjudged("The query has a fragment of another type than its root", "Leave it out");
-    actions.push(...(mutates ? mutationActions(field, variables, walk) : queryActions(field, variables, walk)));
+    if (type !== root)
+      throw new Unjudged("The query has a fragment of another type than its root", "Leave it out");
+    actions.push(
+      ...(mutates ? mutationActions(field, variables, walk) : queryActions(field, variables, walk)),
+    );
   }
   return actions;
 }
@@ -63,14 +99,28 @@ function queryActions(field: FieldNode, variables: Variables, walk: Walk): Resol
   const name = field.name.value;
   if (META.has(name)) return [{ action: "meta:read", resources: [{ kind: "none" }] }];
   const target = fieldOf("Query", name);
-  if (target.kind === "unknown") throw new Unjudged(`What ${name} asks for is not known here`, REST);
-  if (name === "viewer" && endsThere(field, walk)) return [{ action: "users:read", resources: [{ kind: "none" }] }];
+  if (target.kind === "unknown")
+    throw new Unjudged(`What ${name} asks for is not known here`, REST);
+  if (name === "viewer" && endsThere(field, walk))
+    return [{ action: "users:read", resources: [{ kind: "none" }] }];
   const scoped = confinedTo(field, variables);
-  const touched = new Touched(scoped ?? [unscopable(`${name} is not about a repository that it names`)]);
-  if (target.kind === "object") walk.below(field.selectionSet, target.type, scoped === undefined ? "anywhere" : "inside", touched);
+  const touched = new Touched(
+    scoped ?? [unscopable(`${name} is not about a repository that it names`)],
+  );
+  if (target.kind === "object")
+    walk.below(
+      field.selectionSet,
+      target.type,
+      scoped === undefined ? "anywhere" : "inside",
+      touched,
+    );
   if (name === "search") touched.category("search");
-  if (touched.categories.size === 0) touched.category((target.kind === "object" && categoryOfType(target.type)) || "repos");
-  return [...touched.categories].map((category) => ({ action: `${category}:read`, resources: touched.resources }));
+  if (touched.categories.size === 0)
+    touched.category((target.kind === "object" && categoryOfType(target.type)) || "repos");
+  return [...touched.categories].map((category) => ({
+    action: `${category}:read`,
+    resources: touched.resources,
+  }));
 }
 
 /** The repositories that a field of the root is about, where it names them. */
@@ -81,11 +131,17 @@ function confinedTo(field: FieldNode, variables: Variables): readonly Resource[]
   };
   if (field.name.value === "search") {
     const [search, kind] = [text("query"), text("type")];
-    return search !== undefined && kind !== undefined && kind.startsWith("ISSUE") ? searchScope(search) : undefined;
+    return search !== undefined && kind !== undefined && kind.startsWith("ISSUE")
+      ? searchScope(search)
+      : undefined;
   }
   if (field.name.value !== "repository") return undefined;
   const resource = repositoryResource(text("owner") ?? "", text("name") ?? "");
-  if (resource === undefined) throw new Unjudged("`repository` names no repository, by `owner` and `name`", "Give both, as text or as variables with values");
+  if (resource === undefined)
+    throw new Unjudged(
+      "`repository` names no repository, by `owner` and `name`",
+      "Give both, as text or as variables with values",
+    );
   return [resource];
 }
 
@@ -94,7 +150,12 @@ function endsThere(field: FieldNode, walk: Walk): boolean {
   if (field.selectionSet === undefined) return true;
   const touched = new Touched([]);
   walk.below(field.selectionSet, "User", "name", touched);
-  return touched.resources.length === 0 && [...walk.fields(field.selectionSet, "User", "name", undefined)].every((each) => each.field.selectionSet === undefined);
+  return (
+    touched.resources.length === 0 &&
+    [...walk.fields(field.selectionSet, "User", "name", undefined)].every(
+      (each) => each.field.selectionSet === undefined,
+    )
+  );
 }
 
 function mutationActions(field: FieldNode, variables: Variables, walk: Walk): ResolvedAction[] {
@@ -102,14 +163,21 @@ function mutationActions(field: FieldNode, variables: Variables, walk: Walk): Re
   if (name === "__typename") return [{ action: "meta:read", resources: [{ kind: "none" }] }];
   const categories = categoriesOfMutation(name);
   const target = fieldOf("Mutation", name);
-  if (categories === undefined || target.kind !== "object") throw new Unjudged(`The mutation ${name} is not known here`, REST);
-  const resources = [committedTo(field, variables) ?? unscopable(`${name} names what it changes by ids, which may be of any repository; ${REST}`)];
+  if (categories === undefined || target.kind !== "object")
+    throw new Unjudged(`The mutation ${name} is not known here`, REST);
+  const resources = [
+    committedTo(field, variables) ??
+      unscopable(`${name} names what it changes by ids, which may be of any repository; ${REST}`),
+  ];
   // What only names the thing changed reads nothing that who changed it may not know.
   const answer = new Touched(resources);
   walk.named(field.selectionSet, target.type, answer);
   return [
     ...categories.map((category) => ({ action: `${category}:write`, resources })),
-    ...[...answer.categories].map((category) => ({ action: `${category}:read`, resources: answer.resources })),
+    ...[...answer.categories].map((category) => ({
+      action: `${category}:read`,
+      resources: answer.resources,
+    })),
   ];
 }
 
@@ -118,7 +186,12 @@ function committedTo(field: FieldNode, variables: Variables): Resource | undefin
   if (field.name.value !== "createCommitOnBranch") return undefined;
   const input = argumentOf(field, "input", variables);
   const branch = isJsonObject(input) ? input["branch"] : undefined;
-  if (!isJsonObject(branch) || (branch["id"] ?? null) !== null || typeof branch["repositoryNameWithOwner"] !== "string") return undefined;
+  if (
+    !isJsonObject(branch) ||
+    (branch["id"] ?? null) !== null ||
+    typeof branch["repositoryNameWithOwner"] !== "string"
+  )
+    return undefined;
   return namedRepository(branch["repositoryNameWithOwner"]);
 }
 
@@ -128,8 +201,15 @@ function merged(actions: readonly ResolvedAction[]): readonly ResolvedAction[] {
   for (const { action, resources } of actions) {
     const all = byAction.get(action) ?? new Map<string, Resource>();
     byAction.set(action, all);
-    for (const resource of resources) all.set(resource.kind === "scoped" ? `s${resource.value.toLowerCase()}` : JSON.stringify(resource), resource);
+    for (const resource of resources)
+      all.set(
+        resource.kind === "scoped" ? `s${resource.value.toLowerCase()}` : JSON.stringify(resource),
+        resource,
+      );
   }
   if (byAction.size === 0) throw new Unjudged("The query asks for nothing", "Ask for a field");
-  return [...byAction].map(([action, resources]) => ({ action, resources: [...resources.values()] }));
+  return [...byAction].map(([action, resources]) => ({
+    action,
+    resources: [...resources.values()],
+  }));
 }

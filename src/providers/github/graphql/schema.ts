@@ -6,15 +6,21 @@ const types: ReadonlyMap<string, ReadonlyMap<string, string | undefined>> = new 
   Object.entries(generated.types).map(([type, fields]) => [
     type,
     new Map(
-      fields.split(" ").filter((field) => field !== "").map((field): [string, string | undefined] => {
-        const [name = "", target] = field.split(":");
-        return [name, target];
-      }),
+      fields
+        .split(" ")
+        .filter((field) => field !== "")
+        .map((field): [string, string | undefined] => {
+          const [name = "", target] = field.split(":");
+          return [name, target];
+        }),
     ),
   ]),
 );
 
-export type FieldTarget = { readonly kind: "leaf" } | { readonly kind: "object"; readonly type: string } | { readonly kind: "unknown" };
+export type FieldTarget =
+  | { readonly kind: "leaf" }
+  | { readonly kind: "object"; readonly type: string }
+  | { readonly kind: "unknown" };
 
 export function fieldOf(type: string, name: string): FieldTarget {
   const fields = types.get(type);

@@ -5,11 +5,16 @@ import type { Json } from "../../strict-json.ts";
 export type Variables = ReadonlyMap<string, Json>;
 
 /** What each variable of an operation is: as sent, or else its default. */
-export function variablesOf(operation: OperationDefinitionNode, sent: Readonly<Record<string, Json>>): Variables {
+export function variablesOf(
+  operation: OperationDefinitionNode,
+  sent: Readonly<Record<string, Json>>,
+): Variables {
   const values = new Map<string, Json>();
   for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
     const name = variable.name.value;
-    const value = Object.hasOwn(sent, name) ? sent[name] : defaultValue && valueOf(defaultValue, new Map());
+    const value = Object.hasOwn(sent, name)
+      ? sent[name]
+      : defaultValue && valueOf(defaultValue, new Map());
     if (value !== undefined) values.set(name, value);
   }
   return values;
@@ -17,7 +22,9 @@ export function variablesOf(operation: OperationDefinitionNode, sent: Readonly<R
 
 /** Undefined where the argument is missing, given twice, or a variable without a value. */
 export function argumentOf(field: FieldNode, name: string, variables: Variables): Json | undefined {
-  const [found, ...more] = (field.arguments ?? []).filter((argument) => argument.name.value === name);
+  const [found, ...more] = (field.arguments ?? []).filter(
+    (argument) => argument.name.value === name,
+  );
   return found === undefined || more.length > 0 ? undefined : valueOf(found.value, variables);
 }
 
@@ -39,7 +46,9 @@ function valueOf(node: ValueNode, variables: Variables): Json | undefined {
     case Kind.OBJECT: {
       const names = node.fields.map((field) => field.name.value);
       if (new Set(names).size !== names.length) return undefined;
-      return Object.fromEntries(node.fields.map((field) => [field.name.value, valueOf(field.value, variables) ?? null]));
+      return Object.fromEntries(
+        node.fields.map((field) => [field.name.value, valueOf(field.value, variables) ?? null]),
+      );
     }
   }
 }

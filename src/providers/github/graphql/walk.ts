@@ -18,14 +18,28 @@ const CREDENTIAL = /token|secret|password|recoverycode/i;
 
 /** Fields by which a thing outside is named. */
 const NAMING = new Set(
-  ("id databaseId fullDatabaseId name nameWithOwner login slug number url resourcePath sshUrl oid isPrivate isFork isArchived isInOrganization " +
-    "viewerPermission totalCount hasNextPage hasPreviousPage startCursor endCursor cursor").split(" "),
+  (
+    "id databaseId fullDatabaseId name nameWithOwner login slug number url resourcePath sshUrl oid isPrivate isFork isArchived isInOrganization " +
+    "viewerPermission totalCount hasNextPage hasPreviousPage startCursor endCursor cursor"
+  ).split(" "),
 );
 /** Fields that lead on to what still only names. */
-const NAMING_OBJECTS = new Set("nodes edges node pageInfo owner repository organization defaultBranchRef project column".split(" "));
+const NAMING_OBJECTS = new Set(
+  "nodes edges node pageInfo owner repository organization defaultBranchRef project column".split(
+    " ",
+  ),
+);
 /** Categories of things that belong to people or organisations: profiles are names too. */
 const PROFILES = new Set(["users", "orgs", "teams", "projects"]);
-const OUTSIDE_CATEGORIES = new Set([...PROFILES, "enterprise-admin", "packages", "gists", "sponsors", "migrations", "marketplace"]);
+const OUTSIDE_CATEGORIES = new Set([
+  ...PROFILES,
+  "enterprise-admin",
+  "packages",
+  "gists",
+  "sponsors",
+  "migrations",
+  "marketplace",
+]);
 const REPOSITORY = /^Repository(Connection|Edge|Node|Info)?$/;
 /** Fields from a thing of the repository to one that may be of another. */
 export const LINKS = new Set([
@@ -60,22 +74,40 @@ export class Walk {
   }
 
   /** The fields of a selection, with those of its fragments. `type` is the narrowest that the document tells. */
-  *fields(set: SelectionSetNode, type: string, place: Place, touched: Touched | undefined): Generator<{ readonly field: FieldNode; readonly type: string }> {
-    if (++this.#depth > MAX_DEPTH) throw new Unjudged("The query is nested too deeply to be judged", SIMPLER);
+  *fields(
+    set: SelectionSetNode,
+    type: string,
+    place: Place,
+    touched: Touched | undefined,
+  ): Generator<{ readonly field: FieldNode; readonly type: string }> {
+    if (++this.#depth > MAX_DEPTH)
+      throw new Unjudged("The query is nested too deeply to be judged", SIMPLER);
     for (const selection of set.selections) {
-      if (++this.#fields > MAX_FIELDS) throw new Unjudged("The query has too many fields to be judged", SIMPLER);
+      if (++this.#fields > MAX_FIELDS)
+        throw new Unjudged("The query has too many fields to be judged", SIMPLER);
       if (selection.kind === Kind.FIELD) yield { field: selection, type };
       else if (selection.kind === Kind.INLINE_FRAGMENT) {
-        yield* this.fields(selection.selectionSet, conditionOf(selection.typeCondition?.name.value ?? type), place, touched);
+        yield* this.fields(
+          selection.selectionSet,
+          conditionOf(selection.typeCondition?.name.value ?? type),
+          place,
+          touched,
+        );
       } else yield* this.#spread(selection.name.value, place, touched);
     }
     this.#depth -= 1;
   }
 
-  *#spread(name: string, place: Place, touched: Touched | undefined): Generator<{ readonly field: FieldNode; readonly type: string }> {
+  *#spread(
+    name: string,
+    place: Place,
+    touched: Touched | undefined,
+  ): Generator<{ readonly field: FieldNode; readonly type: string }> {
     const fragment = this.#fragments.get(name);
-    if (fragment === undefined) throw new Unjudged("The query spreads a fragment that it does not define", "Define it");
-    if (this.#open.has(name)) throw new Unjudged("The query's fragments spread each other in a circle", "Break the circle");
+    if (fragment === undefined)
+      throw new Unjudged("The query spreads a fragment that it does not define", "Define it");
+    if (this.#open.has(name))
+      throw new Unjudged("The query's fragments spread each other in a circle", "Break the circle");
     if (touched !== undefined) {
       // What a fragment touches at one place it touches there again: without this, ten fragments could stand for billions of fields.
       const seen = this.#seen.get(touched) ?? new Set<string>();
@@ -84,14 +116,20 @@ export class Walk {
       seen.add(`${place} ${name}`);
     }
     this.#open.add(name);
-    yield* this.fields(fragment.selectionSet, conditionOf(fragment.typeCondition.name.value), place, touched);
+    yield* this.fields(
+      fragment.selectionSet,
+      conditionOf(fragment.typeCondition.name.value),
+      place,
+      touched,
+    );
     this.#open.delete(name);
   }
 
   /** Everything below a field that leads to `type`. */
   below(set: SelectionSetNode | undefined, type: string, place: Place, touched: Touched): void {
     if (set === undefined) return;
-    for (const { field, type: parent } of this.fields(set, type, place, touched)) this.#field(field, parent, place, touched);
+    for (const { field, type: parent } of this.fields(set, type, place, touched))
+      this.#field(field, parent, place, touched);
   }
 
   /** Of a mutation's payload: each thing in it, as something that is named. */
@@ -100,22 +138,26 @@ export class Walk {
     for (const { field, type } of this.fields(set, payload, "name", touched)) {
       const target = fieldOf(type, field.name.value);
       if (target.kind === "object") this.below(field.selectionSet, target.type, "name", touched);
-      else if (field.selectionSet !== undefined || CREDENTIAL.test(field.name.value)) throw new Unjudged(`What ${field.name.value} answers is not known here`, SIMPLER);
+      else if (field.selectionSet !== undefined || CREDENTIAL.test(field.name.value))
+        throw new Unjudged(`What ${field.name.value} answers is not known here`, SIMPLER);
     }
   }
 
   #field(field: FieldNode, parent: string, around: Place, touched: Touched): void {
     const name = field.name.value;
     // A union may lead from a pull request to its reviewer: what a person has is not the repository's.
-    const place = around === "inside" && OUTSIDE_CATEGORIES.has(categoryOfType(parent)) ? "name" : around;
+    const place =
+      around === "inside" && OUTSIDE_CATEGORIES.has(categoryOfType(parent)) ? "name" : around;
     if (name === "__typename") return;
-    if (CREDENTIAL.test(name)) throw new Unjudged(`The query asks for ${name}, which may be a credential`, "Leave it out");
+    if (CREDENTIAL.test(name))
+      throw new Unjudged(`The query asks for ${name}, which may be a credential`, "Leave it out");
     const target = fieldOf(parent, name);
     if (field.selectionSet === undefined) {
       this.#leaf(name, parent, place, touched);
       return;
     }
-    if (target.kind !== "object") throw new Unjudged(`Where ${parent}.${name} leads is not known here`, SIMPLER);
+    if (target.kind !== "object")
+      throw new Unjudged(`Where ${parent}.${name} leads is not known here`, SIMPLER);
     const { type } = target;
     const next = this.#next(field, parent, type, place);
     if (next === "anywhere" && place !== "anywhere") touched.leaves(`${parent}.${name}`);
@@ -138,9 +180,11 @@ export class Walk {
     const name = field.name.value;
     if (place === "anywhere") return "anywhere";
     // With arguments it asks for another thing of that name: `owner { repository(name: "other") }`.
-    if (place === "name") return NAMING_OBJECTS.has(name) && (field.arguments?.length ?? 0) === 0 ? "name" : "anywhere";
+    if (place === "name")
+      return NAMING_OBJECTS.has(name) && (field.arguments?.length ?? 0) === 0 ? "name" : "anywhere";
     const category = categoryOfType(type);
-    if (REPOSITORY.test(type) || PROFILES.has(category) || LINKS.has(`${parent}.${name}`)) return "name";
+    if (REPOSITORY.test(type) || PROFILES.has(category) || LINKS.has(`${parent}.${name}`))
+      return "name";
     // What an event of a timeline points to may be of any repository.
     if (parent.endsWith("Event")) return "name";
     return OUTSIDE_CATEGORIES.has(category) ? "anywhere" : "inside";
@@ -148,6 +192,7 @@ export class Walk {
 }
 
 function conditionOf(type: string): string {
-  if (!isType(type)) throw new Unjudged("The query has a fragment on a type that is not known here", SIMPLER);
+  if (!isType(type))
+    throw new Unjudged("The query has a fragment on a type that is not known here", SIMPLER);
   return type;
 }
