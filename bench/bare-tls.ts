@@ -1,4 +1,7 @@
-/** Bare Envoy as the sidecar's floor: it ends TLS, puts the credential on, and starts TLS again. No access log. */
+/**
+ * Bare Envoy as the sidecar's floor: it ends TLS, puts the credential on, and starts TLS again. No
+ * access log.
+ */
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { freePort, type Processes, until } from "./processes.ts";

@@ -1,4 +1,7 @@
-/** Bare Envoy: the floor. One listener, one cluster, the provider's key put on, a JSON line a request in a file. */
+/**
+ * Bare Envoy: the floor. One listener, one cluster, the provider's key put on, a JSON line a
+ * request in a file.
+ */
 import { accessSync, constants, writeFileSync } from "node:fs";
 import path from "node:path";
 import { CLIENT_KEY, MODEL, UPSTREAM_KEY } from "./answers.ts";

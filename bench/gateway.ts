@@ -18,7 +18,7 @@ const ALL_LIMITS = {
 };
 
 /** JSON is YAML. */
-function resources(upstreamPort: number, limited: boolean): string {
+function resources(upstreamPort: number, limited: boolean, more: readonly object[]): string {
   const metadata = { name: PROVIDER };
   const objects = [
     { apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": UPSTREAM_KEY } },
@@ -39,7 +39,7 @@ function resources(upstreamPort: number, limited: boolean): string {
       spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) },
     },
   ];
-  return objects.map((object) => JSON.stringify(object)).join("\n---\n");
+  return [...objects, ...more].map((object) => JSON.stringify(object)).join("\n---\n");
 }
 
 export async function startGateway(options: {
@@ -52,6 +52,8 @@ export async function startGateway(options: {
   readonly args?: readonly string[];
   /** Whether the agent has limits. @defaultValue true */
   readonly limited?: boolean;
+  /** More resources. */
+  readonly more?: readonly object[];
   readonly beside?: ProcessTree["beside"];
 }): Promise<Target> {
   const {
@@ -61,6 +63,7 @@ export async function startGateway(options: {
     name = "gateway",
     args = [],
     limited = true,
+    more = [],
     beside = [],
   } = options;
   const port = await freePort();
@@ -70,7 +73,7 @@ export async function startGateway(options: {
   const log = path.join(dir, "gateway.log");
   const svc = path.join(root, "dist/svc.js");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort, limited));
+  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort, limited, more));
   const child = processes.start({
     place: "measured",
     command: process.execPath,

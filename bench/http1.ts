@@ -1,4 +1,7 @@
-/** The least of HTTP/1.1 that the load generator and the upstream need, so that they cost little beside what is measured. */
+/**
+ * The least of HTTP/1.1 that the load generator and the upstream need, so that they cost little
+ * beside what is measured.
+ */
 
 export interface MessageHandler {
   /** Start line and headers, without the empty line. */

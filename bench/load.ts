@@ -1,5 +1,6 @@
 /**
- * The load generator, a process of its own: takes a {@link LoadJob} as JSON, prints a {@link LoadResult} as JSON.
+ * The load generator, a process of its own: takes a {@link LoadJob} as JSON, prints a {@link
+ * LoadResult} as JSON.
  *
  *   node bench/load.ts '{"port":9000,"key":"sk-…","model":"gpt-4o-mini",…}'
  */
@@ -96,7 +97,10 @@ async function closedLoop(
   await Promise.all(connections.map(one));
 }
 
-/** Asks at a fixed rate, whatever the answers; a request that finds no connection free waits, and its wait counts. */
+/**
+ * Asks at a fixed rate, whatever the answers; a request that finds no connection free waits, and
+ * its wait counts.
+ */
 async function fixedRate(
   connections: readonly Connection[],
   rate: number,

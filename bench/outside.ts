@@ -1,6 +1,6 @@
 /**
- * The outside as the sidecar sees it, a process of its own: one TLS server that is every host, and a DNS server that says
- * so. Prints `{"port": …, "dns": …}` when both listen.
+ * The outside as the sidecar sees it, a process of its own: one TLS server that is every host, and
+ * a DNS server that says so. Prints `{"port": …, "dns": …}` when both listen.
  *
  *   node bench/outside.ts CERTIFICATE.pem KEY.pem
  */

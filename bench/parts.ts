@@ -1,4 +1,7 @@
-/** What limits and the audit chain add: the same gateway without them, with them, and with their counters in Redis. */
+/**
+ * What limits and the audit chain add: the same gateway without them, with them, and with their
+ * counters in Redis.
+ */
 import { execFileSync } from "node:child_process";
 import { cpuPer1000, eachRound, type Figure, number, over, spread } from "./figures.ts";
 import {

@@ -14,7 +14,10 @@ interface Phase {
 }
 
 export const LOW_RATE = 50;
-/** What all targets can do: CPU for a request is compared at the same rate, where nobody does more for one wake-up than others. */
+/**
+ * What all targets can do: CPU for a request is compared at the same rate, where nobody does more
+ * for one wake-up than others.
+ */
 export const STEADY_RATE = 500;
 export const STREAM_RATE = 20;
 export const CONNECTIONS = 32;
@@ -45,7 +48,9 @@ export interface Bench {
 
 export const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
 
-/** Phases in random order, and in each phase the targets in random order right after one another. */
+/**
+ * Phases in random order, and in each phase the targets in random order right after one another.
+ */
 export async function measureRound(
   bench: Bench,
   phases: readonly PhaseName[] = ALL_PHASES,

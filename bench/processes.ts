@@ -1,4 +1,7 @@
-/** Starts processes, each on its own CPU where that can be had, and leaves none behind however the benchmark ends. */
+/**
+ * Starts processes, each on its own CPU where that can be had, and leaves none behind however the
+ * benchmark ends.
+ */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
@@ -12,6 +15,8 @@ export interface StartOptions {
   readonly args: readonly string[];
   /** File for its output; without it standard output is a pipe. */
   readonly log?: string;
+  /** Lowest priority: takes only what others leave of its CPU. */
+  readonly nice?: boolean;
   /** In the place of this process's own environment. */
   readonly env?: NodeJS.ProcessEnv;
 }
@@ -32,10 +37,11 @@ export class Processes {
     });
   }
 
-  start({ place, command, args, log, env }: StartOptions): ChildProcess {
+  start({ place, command, args, log, env, nice = false }: StartOptions): ChildProcess {
     const prefix = [
       ...(existsSync(SETPRIV) ? [SETPRIV, "--pdeathsig", "TERM", "--"] : []),
       ...(this.cpus === undefined ? [] : ["taskset", "-c", String(this.cpus[place])]),
+      ...(nice ? ["nice", "-n", "19"] : []),
     ];
     const [program = command, ...rest] = [...prefix, command, ...args];
     const output = log === undefined ? undefined : openSync(log, "a");
@@ -107,7 +113,10 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Calls `attempt` until it gives something; a child that ends meanwhile is an error that names its log. */
+/**
+ * Calls `attempt` until it gives something; a child that ends meanwhile is an error that names its
+ * log.
+ */
 export async function until<T>(
   attempt: () => Promise<T | undefined>,
   child: ChildProcess,

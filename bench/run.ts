@@ -1,6 +1,7 @@
 /**
- * `make bench`: bare Envoy and the gateway side by side on one machine, each driven in turn, in random order, round by
- * round. Prints a Markdown table to standard output, and what it is doing to standard error.
+ * `make bench`: bare Envoy and the gateway side by side on one machine, each driven in turn, in
+ * random order, round by round. Prints a Markdown table to standard output, and what it is doing to
+ * standard error.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -10,6 +11,8 @@ import { parseArgs } from "node:util";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
 import { findEnvoy, startEnvoy } from "./envoy.ts";
 import { startGateway } from "./gateway.ts";
+import { type Attack, ATTACKS } from "./attacks.ts";
+import { measureOverload, MODEL_DELAY_MS } from "./overload.ts";
 import { measureRound, type Round } from "./phases.ts";
 import { PARTS_PHASES, renderParts, startParts } from "./parts.ts";
 import { Processes, until } from "./processes.ts";
@@ -19,12 +22,14 @@ import { type ProcessTree, residentMiB } from "./stats.ts";
 import { check, checkRefusal, type Target } from "./target.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts | --sidecar]"
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts | --sidecar | --overload]"
 
   --rounds N    rounds, each with every kind of load (default 5)
   --seconds N   how long each kind of load lasts for each target (default 5)
   --parts       what limits and the audit chain add, with and without Redis, instead of all beside bare Envoy
   --sidecar     the binding proxy beside bare Envoy that ends TLS and starts it again, instead of the gateway
+  --overload    a tenant beside attackers, each for --seconds, and all of them for --all-seconds (default 600)
+  --attackers   with --overload: the attackers to measure, separated by commas (default: every kind)
   --quick       one round of 2 seconds: to see it work, not for figures
 `;
 /** Until memory and garbage collection of what was started are at rest. */
@@ -35,6 +40,9 @@ interface Options {
   readonly seconds: number;
   readonly parts: boolean;
   readonly sidecar: boolean;
+  readonly overload: boolean;
+  readonly allSeconds: number;
+  readonly attackers: readonly Attack[];
 }
 
 /** Undefined when only help is wanted. */
@@ -46,6 +54,9 @@ function readOptions(): Options | undefined {
       quick: { type: "boolean", default: false },
       parts: { type: "boolean", default: false },
       sidecar: { type: "boolean", default: false },
+      overload: { type: "boolean", default: false },
+      "all-seconds": { type: "string" },
+      attackers: { type: "string" },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -60,7 +71,19 @@ function readOptions(): Options | undefined {
     seconds: positive(values.seconds, values.quick ? 2 : 5),
     parts: values.parts,
     sidecar: values.sidecar,
+    overload: values.overload,
+    allSeconds: positive(values["all-seconds"], values.quick ? 5 : 600),
+    attackers: attackersOf(values.attackers),
   };
+}
+
+function attackersOf(names: string | undefined): readonly Attack[] {
+  const known = Object.keys(ATTACKS);
+  const chosen = names?.split(",") ?? known;
+  const unknown = chosen.find((name) => !known.includes(name));
+  if (unknown !== undefined)
+    throw new Error(`--attackers: ${unknown} is not one of ${known.join(", ")}.`);
+  return chosen as Attack[];
 }
 
 function progress(line: string): void {
@@ -69,11 +92,12 @@ function progress(line: string): void {
 
 async function startUpstream(
   processes: Processes,
+  delayMs: number,
 ): Promise<{ readonly target: Target; readonly tree: ProcessTree }> {
   const child = processes.start({
     place: "measuring",
     command: process.execPath,
-    args: [path.join(import.meta.dirname, "upstream.ts")],
+    args: [path.join(import.meta.dirname, "upstream.ts"), "--delay", String(delayMs)],
   });
   let printed = "";
   child.stdout?.on("data", (part: Buffer) => (printed += part.toString()));
@@ -124,7 +148,19 @@ async function bench(
       machine: () => machine(binary, processes),
       progress,
     });
-  const upstream = await startUpstream(processes);
+  const upstream = await startUpstream(processes, options.overload ? MODEL_DELAY_MS : 0);
+  if (options.overload) {
+    const described = (): string => machine(binary, processes);
+    return measureOverload({
+      ...options,
+      root: ROOT,
+      dir,
+      processes,
+      upstream,
+      machine: described,
+      progress,
+    });
+  }
   const upstreamPort = upstream.target.port;
   if (options.parts) return measureParts(options, { binary, upstream, processes, dir });
   const proxies = [

@@ -1,4 +1,7 @@
-/** What an agent asks of a service in the benchmark of the sidecar, over TLS, and with what it must arrive there. */
+/**
+ * What an agent asks of a service in the benchmark of the sidecar, over TLS, and with what it must
+ * arrive there.
+ */
 import { JSON_BODY } from "./answers.ts";
 
 /** Requests a second at which CPU is compared: a third of what a sidecar can do on one CPU. */

@@ -1,4 +1,7 @@
-/** The sidecar as an agent gets it: its service, its Envoy, a policy that has to look, and an audit chain. */
+/**
+ * The sidecar as an agent gets it: its service, its Envoy, a policy that has to look, and an audit
+ * chain.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";

@@ -1,4 +1,7 @@
-/** `make bench ARGS=--sidecar`: the binding proxy beside bare Envoy that does the same without looking. */
+/**
+ * `make bench ARGS=--sidecar`: the binding proxy beside bare Envoy that does the same without
+ * looking.
+ */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -93,7 +96,9 @@ export async function measureSidecar(options: SidecarBenchOptions): Promise<stri
   });
 }
 
-/** One certificate, as the sidecar makes them: bare Envoy shows it, and so does the service itself. */
+/**
+ * One certificate, as the sidecar makes them: bare Envoy shows it, and so does the service itself.
+ */
 function writeCertificates(dir: string): {
   readonly authority: string;
   readonly certificate: string;
@@ -138,7 +143,9 @@ async function startOutside(
   return { ...listening, tree: { pid: child.pid ?? 0, name: "service", named: [] } };
 }
 
-/** Phases in random order, and in each phase the targets in random order right after one another. */
+/**
+ * Phases in random order, and in each phase the targets in random order right after one another.
+ */
 async function measureRound(
   targets: readonly TlsTarget[],
   service: ProcessTree,

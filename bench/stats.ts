@@ -16,8 +16,8 @@ export function median(samples: readonly number[]): number {
 }
 
 /**
- * The processes of one target: a root with all that descends from it. A descendant named here, with its own descendants,
- * counts under that name; the rest counts as the root's.
+ * The processes of one target: a root with all that descends from it. A descendant named here, with
+ * its own descendants, counts under that name; the rest counts as the root's.
  */
 export interface ProcessTree {
   readonly pid: number;
@@ -48,7 +48,8 @@ function readText(file: string): string | undefined {
 function statOf(pid: number): ProcessStat | undefined {
   const text = readText(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;
-  // The name in parentheses may contain anything: fields are counted from its end, from the state on (field 3).
+  // The name in parentheses may contain anything: fields are counted from its end, from the state
+  // on (field 3).
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   const ticks = fields.slice(11, 15).reduce((sum, field) => sum + Number(field), 0);
   return { parent: Number(fields[1]), cpu: ticks / TICKS_PER_SECOND };
@@ -98,7 +99,10 @@ export function cpuSeconds(tree: ProcessTree): Record<string, number> {
   return sums;
 }
 
-/** CPU seconds of the whole machine since it started: all that was not idle, with what the hypervisor took away. */
+/**
+ * CPU seconds of the whole machine since it started: all that was not idle, with what the
+ * hypervisor took away.
+ */
 export function machineBusySeconds(): number {
   const fields =
     (readText("/proc/stat") ?? "").split("\n", 1)[0]?.split(/\s+/).slice(1, 9).map(Number) ?? [];

@@ -39,8 +39,9 @@ export async function answers200(endpoint: Endpoint): Promise<true | undefined> 
 }
 
 /**
- * A whole answer and a whole stream must come through. The upstream refuses any key but the provider's, so both also
- * show that the key was swapped; that it does refuse is checked with {@link checkRefusal}.
+ * A whole answer and a whole stream must come through. The upstream refuses any key but the
+ * provider's, so both also show that the key was swapped; that it does refuse is checked with
+ * {@link checkRefusal}.
  */
 export async function check(target: Target): Promise<void> {
   const whole = await ask(target, false);

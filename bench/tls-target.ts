@@ -65,7 +65,10 @@ export async function answers(
   return (await askOverTls(target, { path: PATH })).status === 200 ? true : undefined;
 }
 
-/** The answer must come through whole; the service refuses any token but the real one, so it also shows that that was put on. */
+/**
+ * The answer must come through whole; the service refuses any token but the real one, so it also
+ * shows that that was put on.
+ */
 export async function checkOverTls(target: TlsTarget): Promise<void> {
   const { status, text } = await askOverTls(target, { path: PATH });
   if (status !== 200 || text !== JSON_BODY)

@@ -1,11 +1,12 @@
 /**
- * The mock provider, a process of its own: OpenAI's shape, answers made beforehand. Prints `{"port": …}` when it listens.
+ * The mock provider, a process of its own: OpenAI's shape, answers made beforehand. Prints
+ * `{"port": …}` when it listens.
  *
  *   node bench/upstream.ts [--delay MS] [--first MS] [--every MS] [--port N]
  */
 import net, { type AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
-import { JSON_BODY, SSE_PARTS, UPSTREAM_KEY } from "./answers.ts";
+import { ANTHROPIC_BODY, JSON_BODY, SSE_PARTS, UPSTREAM_KEY } from "./answers.ts";
 import { MessageReader } from "./http1.ts";
 
 const { values } = parseArgs({
@@ -37,6 +38,11 @@ const STREAM_PARTS = SSE_PARTS.map((part, index) => {
   return Buffer.from(index < SSE_PARTS.length - 1 ? chunk : `${chunk}0\r\n\r\n`);
 });
 const AUTHORIZATION = `authorization: bearer ${UPSTREAM_KEY}`;
+/** A client of Anthropic's API has its key here. */
+const API_KEY = `x-api-key: ${UPSTREAM_KEY}`;
+const MESSAGE = answer("200 OK", ANTHROPIC_BODY);
+
+const BEGINNING_BYTES = 65_536;
 
 function answer(status: string, body: string): Buffer {
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: req_bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
@@ -58,21 +64,29 @@ function stream(socket: net.Socket): void {
 
 const server = net.createServer({ noDelay: true }, (socket) => {
   let authorized = false;
+  let whole = WHOLE;
+  /** Its beginning, which says whether it asks for a stream: other requests wait for this one. */
   let body: Buffer[] = [];
+  let held = 0;
   const reader = new MessageReader({
     head(head) {
-      authorized = head.toLowerCase().includes(AUTHORIZATION);
+      const lower = head.toLowerCase();
+      const anthropic = lower.includes(API_KEY);
+      authorized = anthropic || lower.includes(AUTHORIZATION);
+      whole = anthropic ? MESSAGE : WHOLE;
     },
     body(part) {
-      body.push(part);
+      if (held < BEGINNING_BYTES) body.push(part);
+      held += part.length;
     },
     end() {
       const streamed = Buffer.concat(body).includes('"stream":true');
       body = [];
+      held = 0;
       if (!authorized) socket.write(REFUSED);
       else if (streamed) stream(socket);
-      else if (delayMs === 0) socket.write(WHOLE);
-      else setTimeout(() => socket.write(WHOLE), delayMs);
+      else if (delayMs === 0) socket.write(whole);
+      else setTimeout(() => socket.write(whole), delayMs);
     },
   });
   socket.on("data", (data: Buffer) => reader.push(data));

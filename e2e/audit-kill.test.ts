@@ -1,6 +1,7 @@
 /**
- * The gateway service is killed again and again in the middle of load: every answer that a client got whole is in the
- * audit chain, the chain verifies after each restart, and no place that a killed process held stays taken.
+ * The gateway service is killed again and again in the middle of load: every answer that a client
+ * got whole is in the audit chain, the chain verifies after each restart, and no place that a
+ * killed process held stays taken.
  */
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,6 +1,7 @@
 /**
- * AWS's own SDKs, as agents have them, under `svc run`: a key of no worth in their environment, real host names, no endpoint
- * of their own. What arrives is verified by a server that computes each signature anew from the specification.
+ * AWS's own SDKs, as agents have them, under `svc run`: a key of no worth in their environment,
+ * real host names, no endpoint of their own. What arrives is verified by a server that computes
+ * each signature anew from the specification.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -193,7 +194,10 @@ describe.each<[string, (machine: Machine) => readonly string[]]>([
   });
 });
 
-/** https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "Examples: Signature Calculations". */
+/**
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html, "Examples:
+ * Signature Calculations".
+ */
 describe("the server verifies", () => {
   const key = {
     accessKeyId: "AKIAIOSFODNN7EXAMPLE",

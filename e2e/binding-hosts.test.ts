@@ -1,6 +1,7 @@
 /**
- * A pod's hosts file says that bound hosts are 127.0.0.1, to the sidecar too. In a mount namespace with such a file: whoever
- * asks the system gets the agent's answer, the sidecar's own resolver that of the DNS server.
+ * A pod's hosts file says that bound hosts are 127.0.0.1, to the sidecar too. In a mount namespace
+ * with such a file: whoever asks the system gets the agent's answer, the sidecar's own resolver
+ * that of the DNS server.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

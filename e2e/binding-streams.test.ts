@@ -1,4 +1,7 @@
-/** Bytes through the binding proxy: large ones, endless ones, upgrades; and changes in the middle of load. */
+/**
+ * Bytes through the binding proxy: large ones, endless ones, upgrades; and changes in the middle of
+ * load.
+ */
 import { createHash, randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
 import type http2 from "node:http2";
@@ -16,7 +19,10 @@ const MIB = 1024 * 1024;
 /** Each way; the proxy holds none of it. */
 const LARGE_MIB = Number(process.env["SVC_E2E_LARGE_MIB"] ?? 1024);
 
-/** How long nothing is said: by hand, with ten minutes. Envoy is told to end nothing for its silence (the golden file). */
+/**
+ * How long nothing is said: by hand, with ten minutes. Envoy is told to end nothing for its silence
+ * (the golden file).
+ */
 const IDLE_MS = Number(process.env["SVC_E2E_IDLE_MS"] ?? 0);
 
 const GITHUB = {

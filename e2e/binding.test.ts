@@ -1,4 +1,7 @@
-/** The binding proxy through the real Envoy: what is allowed arrives with the real credential, what is not goes nowhere. */
+/**
+ * The binding proxy through the real Envoy: what is allowed arrives with the real credential, what
+ * is not goes nowhere.
+ */
 import https from "node:https";
 import tls from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -340,4 +343,64 @@ test("the certificate is the sidecar's, for the name that was asked for", async 
   });
   expect(socket.getPeerCertificate().subjectaltname).toBe("DNS:uploads.github.com");
   socket.destroy();
+});
+
+test("a service that echoes the credential in its headers does not hand it to the agent", async () => {
+  const before = outside.handler;
+  outside.handler = ({ headers }, response) => {
+    const authorization = headers.authorization ?? "";
+    const [scheme, value = ""] = authorization.split(" ");
+    const password = scheme === "Basic" ? Buffer.from(value, "base64").toString() : "none";
+    response.writeHead(200, {
+      "content-type": "text/plain",
+      "x-echo": authorization,
+      "x-echo-part": `you sent ${TOKEN}, did you not`,
+      "x-echo-password": password,
+      "set-cookie": ["a=1", `token=${TOKEN}`],
+      "www-authenticate": `Bearer realm="${TOKEN}"`,
+      "x-kept": "kept",
+    });
+    response.end("ok");
+  };
+  try {
+    for (const call of [
+      { path: "/repos/octo/hello/pulls" },
+      // git: Basic, in which the token is encoded.
+      { host: "github.com", path: "/octo/hello.git/info/refs?service=git-upload-pack" },
+    ]) {
+      const reply = await ask(call);
+      expect(outside.requests.at(-1)?.headers.authorization).toMatch(/^(?:Bearer|Basic|token) /i);
+      const basic = Buffer.from(`x-access-token:${TOKEN}`).toString("base64");
+      for (const secret of [TOKEN, basic])
+        expect(JSON.stringify(reply.headers)).not.toContain(secret);
+      expect(reply).toMatchObject({ status: 200, text: "ok" });
+      expect(reply.headers["x-kept"]).toBe("kept");
+      expect(reply.headers["content-type"]).toBe("text/plain");
+    }
+  } finally {
+    outside.handler = before;
+  }
+});
+
+test("a flood of denied calls is answered, and not written out; what is allowed is", async () => {
+  const records = (allowed: boolean): number =>
+    sidecar.audit().filter(({ fields }) => fields["allowed"] === allowed).length;
+  const leftOut = async (): Promise<number> => {
+    const { body } = await sidecar.admin("/metrics");
+    return Number(/^svc_audit_refusals_left_out_total\{reason="rate"\} (\d+)$/m.exec(body)?.[1]);
+  };
+  // With its record all that came before are on the disk.
+  await ask({ path: "/repos/octo/hello/pulls" });
+  const before = { denied: records(false), allowed: records(true), leftOut: await leftOut() };
+  const flood = 150;
+  for (let i = 0; i < flood; i += 1)
+    expect((await ask({ method: "DELETE", path: `/repos/octo/hello?${i}` })).status).toBe(403);
+  for (let i = 0; i < 5; i += 1)
+    expect((await ask({ path: "/repos/octo/hello/pulls" })).status).toBe(200);
+  expect(records(true) - before.allowed).toBe(5);
+  const missing = (await leftOut()) - before.leftOut;
+  expect(missing).toBeGreaterThan(0);
+  await until(() => records(false) - before.denied === flood - missing, {
+    what: "the denials that have a record of their own",
+  });
 });

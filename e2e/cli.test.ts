@@ -421,3 +421,32 @@ function readOrNothing(name: string): string {
     return "";
   }
 }
+
+test("svc up shows a token to a terminal, and svc token prints it elsewhere", async () => {
+  const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-tty-"));
+  writeFileSync(path.join(dir, "all.yaml"), `${RESOURCES}---\n${AGENT}`);
+  const state = path.join(dir, "state");
+  const up = [
+    [process.execPath, path.join(ROOT, "dist/svc.js"), "up", "--resources", dir],
+    ["--state-dir", state, "--port", String(await freePort()), "--external-port", "off"],
+  ]
+    .flat()
+    .join(" ");
+  // util-linux's script gives it a terminal.
+  const child = spawn("script", ["--quiet", "--return", "--command", `exec ${up}`, "/dev/null"], {
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const ended = new Promise((resolve) => child.once("close", resolve));
+  let output = "";
+  child.stdout.on("data", (part: Buffer) => (output += part.toString()));
+  try {
+    await until(() => output.includes("curl "), { what: "svc up to serve", timeoutMs: 14_000 });
+    const { stdout } = await svc(["token", "hello", "--state-dir", state]);
+    expect(stdout).toMatch(/^svcw_/);
+    expect(output.replaceAll(/\s/g, "")).toContain(`Bearer${stdout.trim()}`);
+  } finally {
+    child.stdin.end("\u0003");
+    await ended;
+    rmSync(dir, { recursive: true, force: true });
+  }
+});

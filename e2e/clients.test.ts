@@ -1,6 +1,7 @@
 /**
- * Clients as agents have them, unmodified, under `svc run`: what their environment says is all that they know of the
- * sidecar. What is allowed arrives with the real credential, what is denied says why.
+ * Clients as agents have them, unmodified, under `svc run`: what their environment says is all that
+ * they know of the sidecar. What is allowed arrives with the real credential, what is denied says
+ * why.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -131,7 +132,10 @@ function readWords(line: string): Answer {
 }
 
 describe("trusts by its environment alone", () => {
-  /** Client, variable, command, protocol, reader of a line. Without the variable also CURL_CA_BUNDLE and SSL_CERT_FILE are gone, which some fall back to. */
+  /**
+   * Client, variable, command, protocol, reader of a line. Without the variable also CURL_CA_BUNDLE
+   * and SSL_CERT_FILE are gone, which some fall back to.
+   */
   const CLIENTS: readonly (readonly [
     string,
     string,

@@ -1,4 +1,7 @@
-/** `eval "$(svc gateway env)"`, and programs that honour these variables work through the external gateway as they are. */
+/**
+ * `eval "$(svc gateway env)"`, and programs that honour these variables work through the external
+ * gateway as they are.
+ */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";

@@ -1,4 +1,7 @@
-/** Midnight (UTC) in the middle of the rush, on two gateway processes with one Redis: budgets are of the day of admission. */
+/**
+ * Midnight (UTC) in the middle of the rush, on two gateway processes with one Redis: budgets are of
+ * the day of admission.
+ */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeOfDay } from "./support/clock.ts";
 import {

@@ -1,4 +1,7 @@
-/** Kinds of providers that speak a vendor's dialect at another address, and how models are named. */
+/**
+ * Kinds of providers that speak a vendor's dialect at another address, and how models are named.
+ */
+import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { call, textOf } from "./support/client.ts";
 import { useFixture } from "./support/fixture.ts";
@@ -134,17 +137,54 @@ test("the kind mock answers on a machine with nothing, in every dialect", async 
         expect(textOf(dialect, answer.text)).toContain("Well met");
       }
     }
-    // The line that it prints works as it stands.
-    const curl = /curl (\S+) -H 'Authorization: (Bearer \S+)' .*-d '(.*)'$/m.exec(stack.logs);
-    const response = await fetch(curl?.[1] ?? "", {
-      method: "POST",
-      headers: { authorization: curl?.[2] ?? "", "content-type": "application/json" },
-      body: curl?.[3] ?? "",
+    // The line that it prints works as it stands, and holds no token: this is no terminal.
+    expect(stack.logs).not.toContain(own.token);
+    expect(stack.logs).not.toContain("svcw_");
+    const [line = ""] = /^ {2}curl .*$/m.exec(stack.logs) ?? [];
+    const answer = execFileSync("sh", ["-c", line], { encoding: "utf8" });
+    expect(JSON.parse(answer)).toMatchObject({
+      choices: [{ message: { content: "You said: Hello" } }],
     });
-    expect(response.status).toBe(200);
   } finally {
     await stack.stop();
   }
+});
+
+test("a vendor that echoes its key in headers does not hand it to the caller, whichever attempt it was", async () => {
+  const { openai, anthropic } = fixture.vendors;
+  const echo = (key: string): Record<string, string> => ({
+    "x-echo": `Bearer ${key}`,
+    "x-echo-part": `you sent ${key}, did you not`,
+    "www-authenticate": `Bearer realm="${key}"`,
+    "x-kept": "kept",
+  });
+  const ways = [
+    () => openai.next(openai.says({ text: ["hi"], headers: echo(openai.key) })),
+    () => openai.next(openai.fails({ status: 400, message: "no", headers: echo(openai.key) })),
+    // The second attempt, through the internal listener.
+    () =>
+      openai.next(
+        openai.fails({ status: 503, message: "busy", headers: { "retry-after-ms": "1" } }),
+        openai.says({ text: ["hi"], headers: echo(openai.key) }),
+      ),
+  ];
+  for (const [index, way] of ways.entries()) {
+    for (const stream of [false, true]) {
+      way();
+      const answer = await call(fixture, { dialect: "openai", model: "openai/gpt-4o", stream });
+      expect(JSON.stringify(answer.headers), `${index}`).not.toContain(openai.key);
+      expect(answer.text).not.toContain(openai.key);
+      expect(answer.headers["x-kept"], `${index}`).toBe("kept");
+    }
+  }
+  anthropic.next(anthropic.says({ text: ["hi"], headers: echo(anthropic.key) }));
+  const answer = await call(fixture, {
+    dialect: "anthropic",
+    model: "anthropic/claude-sonnet-4-5",
+  });
+  expect(answer.status).toBe(200);
+  expect(JSON.stringify(answer.headers)).not.toContain(anthropic.key);
+  expect(answer.headers["x-kept"]).toBe("kept");
 });
 
 test("a caller's account at a vendor stays here, and so does the vendor's word on ours", async () => {

@@ -1,4 +1,7 @@
-/** The redirect by the kernel itself, in a network namespace that is made into a pod: see support/redirect-probe.ts. */
+/**
+ * The redirect by the kernel itself, in a network namespace that is made into a pod: see
+ * support/redirect-probe.ts.
+ */
 import { execFileSync, spawnSync } from "node:child_process";
 import path from "node:path";
 import { describe, expect, test } from "vitest";

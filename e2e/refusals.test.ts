@@ -1,6 +1,6 @@
 /**
- * Every refusal of a caller, in each dialect, through the real Envoy. The table is the one that docs/external.md shows: a
- * row without its case here, or a case without its row, fails.
+ * Every refusal of a caller, in each dialect, through the real Envoy. The table is the one that
+ * docs/external.md shows: a row without its case here, or a case without its row, fails.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -103,7 +103,8 @@ describe("with a stack", () => {
     async () => {
       const { gateway } = fixture.stack.pids();
       process.kill(gateway, "SIGKILL");
-      // It comes back in moments: every request in between is either refused or served by the new one.
+      // It comes back in moments: every request in between is either refused or served by the new
+      // one.
       const outcomes = await load({ target: target(), asks: [OPENAI], concurrency: 4, limit: 100 })
         .finished;
       for (const { status, text } of outcomes) {

@@ -240,7 +240,8 @@ describe("how long an attempt waits", () => {
     expect(Number(answer.headers["retry-after"])).toBe(3600);
     expect(answer.headers["x-svc-retries"]).toBe("0");
     expect(openai.requests).toHaveLength(1);
-    // Envoy dropped the provider's body when it began the retry: see docs/decisions, retries through an internal listener.
+    // Envoy dropped the provider's body when it began the retry: see docs/decisions, retries
+    // through an internal listener.
     expect(answer.message).toContain("3600 seconds");
   });
 
@@ -277,7 +278,8 @@ describe("the time to the first byte", () => {
     });
     const slow = call(fixture, { dialect: "openai", model: "hasty-first/gpt" });
     await gate.reached;
-    // Meanwhile more time passes than the first provider has: two of its attempts, one after the other.
+    // Meanwhile more time passes than the first provider has: two of its attempts, one after the
+    // other.
     openai.reset();
     openai.always(openai.hangs());
     await call(fixture, { dialect: "openai", model: "hasty/gpt" });

@@ -1,10 +1,19 @@
 /**
- * `svc run` on the machine itself: as root, with real namespaces, rules and Envoy. The sidecar service is one that answers
- * for every bound host; what it judges is tested elsewhere.
+ * `svc run` on the machine itself: as root, with real namespaces, rules and Envoy. The sidecar
+ * service is one that answers for every bound host; what it judges is tested elsewhere.
  */
 import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
@@ -64,6 +73,14 @@ function processes(
 /** Those whose whole command line this is. */
 const running = (command: string): number[] =>
   processes(command.replace(" ", "\0"), (line, text) => line === `${text}\0`);
+
+/** Direct children of a process. */
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")
+    .split(" ")
+    .filter((text) => text.trim() !== "")
+    .map(Number);
+}
 
 /** The folder of a run, by the id of its process. */
 function folderOf(pid: number | undefined): string | undefined {
@@ -323,6 +340,115 @@ describe("what it is and sees", () => {
   });
 });
 
+describe("its caller's environment does not become root's", () => {
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync("/var/lib/svc-test-env-");
+    chmodSync(folder, 0o1777);
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  /** Names of the variables of a process. */
+  const variables = (pid: number): string[] =>
+    readFileSync(`/proc/${pid}/environ`, "utf8")
+      .split("\0")
+      .filter((entry) => entry !== "")
+      .map((entry) => entry.split("=")[0] as string);
+
+  test("programs are those of fixed places, whatever is on the PATH", async () => {
+    const marker = path.join(folder, "ran");
+    const names = [
+      ["envoy", "setpriv", "nsenter", "unshare", "mount", "umount", "ip", "env", "sleep", "sh"],
+      ["nft", "iptables", "iptables-restore", "ip6tables", "ip6tables-restore", "node", "mkdir"],
+    ].flat();
+    for (const name of names)
+      writeFileSync(path.join(folder, name), `#!/bin/sh\necho ${name} >> ${marker}\n`, {
+        mode: 0o755,
+      });
+    const ran = await stack.run([], ["/usr/bin/id", "-u"], {
+      env: {
+        PATH: `${folder}:${process.env["PATH"]}`,
+        ENVOY_PATH: path.join(folder, "envoy"),
+        SVC_CA_FILE: path.join(folder, "no-ca"),
+      },
+    });
+    expect(existsSync(marker) ? readFileSync(marker, "utf8") : "").toBe("");
+    expect(ran).toMatchObject({ code: 0, stdout: "65532\n", stderr: "" });
+  });
+
+  test("Envoy is named by an option, which must be an absolute path", async () => {
+    const envoy = path.join(folder, "my-envoy");
+    const real = path.resolve(import.meta.dirname, "../.venv/bin/envoy");
+    writeFileSync(envoy, `#!/bin/sh\necho ran >> ${folder}/ran\nexec ${real} "$@"\n`, {
+      mode: 0o755,
+    });
+    expect((await sh("echo up", ["--envoy", envoy])).stdout).toBe("up\n");
+    expect(readFileSync(path.join(folder, "ran"), "utf8")).toBe("ran\n");
+    const relative = await sh("echo up", ["--envoy", "my-envoy"], { cwd: folder });
+    expect(relative).toMatchObject({ code: 125, stdout: "" });
+    expect(relative.stderr).toContain("absolute path");
+  });
+
+  test("what is set for the command is set for nothing that still has rights", async () => {
+    // The loader writes a file for each program that it starts, as that program's user.
+    const args = [`LD_DEBUG=files`, `LD_DEBUG_OUTPUT=${folder}/out`].flatMap((set) => [
+      "--env",
+      set,
+    ]);
+    const ran = await sh("/usr/bin/id -u", args);
+    expect(ran).toMatchObject({ code: 0, stdout: "65532\n" });
+    const owners = readdirSync(folder).map((name) => statSync(path.join(folder, name)).uid);
+    expect(owners.length).toBeGreaterThan(0);
+    expect(new Set(owners)).toEqual(new Set([65_532]));
+  });
+
+  test("variables that steer the loader, Node.js or TLS reach no process with rights", async () => {
+    const bad = {
+      LD_LIBRARY_PATH: "/nowhere",
+      GLIBC_TUNABLES: "glibc.malloc.check=0",
+      NODE_OPTIONS: "--no-deprecation",
+      NODE_EXTRA_CA_CERTS: "/nowhere",
+      NODE_TLS_REJECT_UNAUTHORIZED: "0",
+      SSL_CERT_FILE: "/nowhere",
+      SSL_CERT_DIR: "/nowhere",
+      OPENSSL_CONF: "/dev/null",
+      HTTPS_PROXY: "http://nowhere",
+      RES_OPTIONS: "attempts:1",
+      BASH_ENV: "/nowhere",
+      IFS: ":",
+      OPENAI_API_KEY: SECRET,
+    };
+    const { child, said, ended } = stack.start([], ["/bin/sh", "-c", "echo up; read line"], {
+      env: bad,
+    });
+    await said("up");
+    const run = folderOf(child.pid) ?? "none";
+    const found = processes(run);
+    expect(found.length).toBeGreaterThan(2);
+    const descendants = [...found, ...childrenOf(child.pid ?? 0)];
+    const names = new Set(descendants.flatMap(variables));
+    for (const name of Object.keys(bad)) expect([name, names.has(name)]).toEqual([name, false]);
+    child.stdin?.end("\n");
+    expect((await ended).code).toBe(0);
+  });
+
+  test("no variable of the command is lost or changed on its way, whatever is in it", async () => {
+    const values = { A: "1=2\n3 'x' \"y\" $HOME `id` \\", IFS: ":", E: "", UTF: "ü…🙂" };
+    const { stdout } = await stack.run(
+      Object.entries(values).flatMap(([name, value]) => ["--env", `${name}=${value}`]),
+      ["/usr/bin/env", "-0"],
+    );
+    const seen = new Map(
+      stdout.split("\0").map((entry) => {
+        const at = entry.indexOf("=");
+        return [entry.slice(0, at), entry.slice(at + 1)];
+      }),
+    );
+    for (const [name, value] of Object.entries(values)) expect(seen.get(name)).toBe(value);
+    expect([...seen.keys()].filter((name) => name.startsWith("SVC_"))).toEqual([]);
+  });
+});
+
 describe("how it ends", () => {
   test.each([
     ["exit 0", 0],
@@ -443,7 +569,7 @@ describe("what it cannot do, it says", () => {
     [
       "a secret that is none",
       { status: 200, body: { ...answerBody(), secrets: { LD_PRELOAD: SECRET } } },
-      'names a secret "LD_PRELOAD"',
+      'names a secret "LD_PRELOAD", which no Provider',
     ],
     [
       "a host that is none",

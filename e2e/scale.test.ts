@@ -1,4 +1,7 @@
-/** A thousand ModelProviders and five thousand Agents. Times and memory are printed, not judged: machines differ. */
+/**
+ * A thousand ModelProviders and five thousand Agents. Times and memory are printed, not judged:
+ * machines differ.
+ */
 import { expect, test } from "vitest";
 import { call } from "./support/client.ts";
 import { load, tally } from "./support/load.ts";

@@ -1,4 +1,7 @@
-/** The official `@anthropic-ai/sdk` client, unmodified but for base URL and key, to each upstream dialect. */
+/**
+ * The official `@anthropic-ai/sdk` client, unmodified but for base URL and key, to each upstream
+ * dialect.
+ */
 import Anthropic, {
   type APIError,
   AuthenticationError,

@@ -1,4 +1,7 @@
-/** The official `@google/genai` client, unmodified but for base URL and key, to each upstream dialect. */
+/**
+ * The official `@google/genai` client, unmodified but for base URL and key, to each upstream
+ * dialect.
+ */
 import { ApiError, type FunctionDeclaration, GoogleGenAI, type Part, Type } from "@google/genai";
 import { describe, expect, test } from "vitest";
 import { useFixture } from "./support/fixture.ts";

@@ -1,4 +1,7 @@
-/** Redis goes away in the middle of load, in each way that it can: nobody notices but the log, and the counts are right after. */
+/**
+ * Redis goes away in the middle of load, in each way that it can: nobody notices but the log, and
+ * the counts are right after.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Load, load, tally } from "./support/load.ts";
 import { RedisServer, TcpProxy } from "./support/redis.ts";

@@ -1,6 +1,7 @@
 /**
- * Bundles each process into dist/, with parts that are loaded when they are wanted. Packages stay outside, in node_modules,
- * but for the sidecar: there is one in each pod, and what it does not hold costs no memory.
+ * Bundles each process into dist/, with parts that are loaded when they are wanted. Packages stay
+ * outside, in node_modules, but for the sidecar: there is one in each pod, and what it does not
+ * hold costs no memory.
  */
 import { chmodSync, rmSync } from "node:fs";
 import path from "node:path";
@@ -36,7 +37,8 @@ await build({
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: "linked",
-  // Loaded by those alone that exchange tokens; and a CommonJS package that a bundle imports dynamically loses its names.
+  // Loaded by those alone that exchange tokens; and a CommonJS package that a bundle imports
+  // dynamically loses its names.
   external: ["undici"],
   // For packages that are CommonJS.
   banner: {

@@ -1,6 +1,6 @@
 /**
- * Writes `crds/*.yaml` and `docs/resources.md` from the schemas. Run: `node scripts/generate-crds.ts`. A test fails when
- * what is committed differs.
+ * Writes `crds/*.yaml` and `docs/resources.md` from the schemas. Run: `node
+ * scripts/generate-crds.ts`. A test fails when what is committed differs.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

@@ -1,8 +1,9 @@
 /**
- * Makes src/gen/github-routes.json and src/gen/github-graphql.json: what the GitHub plugin needs of GitHub's own
- * descriptions, and no more. The REST routes come from the OpenAPI description (npm @octokit/openapi), the GraphQL types
- * from the public schema (npm @octokit/graphql-schema). Offline. Which action a route or a type stands for is decided in
- * src/providers/github, by tables that people read.
+ * Makes src/gen/github-routes.json and src/gen/github-graphql.json: what the GitHub plugin needs of
+ * GitHub's own descriptions, and no more. The REST routes come from the OpenAPI description (npm
+ * @octokit/openapi), the GraphQL types from the public schema (npm @octokit/graphql-schema).
+ * Offline. Which action a route or a type stands for is decided in src/providers/github, by tables
+ * that people read.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -30,7 +31,10 @@ function write(name, value, note) {
   console.log(`src/gen/${name}: ${note}`);
 }
 
-/** `METHOD path category subcategory operation`; a parameter is `{name}`, `{name:int}`, `{name:a|b}` or `{name:multi}`. */
+/**
+ * `METHOD path category subcategory operation`; a parameter is `{name}`, `{name:int}`, `{name:a|b}`
+ * or `{name:multi}`.
+ */
 function routes() {
   const openapi = JSON.parse(readPackageFile("@octokit/openapi", "generated/api.github.com.json"));
   const resolved = (value) =>
@@ -71,7 +75,9 @@ function routes() {
   );
 }
 
-/** By type: its fields, space-separated; `name` of a scalar or enum, `name:Type` of anything else. */
+/**
+ * By type: its fields, space-separated; `name` of a scalar or enum, `name:Type` of anything else.
+ */
 function graphql() {
   // The published schema defines two fields twice, which is no matter here.
   const schema = buildSchema(readPackageFile("@octokit/graphql-schema", "schema.graphql"), {

@@ -1,9 +1,10 @@
 /**
- * Makes src/gen/envoy.binpb, a descriptor set of the Envoy messages that we send and read, from the definitions that
- * the npm package @grpc/grpc-js-xds ships. Offline: no remote buf module or plugin is asked for.
+ * Makes src/gen/envoy.binpb, a descriptor set of the Envoy messages that we send and read, from the
+ * definitions that the npm package @grpc/grpc-js-xds ships. Offline: no remote buf module or plugin
+ * is asked for.
  *
- * The needed files are staged first, because the package's copy of protoc-gen-validate predates one option
- * (`ignore_empty`) that its Envoy files use; it says nothing to us and is taken out.
+ * The needed files are staged first, because the package's copy of protoc-gen-validate predates one
+ * option (`ignore_empty`) that its Envoy files use; it says nothing to us and is taken out.
  */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,4 +1,7 @@
-/** Dependencies point one way: a folder imports only from folders above it in this list, and from itself. */
+/**
+ * Dependencies point one way: a folder imports only from folders above it in this list, and from
+ * itself.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";

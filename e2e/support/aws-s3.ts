@@ -1,4 +1,7 @@
-/** S3 in memory, for requests whose signature is verified. Keys are bytes: nothing of a path is normalised. */
+/**
+ * S3 in memory, for requests whose signature is verified. Keys are bytes: nothing of a path is
+ * normalised.
+ */
 import { createHash } from "node:crypto";
 import type { AwsAnswer } from "./aws-server.ts";
 import { AwsFault, base64Crc, unescape } from "./aws-verify.ts";

@@ -1,6 +1,7 @@
 /**
- * AWS as its clients see it: S3, DynamoDB and STS in memory, behind Signature Version 4. The signature is verified from
- * the specification, by the bytes that arrived; nothing of our own signer is used.
+ * AWS as its clients see it: S3, DynamoDB and STS in memory, behind Signature Version 4. The
+ * signature is verified from the specification, by the bytes that arrived; nothing of our own
+ * signer is used.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import type http2 from "node:http2";

@@ -1,6 +1,6 @@
 /**
- * Signature Version 4 as AWS verifies it: the canonical request is made from what arrived, the signature computed with
- * the secret key, and the content held against what was said of it.
+ * Signature Version 4 as AWS verifies it: the canonical request is made from what arrived, the
+ * signature computed with the secret key, and the content held against what was said of it.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
  */
@@ -141,7 +141,10 @@ export function verify(
   return contentOf(request, said, headers);
 }
 
-/** By lower-case name; values of a repeated one are joined by commas. HTTP/2 has the host in a pseudo-header. */
+/**
+ * By lower-case name; values of a repeated one are joined by commas. HTTP/2 has the host in a
+ * pseudo-header.
+ */
 function collected({
   host,
   rawHeaders,
@@ -225,7 +228,10 @@ export function base64Crc(content: Buffer): string {
   return bytes.toString("base64");
 }
 
-/** S3: decoded once, and each byte escaped that is not unreserved. Others: normalised, and escaped once more. */
+/**
+ * S3: decoded once, and each byte escaped that is not unreserved. Others: normalised, and escaped
+ * once more.
+ */
 function canonicalPath(path: string, service: string): string {
   const escaped = path.split("/").map((segment) => escape(unescape(segment)));
   if (service === "s3") return escaped.join("/");

@@ -1,4 +1,7 @@
-/** Loaded before a gateway (NODE_OPTIONS): its time of day is the machine's, moved by the milliseconds in a file. */
+/**
+ * Loaded before a gateway (see preload.ts): its time of day is the machine's, moved by the
+ * milliseconds in a file.
+ */
 import { readFileSync } from "node:fs";
 
 const file = process.env["SVC_E2E_CLOCK"] ?? "";

@@ -3,8 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { DAY_MS } from "../../src/limits/day.ts";
-
-const PRELOAD = new URL("clock-preload.mjs", import.meta.url).href;
+import { preloadGateway } from "./preload.ts";
 
 export class TimeOfDay {
   readonly #dir = mkdtempSync(path.join(os.tmpdir(), "svc-clock-"));
@@ -17,7 +16,7 @@ export class TimeOfDay {
   }
 
   get env(): Readonly<Record<string, string>> {
-    return { NODE_OPTIONS: `--import=${PRELOAD}`, SVC_E2E_CLOCK: this.#file };
+    return { ...preloadGateway("clock-preload.mjs"), SVC_E2E_CLOCK: this.#file };
   }
 
   /** @param time `HH:MM:SS`, UTC; it goes on from there */

@@ -1,4 +1,7 @@
-/** A program of somebody else's: the official clients, told nothing but by the environment. Prints what came. */
+/**
+ * A program of somebody else's: the official clients, told nothing but by the environment. Prints
+ * what came.
+ */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 

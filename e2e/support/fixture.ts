@@ -19,6 +19,9 @@ export interface FixtureOptions {
   ) => Readonly<Record<string, string>>;
   readonly models?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** More flags of `svc up`. */
+  readonly args?: readonly string[];
+  readonly rateLimits?: Readonly<Record<string, number>>;
 }
 
 /** Starts before all tests of the file; what a fake was told is forgotten before each. */
@@ -30,7 +33,11 @@ export function useFixture(options: FixtureOptions = {}): Fixture {
     );
     const vendors = { openai, anthropic, gemini } as Record<DialectName, Vendor>;
     const files: Record<string, string> = {
-      "agent.yaml": agentYaml("agent", options.models ?? ["openai/*", "anthropic/*", "gemini/*"]),
+      "agent.yaml": agentYaml(
+        "agent",
+        options.models ?? ["openai/*", "anthropic/*", "gemini/*"],
+        options.rateLimits,
+      ),
     };
     for (const name of DIALECTS)
       files[`${name}.yaml`] = providerYaml(name, vendors[name], options.providers?.[name]);
@@ -39,6 +46,7 @@ export function useFixture(options: FixtureOptions = {}): Fixture {
     fixture.stack = await Stack.start({
       files,
       ...(options.env === undefined ? {} : { env: options.env }),
+      ...(options.args === undefined ? {} : { args: options.args }),
     });
     fixture.token = await fixture.stack.token("agent");
   });

@@ -1,4 +1,7 @@
-/** Git's own HTTP backend (`git http-backend`, CGI) behind Basic authentication, as github.com serves repositories. */
+/**
+ * Git's own HTTP backend (`git http-backend`, CGI) behind Basic authentication, as github.com
+ * serves repositories.
+ */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import type http2 from "node:http2";

@@ -18,7 +18,10 @@ export function wire(request: Recorded): string {
   return `${request.method} ${request.path}\n${request.rawHeaders.join("\n")}\n${request.body}`;
 }
 
-/** The upstream's own key, in its own header, and nobody else's; its own host; nothing of the gateway's inside. */
+/**
+ * The upstream's own key, in its own header, and nobody else's; its own host; nothing of the
+ * gateway's inside.
+ */
 export function expectMediated(fixture: Fixture, vendor: Vendor, request: Recorded): void {
   const text = wire(request);
   expect(text).not.toContain(fixture.token);

@@ -1,6 +1,7 @@
 /**
- * Run in a network namespace of its own: makes a pod of it (a sidecar's port, a neighbour behind a wire), puts the rules in
- * force by the tool named, twice, and prints what can be reached then, by whom.
+ * Run in a network namespace of its own: makes a pod of it (a sidecar's port, a neighbour behind a
+ * wire), puts the rules in force by the tool named, twice, and prints what can be reached then, by
+ * whom.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { applyRedirect } from "../../src/interception/redirect.ts";

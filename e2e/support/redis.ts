@@ -1,4 +1,7 @@
-/** A real Redis for tests: started, killed, stopped and restarted empty; and a proxy that makes it slow or mute. */
+/**
+ * A real Redis for tests: started, killed, stopped and restarted empty; and a proxy that makes it
+ * slow or mute.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";

@@ -1,6 +1,7 @@
 /**
- * Stands for the sidecar service where `svc run` itself is under test: the real certificates and trust, and an Envoy that
- * answers every bound host itself. Takes the same options, and the bound hosts from the spec file.
+ * Stands for the sidecar service where `svc run` itself is under test: the real certificates and
+ * trust, and an Envoy that answers every bound host itself. Takes the same options, and the bound
+ * hosts from the spec file.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

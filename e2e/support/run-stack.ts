@@ -1,4 +1,7 @@
-/** What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is the one of the tests. */
+/**
+ * What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is
+ * the one of the tests.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmodSync,
@@ -166,8 +169,11 @@ export async function startRunStack(): Promise<RunStack> {
     answer: {
       status: 200,
       body: {
-        specs: { hosts: HOSTS },
-        secrets: { SVC_BINDING_GITHUB_TOKEN: SECRET },
+        specs: {
+          hosts: HOSTS,
+          bindings: [{ auth: { env: { token: "SVC_SECRET_GITHUB_TOKEN" } } }],
+        },
+        secrets: { SVC_SECRET_GITHUB_TOKEN: SECRET },
         gateway: { address: "127.0.0.1", port: gatewayPort },
         token: TOKEN,
         hosts: HOSTS,

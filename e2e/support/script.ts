@@ -27,7 +27,10 @@ export interface Script {
   readonly text?: readonly string[];
   readonly toolCalls?: readonly ToolCall[];
   readonly usage?: Usage;
-  /** Streams wait here before the first frame of this kind; `n` content frames pass first where `afterContent` is set. */
+  /**
+   * Streams wait here before the first frame of this kind; `n` content frames pass first where
+   * `afterContent` is set.
+   */
   readonly hold?: {
     readonly gate: Gate;
     readonly before: FrameKind;

@@ -1,6 +1,7 @@
 /**
- * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them. Both listen on a loopback
- * address, on free ports or on sockets that are given; the DNS answer leads there.
+ * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them.
+ * Both listen on a loopback address, on free ports or on sockets that are given; the DNS answer
+ * leads there.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";

@@ -1,4 +1,7 @@
-/** The sidecar by itself, as a pod runs it: its service and its Envoy, in this machine's own network namespace. */
+/**
+ * The sidecar by itself, as a pod runs it: its service and its Envoy, in this machine's own network
+ * namespace.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   existsSync,

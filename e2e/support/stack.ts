@@ -1,4 +1,6 @@
-/** Runs `svc up` as its users do: the built program as a child process, with a folder of resources. */
+/**
+ * Runs `svc up` as its users do: the built program as a child process, with a folder of resources.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -230,11 +232,16 @@ export class Stack {
     });
   }
 
-  async stop(): Promise<void> {
+  /** Ends it in good order; its files stay. */
+  async shutDown(): Promise<void> {
     if (this.child.exitCode === null && this.child.signalCode === null) this.child.kill("SIGTERM");
     const timer = setTimeout(() => this.child.kill("SIGKILL"), 20_000);
     await this.exited;
     clearTimeout(timer);
+  }
+
+  async stop(): Promise<void> {
+    await this.shutDown();
     rmSync(this.dir, { recursive: true, force: true });
   }
 

@@ -1,6 +1,6 @@
 /**
- * Fake upstreams: HTTP servers in the shapes of OpenAI, Anthropic and Gemini. Each records what reaches it, and answers
- * what a test told it to.
+ * Fake upstreams: HTTP servers in the shapes of OpenAI, Anthropic and Gemini. Each records what
+ * reaches it, and answers what a test told it to.
  */
 import http from "node:http";
 import type { AddressInfo, Socket } from "node:net";

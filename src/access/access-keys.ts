@@ -1,6 +1,6 @@
 /**
- * The form of access keys: `svc_` and 256 random bits in base 62. Clients that insist on a vendor's form get it wrapped
- * in one; both forms are the same key.
+ * The form of access keys: `svc_` and 256 random bits in base 62. Clients that insist on a vendor's
+ * form get it wrapped in one; both forms are the same key.
  */
 import { BASE62_256_LENGTH, base62 } from "./base62.ts";
 
@@ -28,7 +28,9 @@ export function unwrapAccessKey(text: string): string {
   return isAccessKey(inner) ? inner : text;
 }
 
-/** Whether a text has the form of a raw access key. Says nothing about whether it opens anything. */
+/**
+ * Whether a text has the form of a raw access key. Says nothing about whether it opens anything.
+ */
 export function isAccessKey(text: string): boolean {
   return RAW.test(text);
 }

@@ -1,6 +1,7 @@
 /**
- * Whose address a request comes from. `X-Forwarded-For` is anybody's to write, so it is believed only when the direct
- * peer is a trusted proxy, and then only from its right end: what trusted proxies wrote themselves.
+ * Whose address a request comes from. `X-Forwarded-For` is anybody's to write, so it is believed
+ * only when the direct peer is a trusted proxy, and then only from its right end: what trusted
+ * proxies wrote themselves.
  * https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For#selecting_an_ip_address
  */
 import { canonicalAddress, compileCidrs } from "../platform/cidr.ts";

@@ -1,12 +1,14 @@
 /**
- * Reads the caller's key from a request. Clients differ: OpenAI's send `Authorization: Bearer`, Anthropic's that or
- * `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
+ * Reads the caller's key from a request. Clients differ: OpenAI's send `Authorization: Bearer`,
+ * Anthropic's that or `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
  */
 import { hash } from "node:crypto";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 import { unwrapAccessKey } from "./access-keys.ts";
 
-/** Headers that may carry the caller's key: all of them are taken off before anything goes upstream. */
+/**
+ * Headers that may carry the caller's key: all of them are taken off before anything goes upstream.
+ */
 export const CREDENTIAL_HEADERS = [
   "authorization",
   "x-api-key",
@@ -24,7 +26,8 @@ export type Credential =
 const MAX_KEY_LENGTH = 512;
 
 /**
- * @param query the request's query string without `?`; its `key` parameter is read as Google's clients send it
+ * @param query the request's query string without `?`; its `key` parameter is read as Google's
+ * clients send it
  */
 export function readCredential(headers: HeaderMap, query: string): Credential {
   let key: string | undefined;

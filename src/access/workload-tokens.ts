@@ -1,7 +1,7 @@
 /**
- * Workload tokens: what an agent's SDK sends as its API key. They name the workload and open nothing else. A token is
- * derived from a key that never leaves the gateway's state, so that nothing has to be stored for each agent and a
- * restart changes none.
+ * Workload tokens: what an agent's SDK sends as its API key. They name the workload and open
+ * nothing else. A token is derived from a key that never leaves the gateway's state, so that
+ * nothing has to be stored for each agent and a restart changes none.
  */
 import { createHmac } from "node:crypto";
 import { base62 } from "./base62.ts";

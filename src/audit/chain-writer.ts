@@ -1,7 +1,8 @@
 /**
- * Writes an audit chain. Events are chained at once and committed in groups: what came while one commit was under way is
- * the next. A record's outcome is told in order, after its commit. What cannot be kept is told to its caller, counted, and
- * recorded in the chain itself as soon as the disk allows.
+ * Writes an audit chain. Events are chained at once and committed in groups: what came while one
+ * commit was under way is the next. A record's outcome is told in order, after its commit. What
+ * cannot be kept is told to its caller, counted, and recorded in the chain itself as soon as the
+ * disk allows.
  */
 import type { Batch, Chain, ChainPoint, Done, Entry } from "./chain.ts";
 import { hashOfCheckpoint, signCheckpoint } from "./checkpoint.ts";
@@ -11,8 +12,10 @@ import type { AppendOutcome, AuditEvent } from "./event.ts";
 import { gapFields, LossTally } from "./losses.ts";
 import { AuditMetrics } from "./metrics.ts";
 import { CHAIN, isChainType } from "./record.ts";
+import type { AuditState } from "./sink.ts";
 import type { SigningKey } from "./signing-key.ts";
 import type { Storage } from "./storage.ts";
+import type { SpaceState, SpaceStatus, VolumeWatch } from "./volume.ts";
 
 /** What the writer goes on from; made by openAuditWriter. */
 export interface WriterParts {
@@ -23,6 +26,7 @@ export interface WriterParts {
   readonly point: ChainPoint;
   readonly checkpoint: { readonly n: number; readonly hash: string; readonly seq: number };
   readonly unlock: () => void;
+  readonly volume: VolumeWatch;
 }
 
 const CHECKPOINT_RECORDS = 1000;
@@ -41,7 +45,9 @@ const MAX_BACKLOG = 32 * 1024 * 1024;
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
-/** `proving`: the files could be opened again; whether they can be written the gap's record shows. */
+/**
+ * `proving`: the files could be opened again; whether they can be written the gap's record shows.
+ */
 type Health = "up" | "proving" | "down" | "closed";
 
 export class ChainWriter implements AuditWriter {
@@ -50,6 +56,7 @@ export class ChainWriter implements AuditWriter {
   readonly #chain: Chain;
   readonly #storage: Storage;
   readonly #unlock: () => void;
+  readonly #volume: VolumeWatch;
   readonly #metrics: AuditMetrics;
   readonly #lost = new LossTally();
   #health: Health = "up";
@@ -70,6 +77,8 @@ export class ChainWriter implements AuditWriter {
   /** Ends the pause between two commits. */
   #hurry: (() => void) | undefined;
   #closing = false;
+  /** Of space, at the last look. */
+  #seen: SpaceState = "ok";
   #repairing: Promise<void> | undefined;
   #time = { ms: 0, text: new Date(0).toISOString() };
 
@@ -79,6 +88,7 @@ export class ChainWriter implements AuditWriter {
     this.#chain = parts.chain;
     this.#storage = parts.storage;
     this.#unlock = parts.unlock;
+    this.#volume = parts.volume;
     this.#committed = parts.point;
     this.#checkpoint = parts.checkpoint;
     this.#metrics = new AuditMetrics(parts.options.registry);
@@ -86,11 +96,18 @@ export class ChainWriter implements AuditWriter {
     this.#metrics.checkpoint.set(parts.checkpoint.seq);
   }
 
+  get state(): AuditState {
+    if (this.#health !== "up" || this.#chain.backlog > MAX_BACKLOG) return "failing";
+    return this.#volume.state;
+  }
+
+  get space(): SpaceStatus {
+    return this.#volume.status;
+  }
+
   get refusing(): boolean {
-    return (
-      this.#options.onFailure === "refuse" &&
-      (this.#health !== "up" || this.#chain.backlog > MAX_BACKLOG)
-    );
+    const { state } = this;
+    return this.#options.onFailure === "refuse" && (state === "failing" || state === "full");
   }
 
   append(event: AuditEvent, done?: Done): void {
@@ -118,11 +135,13 @@ export class ChainWriter implements AuditWriter {
       this.#cancelCheckpoint?.();
       this.#cancelCheckpoint = undefined;
     }
+    await this.#volume.start((state) => this.#looked(state));
   }
 
   async close(): Promise<void> {
     if (this.#closing) return;
     this.#closing = true;
+    this.#volume.stop();
     this.#cancelRetry?.();
     this.#cancelOverdue?.();
     this.#hurry?.();
@@ -236,7 +255,9 @@ export class ChainWriter implements AuditWriter {
       if (this.#checkpoint.seq < this.#committed.last.seq) await this.#sign(false);
       await this.#storage.rotate();
     }
-    await this.#storage.append(Buffer.from(batch.text));
+    const bytes = Buffer.from(batch.text);
+    await this.#storage.append(bytes);
+    this.#volume.wrote(bytes.length);
     this.#inFlight = [];
     this.#committed = batch.end;
     this.#metrics.commit.observe((clock.monotonic() - started) / 1000);
@@ -290,7 +311,9 @@ export class ChainWriter implements AuditWriter {
     );
   }
 
-  /** Nothing pending is kept: its callers are told, and the chain goes on from what was committed. */
+  /**
+   * Nothing pending is kept: its callers are told, and the chain goes on from what was committed.
+   */
   #fail(error: unknown): void {
     const { log, clock, writer, onFailure } = this.#options;
     this.#reason = reasonOf(error);
@@ -326,6 +349,13 @@ export class ChainWriter implements AuditWriter {
       void this.#repair();
     });
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
+  }
+
+  /** A volume that has space again is written to at once, however long the next try is away. */
+  #looked(state: SpaceState): void {
+    const roomAgain = this.#seen === "full" && state !== "full";
+    this.#seen = state;
+    if (roomAgain && this.#health === "down" && !this.#closing) void this.#repair();
   }
 
   #repair(): Promise<void> {

@@ -1,4 +1,7 @@
-/** The growing end of a chain, in memory: events become records at once, in batches that each belong to one segment. */
+/**
+ * The growing end of a chain, in memory: events become records at once, in batches that each belong
+ * to one segment.
+ */
 import type { AppendOutcome, AuditEvent } from "./event.ts";
 import { segmentName } from "./layout.ts";
 import { CHAIN, encodeFields, type SealedRecord, sealRecord } from "./record.ts";

@@ -1,7 +1,7 @@
 /**
- * A checkpoint: the writer's signature under a record's hash, and so under every record before it. Checkpoints live beside
- * the segments, one line of canonical JSON each, linked like records: a tail that is cut off leaves a checkpoint without
- * its record.
+ * A checkpoint: the writer's signature under a record's hash, and so under every record before it.
+ * Checkpoints live beside the segments, one line of canonical JSON each, linked like records: a
+ * tail that is cut off leaves a checkpoint without its record.
  */
 import { hash as digest, sign, verify, type KeyObject } from "node:crypto";
 import canonicalize from "canonicalize";

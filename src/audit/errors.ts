@@ -1,4 +1,7 @@
-/** An audit chain that cannot be written, read or trusted. The message says what, where and how to fix it. */
+/**
+ * An audit chain that cannot be written, read or trusted. The message says what, where and how to
+ * fix it.
+ */
 export class AuditError extends Error {
   override readonly name = "AuditError";
 }

@@ -13,13 +13,16 @@ export type AuditValue =
 export interface AuditEvent {
   /** For example LLM_CALL. `CHAIN.` is the writer's own prefix. */
   readonly type: string;
-  /** Never a key, a token or a prompt: what is written stays for ever. That is the caller's duty. */
+  /**
+   * Never a key, a token or a prompt: what is written stays for ever. That is the caller's duty.
+   */
   readonly fields: { readonly [key: string]: AuditValue };
 }
 
 /**
- * What became of a record: `committed`, it is on the disk; `lost`, it is not and work goes on (onFailure: continue);
- * `failed`, it is not and the caller must refuse (onFailure: refuse). A record that is not kept is counted, and told in
- * the chain by a CHAIN.GAP record as soon as the disk is writable again.
+ * What became of a record: `committed`, it is on the disk; `lost`, it is not and work goes on
+ * (onFailure: continue); `failed`, it is not and the caller must refuse (onFailure: refuse). A
+ * record that is not kept is counted, and told in the chain by a CHAIN.GAP record as soon as the
+ * disk is writable again.
  */
 export type AppendOutcome = "committed" | "lost" | "failed";

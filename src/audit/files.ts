@@ -1,5 +1,9 @@
-/** The writer's operations on files, as a parameter: tests make them fail. Callbacks of fs underneath, the cheapest there is. */
+/**
+ * The writer's operations on files, as a parameter: tests make them fail. Callbacks of fs
+ * underneath, the cheapest there is.
+ */
 import fs from "node:fs";
+import path from "node:path";
 
 const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_WRONLY } = fs.constants;
 
@@ -17,12 +21,17 @@ export interface AuditFiles {
   /**
    * For appending.
    * @param make the file must not be there yet
-   * @param durable a write ends when its bytes are on the disk (O_DSYNC): write(2) and fdatasync(2) as one operation,
+   * @param durable a write ends when its bytes are on the disk (O_DSYNC): write(2) and fdatasync(2)
+   * as one operation,
    *   which costs half of what two do
    */
   open(file: string, make: boolean, durable: boolean): Promise<AuditFile>;
   /** Makes the names in a folder durable. */
   syncDir(dir: string): Promise<void>;
+  /** Bytes of the volume that a folder is on: free for unprivileged users, and in total. */
+  volume(dir: string): Promise<{ readonly free: number; readonly total: number }>;
+  /** Bytes of the files in the folders of a folder. */
+  used(dir: string): Promise<number>;
 }
 
 /** Runs an operation of fs that says nothing but whether it worked. */
@@ -66,4 +75,24 @@ export const systemFiles: AuditFiles = {
       await run((done) => fs.close(fd, done));
     }
   },
+  volume: async (dir) => {
+    const { bsize, bavail, blocks } = await fs.promises.statfs(dir);
+    return { free: bsize * bavail, total: bsize * blocks };
+  },
+  used: async (dir) => {
+    let bytes = 0;
+    for (const entry of await fs.promises.readdir(dir, { withFileTypes: true }))
+      if (entry.isDirectory()) bytes += await sizeOfFiles(path.join(dir, entry.name));
+    return bytes;
+  },
 };
+
+/** Files that go away meanwhile count nothing. */
+async function sizeOfFiles(dir: string): Promise<number> {
+  let bytes = 0;
+  for (const name of await fs.promises.readdir(dir).catch(() => [])) {
+    const stats = await fs.promises.lstat(path.join(dir, name)).catch(() => undefined);
+    if (stats?.isFile() === true) bytes += stats.size;
+  }
+  return bytes;
+}

@@ -1,5 +1,6 @@
 /** Which records `svc audit` shows. */
-import { isChainType } from "./record.ts";
+import { type AuditRecord, isChainType } from "./record.ts";
+import { REFUSALS_LEFT_OUT } from "./refusals.ts";
 import type { Filter } from "./tail.ts";
 
 export interface Selection {
@@ -19,14 +20,32 @@ export function workloadOf(name: string, namespace: string): string {
 export function createFilter({ workload, types, since }: Selection): Filter {
   const wanted = types.map((type) => type.trim().toLowerCase()).filter((type) => type !== "");
   return {
-    // Canonical JSON has one form of it.
-    holds: workload === undefined ? undefined : `"workload":${JSON.stringify(workload)}`,
-    matches: ({ type, time, fields }) => {
-      if (workload !== undefined && (fields["workload"] !== workload || isChainType(type)))
-        return false;
+    // Canonical JSON has one form of each.
+    holds:
+      workload === undefined
+        ? []
+        : [`"workload":${JSON.stringify(workload)}`, `"type":"${REFUSALS_LEFT_OUT}"`],
+    matches: (record) => {
+      const { type, time } = record;
+      if (workload !== undefined && !isOf(workload, record)) return false;
       if (wanted.length > 0 && !wanted.some((part) => type.toLowerCase().includes(part)))
         return false;
       return since === undefined || Date.parse(time) >= since;
     },
   };
+}
+
+function isOf(workload: string, { type, fields }: AuditRecord): boolean {
+  if (isChainType(type)) return false;
+  if (type !== REFUSALS_LEFT_OUT) return fields["workload"] === workload;
+  const { callers } = fields;
+  if (typeof callers !== "object" || callers === null) return false;
+  return Object.keys(callers).some((caller) => isCaller(workload, caller));
+}
+
+/** An access key is `ext:<name>` as a workload, and `ext:<namespace>/<name>` as a caller. */
+function isCaller(workload: string, caller: string): boolean {
+  if (caller === workload) return true;
+  if (!workload.startsWith("ext:") || !caller.startsWith("ext:")) return false;
+  return caller.endsWith(`/${workload.slice("ext:".length)}`);
 }

@@ -1,4 +1,7 @@
-/** The files of a chain: `<dir>/<writer>/000001.jsonl ...`, `checkpoints.jsonl`, `audit.pub`, and a lock while it is written. */
+/**
+ * The files of a chain: `<dir>/<writer>/000001.jsonl ...`, `checkpoints.jsonl`, `audit.pub`, and a
+ * lock while it is written.
+ */
 import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { AuditError, reasonOf } from "./errors.ts";

@@ -1,8 +1,9 @@
 /**
- * One living writer a chain. The lock is a file that names a process so that it cannot be mistaken: boot, pid namespace,
- * pid and the time it started (pids are used again). It is made whole or not at all, by link(2). One whose process is gone
- * (kill -9) is taken over. Processes that cannot see each other, in two containers on one volume, are not kept apart:
- * give each writer a name of its own.
+ * One living writer a chain. The lock is a file that names a process so that it cannot be mistaken:
+ * boot, pid namespace, pid and the time it started (pids are used again). It is made whole or not
+ * at all, by link(2). One whose process is gone (kill -9) is taken over. Processes that cannot see
+ * each other, in two containers on one volume, are not kept apart: give each writer a name of its
+ * own.
  */
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -13,7 +14,8 @@ import { LOCK } from "./layout.ts";
 function identify(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name, in parentheses, may hold anything; the start time is the 20th of what follows (proc_pid_stat(5): field 22).
+    // The name, in parentheses, may hold anything; the start time is the 20th of what follows
+    // (proc_pid_stat(5): field 22).
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     // A zombie has ended; its start time is still there.
     if (fields[0] === "Z" || fields[0] === "X") return undefined;

@@ -1,7 +1,8 @@
 /**
- * A record of the chain: one line of canonical JSON (RFC 8785). Its hash is SHA-256 over the canonical JSON of the record
- * without `hash`. Because `fields` is the only member whose form is not fixed, it alone is canonicalised: the rest is put
- * around it in the order of the specification, once for the hash and once for the line.
+ * A record of the chain: one line of canonical JSON (RFC 8785). Its hash is SHA-256 over the
+ * canonical JSON of the record without `hash`. Because `fields` is the only member whose form is
+ * not fixed, it alone is canonicalised: the rest is put around it in the order of the
+ * specification, once for the hash and once for the line.
  */
 import { hash as digest } from "node:crypto";
 import canonicalize from "canonicalize";
@@ -12,7 +13,10 @@ export const RECORD_VERSION = 1;
 /** What the first record names as the hash of its predecessor. */
 export const GENESIS = "0".repeat(64);
 
-/** A larger record is cut down to its size and hash: a reader's memory has to have a bound. */
+/**
+ * Largest canonical fields, characters. Larger ones are replaced by their size and hash. Callers
+ * bound each text (platform/client-text.ts), so that only a defect can reach this limit.
+ */
 export const MAX_FIELDS = 1024 * 1024;
 
 /** The writer's own records. */
@@ -71,7 +75,10 @@ export function sealRecord(header: RecordHeader, fields: string): SealedRecord {
   return { hash, line: `${head},"hash":"${hash}",${tail}` };
 }
 
-/** Canonical JSON of fields. Never throws: what JSON cannot say is replaced, so that the rest of the record is kept. */
+/**
+ * Canonical JSON of fields. Never throws: what JSON cannot say is replaced, so that the rest of the
+ * record is kept.
+ */
 export function encodeFields(fields: AuditEvent["fields"]): string {
   let text: string;
   try {
@@ -92,7 +99,10 @@ export function encodeFields(fields: AuditEvent["fields"]): string {
   );
 }
 
-/** RFC 8785. Where members are in its order already JSON.stringify writes the same, for a quarter of the work. */
+/**
+ * RFC 8785. Where members are in its order already JSON.stringify writes the same, for a quarter of
+ * the work.
+ */
 function canonical(fields: { readonly [key: string]: unknown }): string {
   if (ordered(fields)) {
     const text = JSON.stringify(fields);
@@ -137,7 +147,10 @@ export type ParsedLine =
 const HEX = /^[0-9a-f]{64}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** A line that is a record, sealed by its own hash, in canonical form. Whether it follows another is not asked here. */
+/**
+ * A line that is a record, sealed by its own hash, in canonical form. Whether it follows another is
+ * not asked here.
+ */
 export function parseRecord(line: string): ParsedLine {
   let value: unknown;
   try {

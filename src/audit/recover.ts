@@ -1,4 +1,7 @@
-/** Where a chain stands when a writer opens it: its last record, its last checkpoint, and what an unfinished write left. */
+/**
+ * Where a chain stands when a writer opens it: its last record, its last checkpoint, and what an
+ * unfinished write left.
+ */
 import { statSync } from "node:fs";
 import path from "node:path";
 import {
@@ -95,7 +98,9 @@ interface Tail {
   readonly torn: ChainState["torn"];
 }
 
-/** The end of a segment. Its last part is read; all of it when that part does not stand on its own. */
+/**
+ * The end of a segment. Its last part is read; all of it when that part does not stand on its own.
+ */
 function tail(dir: string, chain: string, number: number, before: Position | undefined): Tail {
   const file = path.join(dir, segmentName(number));
   const size = statSync(file, { throwIfNoEntry: false })?.size;

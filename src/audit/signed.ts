@@ -1,4 +1,7 @@
-/** Goes along a chain's checkpoints beside its records: each must be the writer's, and name the record as it stands there. */
+/**
+ * Goes along a chain's checkpoints beside its records: each must be the writer's, and name the
+ * record as it stands there.
+ */
 import { statSync } from "node:fs";
 import path from "node:path";
 import {

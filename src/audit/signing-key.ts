@@ -1,4 +1,7 @@
-/** The Ed25519 key (RFC 8032) that signs checkpoints. Whoever has it can write history anew: keep it from the folder's readers. */
+/**
+ * The Ed25519 key (RFC 8032) that signs checkpoints. Whoever has it can write history anew: keep it
+ * from the folder's readers.
+ */
 import {
   createHash,
   createPrivateKey,
@@ -6,8 +9,13 @@ import {
   generateKeyPairSync,
   type KeyObject,
 } from "node:crypto";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import {
+  PrivateFileError,
+  type PrivateFileOptions,
+  readPrivateFile,
+} from "../platform/private-file.ts";
 import { AuditError, reasonOf } from "./errors.ts";
 
 export interface SigningKey {
@@ -25,19 +33,10 @@ export interface PublicKey {
 
 /**
  * Reads the key, or makes it the first time, readable by this user alone.
- * @throws AuditError when it cannot be read, is not Ed25519, or others may read it
+ * @throws AuditError when it cannot be read, is not Ed25519, or is not this user's alone
  */
-export function loadSigningKey(file: string): SigningKey {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch (error) {
-    if (reasonOf(error) !== "ENOENT")
-      throw new AuditError(`The audit key ${file} cannot be read (${reasonOf(error)}).`);
-    text = makeKey(file);
-  }
-  if ((statSync(file).mode & 0o077) !== 0)
-    throw new AuditError(`The audit key ${file} can be read by others: chmod 600 ${file}.`);
+export function loadSigningKey(file: string, options: PrivateFileOptions = {}): SigningKey {
+  const text = readKey(file, options) ?? makeKey(file, options);
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(text);
@@ -53,7 +52,18 @@ export function loadSigningKey(file: string): SigningKey {
   return { privateKey, publicKey: describe(createPublicKey(privateKey)) };
 }
 
-function makeKey(file: string): string {
+/** undefined where there is none. @throws AuditError */
+function readKey(file: string, options: PrivateFileOptions): string | undefined {
+  try {
+    return readPrivateFile(file, "The audit key", options).toString("utf8");
+  } catch (error) {
+    if (error instanceof PrivateFileError) throw new AuditError(error.message);
+    if (reasonOf(error) === "ENOENT") return undefined;
+    throw new AuditError(`The audit key ${file} cannot be read (${reasonOf(error)}).`);
+  }
+}
+
+function makeKey(file: string, options: PrivateFileOptions): string {
   const pem = generateKeyPairSync("ed25519")
     .privateKey.export({ type: "pkcs8", format: "pem" })
     .toString();
@@ -63,7 +73,8 @@ function makeKey(file: string): string {
     return pem;
   } catch (error) {
     // Another process was faster: its key is the key.
-    if (reasonOf(error) === "EEXIST") return readFileSync(file, "utf8");
+    const theirs = reasonOf(error) === "EEXIST" ? readKey(file, options) : undefined;
+    if (theirs !== undefined) return theirs;
     throw new AuditError(`The audit key ${file} cannot be made (${reasonOf(error)}).`);
   }
 }

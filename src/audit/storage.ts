@@ -1,4 +1,7 @@
-/** The files that a writer appends to, and how much of them is known to be good: what a failed write left is cut off again. */
+/**
+ * The files that a writer appends to, and how much of them is known to be good: what a failed write
+ * left is cut off again.
+ */
 import path from "node:path";
 import { AuditError } from "./errors.ts";
 import type { AuditFile, AuditFiles } from "./files.ts";

@@ -1,4 +1,7 @@
-/** Reads a chain as it grows, across its segments. Reading is not verifying: what is no record is counted and left out. */
+/**
+ * Reads a chain as it grows, across its segments. Reading is not verifying: what is no record is
+ * counted and left out.
+ */
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { type FoundChain, findChains, listChain, segmentName } from "./layout.ts";
@@ -12,8 +15,8 @@ export interface Found {
 }
 
 export interface Filter {
-  /** What a line must hold as it stands to be worth parsing. */
-  readonly holds: string | undefined;
+  /** Texts of which a line must hold one, as it stands, to be worth parsing; none for any line. */
+  readonly holds: readonly string[];
   matches(record: AuditRecord): boolean;
 }
 
@@ -55,7 +58,8 @@ export class ChainTail {
         // It is being written.
         if (!ended) break;
         this.#offset = offset + bytes.length + 1;
-        if (this.#filter.holds !== undefined && !text.includes(this.#filter.holds)) continue;
+        const { holds } = this.#filter;
+        if (holds.length > 0 && !holds.some((part) => text.includes(part))) continue;
         const record = parse(text);
         if (record === undefined) this.unreadable++;
         else if (this.#filter.matches(record)) yield { record, line: text };
@@ -89,7 +93,10 @@ function parse(text: string): AuditRecord | undefined {
   }
 }
 
-/** All chains of a folder as one, by time; the records of one chain stay in their order whatever its clock did. */
+/**
+ * All chains of a folder as one, by time; the records of one chain stay in their order whatever its
+ * clock did.
+ */
 export class AuditLog {
   readonly #dir: string;
   readonly #filter: Filter;

@@ -1,4 +1,7 @@
-/** For a test: appends without end, and says the number of each record that is committed. `<dir> <key file> <last number>` */
+/**
+ * For a test: appends without end, and says the number of each record that is committed. `<dir>
+ * <key file> <last number>`
+ */
 import { writeSync } from "node:fs";
 import { pino } from "pino";
 import { Registry } from "prom-client";

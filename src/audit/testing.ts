@@ -1,4 +1,7 @@
-/** For tests of the audit chain: a clock that tests move, files that fail on demand, chains in folders of their own. */
+/**
+ * For tests of the audit chain: a clock that tests move, files that fail on demand, chains in
+ * folders of their own.
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -25,6 +28,13 @@ export class FailingFiles implements AuditFiles {
   /** A write waits for it. */
   gate: Promise<void> | undefined;
   writes = 0;
+  /** Most bytes that one write takes. */
+  mostBytes = Number.POSITIVE_INFINITY;
+  /** What the volume says of itself. */
+  space = { free: 100 * 1024 ** 3, total: 200 * 1024 ** 3 };
+  spaceError: string | undefined;
+  /** How often the volume was asked. */
+  looks = 0;
 
   async open(file: string, make: boolean): Promise<AuditFile> {
     if (this.openError !== undefined) throw failure(this.openError);
@@ -39,7 +49,7 @@ export class FailingFiles implements AuditFiles {
         if (this.writeError !== undefined) throw failure(this.writeError);
         if (this.room <= 0) throw failure("ENOSPC");
         const taken = await real.append(
-          bytes.subarray(0, Math.min(bytes.length, offset + this.room)),
+          bytes.subarray(0, Math.min(bytes.length, offset + this.room, offset + this.mostBytes)),
           offset,
         );
         this.room -= taken;
@@ -50,6 +60,16 @@ export class FailingFiles implements AuditFiles {
 
   syncDir(): Promise<void> {
     return Promise.resolve();
+  }
+
+  volume(): Promise<{ readonly free: number; readonly total: number }> {
+    this.looks++;
+    if (this.spaceError !== undefined) return Promise.reject(failure(this.spaceError));
+    return Promise.resolve(this.space);
+  }
+
+  used(dir: string): Promise<number> {
+    return systemFiles.used(dir);
   }
 }
 
@@ -140,6 +160,10 @@ export class World {
     rmSync(this.root, { recursive: true, force: true });
   }
 }
+
+/** Lines of the writers' logs that have this text. */
+export const logged = (world: World, msg: string): readonly { readonly [key: string]: unknown }[] =>
+  world.logged.filter((line) => line["msg"] === msg);
 
 export const call = (i: number): AuditEvent => ({
   type: "LLM_CALL",

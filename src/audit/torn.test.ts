@@ -1,4 +1,7 @@
-/** What a process that was killed leaves: whatever was committed stays, the chain goes on, and verifies. */
+/**
+ * What a process that was killed leaves: whatever was committed stays, the chain goes on, and
+ * verifies.
+ */
 import { spawn } from "node:child_process";
 import {
   appendFileSync,

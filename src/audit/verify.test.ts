@@ -1,4 +1,7 @@
-/** Each test is a try of someone who can write the folder and wants history to be another. Most do not have the key. */
+/**
+ * Each test is a try of someone who can write the folder and wants history to be another. Most do
+ * not have the key.
+ */
 import {
   cpSync,
   existsSync,
@@ -18,7 +21,9 @@ import { loadPublicKey } from "./signing-key.ts";
 import { append, call, World } from "./testing.ts";
 import canonicalize from "canonicalize";
 
-/** Made once: three segments, checkpoints every 10 records, closed. Each test tampers with a copy. */
+/**
+ * Made once: three segments, checkpoints every 10 records, closed. Each test tampers with a copy.
+ */
 let origin: World;
 let world: World;
 const CHECKPOINTS = "checkpoints.jsonl";

@@ -1,4 +1,7 @@
-/** Verifies a chain from its files alone: streaming, memory flat, up to the first thing that is wrong. */
+/**
+ * Verifies a chain from its files alone: streaming, memory flat, up to the first thing that is
+ * wrong.
+ */
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
 import { Fault, type Place } from "./fault.ts";
@@ -135,7 +138,8 @@ class Verification {
         `the segment is missing, and the first there is ${segmentName(first)}: if the older ones were archived, say from which record on with --from-checkpoint`,
       );
     }
-    // All at once, and soon after the checkpoints: what a living writer appends during a long look is not looked at.
+    // All at once, and soon after the checkpoints: what a living writer appends during a long look
+    // is not looked at.
     const sizes = segments.map(
       (number) => statSync(path.join(this.#found.dir, segmentName(number))).size,
     );

@@ -1,7 +1,7 @@
 /**
- * Goes along a chain line by line and says of each whether it follows the one before. Bytes that do not are held against
- * the chain, unless the very next record that does follow is a CHAIN.TORN with their count and hash: then they are what
- * is left of a write that a killed process did not finish.
+ * Goes along a chain line by line and says of each whether it follows the one before. Bytes that do
+ * not are held against the chain, unless the very next record that does follow is a CHAIN.TORN with
+ * their count and hash: then they are what is left of a write that a killed process did not finish.
  */
 import { isUtf8 } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";

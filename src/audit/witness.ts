@@ -1,6 +1,6 @@
 /**
- * What someone else remembers of a chain: that record `seq` had `hash`. Only this finds a chain whose segments and
- * checkpoints were both cut back to an older checkpoint.
+ * What someone else remembers of a chain: that record `seq` had `hash`. Only this finds a chain
+ * whose segments and checkpoints were both cut back to an older checkpoint.
  */
 import { statSync } from "node:fs";
 import { AuditError } from "./errors.ts";
@@ -25,7 +25,8 @@ export function parseWitness(text: string, source: string): Witness | undefined 
 }
 
 /**
- * An argument of that form, or a file of such lines or of the service's log lines ("audit checkpoint").
+ * An argument of that form, or a file of such lines or of the service's log lines ("audit
+ * checkpoint").
  * @throws AuditError when the file cannot be read or remembers nothing
  */
 export function readWitness(argument: string): readonly Witness[] {

@@ -1,4 +1,6 @@
-/** Opens a chain for writing: takes it over from the process before, whatever way that one ended. */
+/**
+ * Opens a chain for writing: takes it over from the process before, whatever way that one ended.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { Chain } from "./chain.ts";
@@ -13,12 +15,16 @@ import { CHAIN } from "./record.ts";
 import { type ChainState, recoverChain } from "./recover.ts";
 import { loadSigningKey, type SigningKey } from "./signing-key.ts";
 import { Storage } from "./storage.ts";
+import { VolumeWatch } from "./volume.ts";
 
 export type { AuditWriter, AuditWriterOptions } from "./contract.ts";
 
 const SEGMENT_BYTES = 64 * 1024 * 1024;
 
-/** @throws AuditError when the chain cannot be written, is written by another process, or is not one to go on from */
+/**
+ * @throws AuditError when the chain cannot be written, is written by another process, or is not one
+ * to go on from
+ */
 export async function openAuditWriter(options: AuditWriterOptions): Promise<AuditWriter> {
   const dir = chainDir(options.dir, options.writer);
   try {
@@ -28,7 +34,9 @@ export async function openAuditWriter(options: AuditWriterOptions): Promise<Audi
   }
   const unlock = takeLock(dir);
   try {
-    const key = loadSigningKey(options.keyFile);
+    const key = loadSigningKey(options.keyFile, {
+      ofFolderOwner: options.keyOfFolderOwner ?? false,
+    });
     publish(dir, key);
     return await begin(options, dir, key, unlock);
   } catch (error) {
@@ -47,7 +55,8 @@ async function begin(
   const state = recoverChain(dir, options.writer, key.publicKey);
   const { number, tied, before } = state.segment;
   let { size } = state.segment;
-  const storage = new Storage(dir, options.files ?? systemFiles, options.sync === "group", {
+  const files = options.files ?? systemFiles;
+  const storage = new Storage(dir, files, options.sync === "group", {
     segment: number,
     size,
     checkpointsSize: state.checkpoints.size,
@@ -64,6 +73,7 @@ async function begin(
     checkpointRecords: options.checkpointRecords,
     checkpointMs: options.checkpointMs,
   };
+  const volume = new VolumeWatch({ ...options, files, space: options.space ?? {} });
   const chain = new Chain(options.writer, options.segmentBytes ?? SEGMENT_BYTES, start, point);
   const writer = new ChainWriter({
     options,
@@ -73,6 +83,7 @@ async function begin(
     point,
     checkpoint: state.checkpoints,
     unlock,
+    volume,
   });
   if (state.torn !== undefined)
     options.log.warn(

@@ -1,4 +1,9 @@
-/** The gateway service's process. Started by `svc up` (and in a cluster by its container) with its options as JSON. */
+/**
+ * The gateway service's process. Started by `svc up` (and in a cluster by its container) with its
+ * options as JSON.
+ */
+import { readFileSync } from "node:fs";
+import { parseEnvironment } from "../gateway/environment.ts";
 import { gatewayOptionsSchema } from "../gateway/options.ts";
 import { startGateway } from "../gateway/service.ts";
 import { createLog } from "../platform/log.ts";
@@ -7,7 +12,9 @@ const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? "{}"));
 const log = createLog({ level: options.logLevel, name: "gateway" });
 process.umask(0o077);
 
-const service = await startGateway(options, log);
+const env =
+  options.environment === "stdin" ? parseEnvironment(readFileSync(0, "utf8")) : process.env;
+const service = await startGateway(options, env, log);
 const stop = (): void => {
   void service.close().then(() => process.exit(0));
 };

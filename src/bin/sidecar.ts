@@ -1,4 +1,7 @@
-/** The sidecar service's process. Started by `svc run` (and in a pod by its container) with its options as JSON. */
+/**
+ * The sidecar service's process. Started by `svc run` (and in a pod by its container) with its
+ * options as JSON.
+ */
 import { collectOnce } from "../binding/node-flags.ts";
 import { sidecarOptionsSchema } from "../binding/options.ts";
 import { startSidecar } from "../binding/service.ts";

@@ -1,4 +1,7 @@
-/** The init container's process: puts the redirect in force in the pod's network namespace, and ends. */
+/**
+ * The init container's process: puts the redirect in force in the pod's network namespace, and
+ * ends.
+ */
 import { runInit } from "../interception/init.ts";
 import { runCommand } from "../interception/run-command.ts";
 

@@ -1,6 +1,7 @@
 /**
- * Envoy's access log entries, by hand: one for each call, of which few fields are looked at. Field numbers are those of
- * envoy/service/accesslog/v3/als.proto, envoy/data/accesslog/v3/accesslog.proto, envoy/config/core/v3/base.proto and
+ * Envoy's access log entries, by hand: one for each call, of which few fields are looked at. Field
+ * numbers are those of envoy/service/accesslog/v3/als.proto,
+ * envoy/data/accesslog/v3/accesslog.proto, envoy/config/core/v3/base.proto and
  * google/protobuf/struct.proto.
  */
 import { field, Reader } from "../extproc/wire/reader.ts";
@@ -35,7 +36,9 @@ export function decodeLogEntries(buffer: Buffer, where: CallKey): readonly LogEn
   return entries;
 }
 
-/** HTTPAccessLogEntry: common_properties = 1, request = 3 (request_body_bytes = 12), response = 4. */
+/**
+ * HTTPAccessLogEntry: common_properties = 1, request = 3 (request_body_bytes = 12), response = 4.
+ */
 function readEntry(reader: Reader, where: CallKey): LogEntry {
   let common: ReturnType<typeof readCommon> = { call: undefined, flags: [] };
   let requestBytes = 0;
@@ -120,7 +123,9 @@ function walk(reader: Reader, each: (tag: number, part: Reader, value: number) =
   }
 }
 
-/** By field number. Number 13 is a message (why a request was unauthorized): those did not leave. */
+/**
+ * By field number. Number 13 is a message (why a request was unauthorized): those did not leave.
+ */
 const RESPONSE_FLAGS: readonly (string | undefined)[] = [
   undefined,
   "failedLocalHealthcheck",

@@ -1,4 +1,7 @@
-/** Envoy's access log service, as far as the end of service calls needs it: a stream of reports, and nothing to answer. */
+/**
+ * Envoy's access log service, as far as the end of service calls needs it: a stream of reports, and
+ * nothing to answer.
+ */
 import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
 import { decodeLogEntries, type LogEntry } from "./access-log-wire.ts";
 import { type EndedCall, METADATA } from "./authorizer.ts";
@@ -33,6 +36,7 @@ export function serveEndedCalls({
   return serveStreams({
     path,
     maxMessageBytes: LARGEST_REPORT_BYTES,
+    onDefect,
     onStream: () => ({ message, end: () => undefined, reset: () => undefined }),
   });
 }

@@ -7,7 +7,8 @@ export type ListVerdict =
   | { readonly kind: "denied"; readonly rule: string };
 
 export interface ActionLists {
-  judge(action: string): ListVerdict;
+  /** @param broader wider actions that cover it: what a list says of these it says of it */
+  judge(action: string, broader?: readonly string[]): ListVerdict;
   /** As the spec has it; undefined where everything that is not denied is allowed. */
   readonly allow: readonly string[] | undefined;
 }
@@ -24,10 +25,11 @@ export function compileActionLists({
   const allowed = allow === undefined ? undefined : compileWildcards(allow, true);
   return {
     allow,
-    judge: (action) => {
-      const entry = denied(action);
+    judge: (action, broader = []) => {
+      const names = [action, ...broader];
+      const entry = names.map(denied).find((each) => each !== undefined);
       if (entry !== undefined) return { kind: "denied", rule: `policy.deny: ${entry}` };
-      if (allowed !== undefined && allowed(action) === undefined)
+      if (allowed !== undefined && names.every((name) => allowed(name) === undefined))
         return { kind: "denied", rule: "policy.allow: not on the list" };
       return { kind: "allowed" };
     },

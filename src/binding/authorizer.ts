@@ -1,16 +1,34 @@
-/** Answers Envoy: from its question to a passage through the steps, and from that to what Envoy does. */
+/**
+ * Answers Envoy: from its question to a passage through the steps, and from that to what Envoy
+ * does.
+ */
 import { randomUUID } from "node:crypto";
 import type { AuthzReply, AuthzRequest } from "../extproc/authz/wire.ts";
-import type { Denial, ServiceRequest } from "../providers/contract.ts";
+import { clientText } from "../platform/client-text.ts";
+import type { Denial } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
+import { credentialTexts } from "./credential-texts.ts";
+import { parameterNames } from "./parameter-names.ts";
 import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
 import { judge, type World } from "./pipeline.ts";
 import { readRequest } from "./request.ts";
-import { responseFields, shownPath } from "./service-call.ts";
+import { isStripped } from "./rewriting.ts";
+import {
+  responseFields,
+  SERVICE_CALL,
+  shownActions,
+  shownPath,
+  shownResources,
+  shownRule,
+} from "./service-call.ts";
 
 /** Keys of the dynamic metadata that Envoy's configuration looks at: see envoy-config.ts. */
-export const METADATA = { upstream: "upstream", call: "call" } as const;
+export const METADATA = {
+  upstream: "upstream",
+  call: "call",
+  credentials: "credentials",
+} as const;
 
 export interface AuthorizerOptions extends World {
   readonly snapshot: () => BindingSnapshot;
@@ -78,31 +96,21 @@ export class Authorizer {
     const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - passage.startedAt));
     this.#options.metrics.ended(passage, end.status, durationMs);
     this.#options.audit?.append({
-      type: "SERVICE_CALL",
+      type: SERVICE_CALL,
       fields: responseFields(passage, { ...end, durationMs }),
     });
   }
 
   #account(passage: Passage): void {
     const { clock, log, metrics } = this.#options;
-    const { binding, violations, refusal, request } = passage;
+    const { binding, violations } = passage;
     metrics.decided(passage, clock.monotonic() - passage.startedAt);
     const [violation] = violations;
-    const line = {
-      call: passage.id,
-      workload: passage.snapshot.workload,
-      binding: binding?.name,
-      action: actionsOf(passage).map(({ action }) => action),
-      resource: resourcesOf(passage),
-      method: request.method,
-      host: request.host,
-      path: shownPath(passage),
-      rule: refusal?.code ?? violation?.rule,
-    };
     if (violation !== undefined && !isDenied(passage))
-      log.warn(line, `AUDIT (not blocked): ${violation.message}`);
-    else if (isDenied(passage)) log.info(line, "service call denied");
-    else if (binding?.policy.logRequests === true) log.info(line, "service call");
+      log.warn(logLine(passage), `AUDIT (not blocked): ${clientText(violation.message)}`);
+    else if (isDenied(passage)) {
+      if (passage.listed) log.info(logLine(passage), "service call denied");
+    } else if (binding?.policy.logRequests === true) log.info(logLine(passage), "service call");
   }
 
   #permit(passage: Passage): AuthzReply {
@@ -111,19 +119,24 @@ export class Authorizer {
       throw new Error("a permit without all of its steps");
     const { credentialHeaders, credentialQuery } = binding.plugin;
     const set = new Set(injection.set.map(([name]) => name));
-    const remove = new Set(
-      [...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove].filter(
-        (name) => !set.has(name),
-      ),
-    );
+    const remove = new Set([...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove]);
+    // Only what is there: Envoy walks the lists for each request. Other spellings of a credential's
+    // parameter were refused: see disguised.ts.
+    const { headers, query } = passage.request;
+    const names = new Set([...parameterNames(query)].map(({ raw }) => raw));
     return {
       kind: "ok",
       set: injection.set,
-      // Only what is there: Envoy walks the list for each request.
-      remove: [...remove].filter((name) => passage.request.headers.has(name)),
+      remove: [...headers.keys()].filter(
+        (name) => (remove.has(name) || isStripped(name)) && !set.has(name),
+      ),
       setQuery: injection.setQuery,
-      removeQuery: [...credentialQuery].filter((name) => hasParameter(passage.request, name)),
-      metadata: { [METADATA.upstream]: upstream, [METADATA.call]: passage.id },
+      removeQuery: credentialQuery.filter((name) => names.has(name)),
+      metadata: {
+        [METADATA.upstream]: upstream,
+        [METADATA.call]: passage.id,
+        [METADATA.credentials]: credentialTexts(injection, binding.plugin).join("\n"),
+      },
     };
   }
 
@@ -153,21 +166,28 @@ export class Authorizer {
   }
 }
 
-/** Cookies are credentials with every service, and hop-by-hop ones are this proxy's affair. */
-const ALWAYS_REMOVED: readonly string[] = [
-  "cookie",
-  "proxy-authorization",
-  "x-forwarded-for",
-  "x-forwarded-proto",
-  "x-forwarded-host",
-  "forwarded",
-];
-
-function hasParameter({ query }: ServiceRequest, name: string): boolean {
-  return query !== "" && new URLSearchParams(query).has(name);
+function logLine(passage: Passage): object {
+  const { id, binding, request, snapshot } = passage;
+  return {
+    call: id,
+    workload: snapshot.workload,
+    binding: binding?.name,
+    action: shownActions(passage),
+    resource: shownResources(passage),
+    method: clientText(request.method),
+    host: clientText(request.host),
+    path: shownPath(passage),
+    rule: shownRule(passage),
+  };
 }
 
-/** In the service's own words where its clients know no others; else `message` stands outermost, where most look for it. */
+/** Cookies are credentials with every service, and hop-by-hop ones are this proxy's affair. */
+const ALWAYS_REMOVED: readonly string[] = ["cookie", "cookie2", "proxy-authorization"];
+
+/**
+ * In the service's own words where its clients know no others; else `message` stands outermost,
+ * where most look for it.
+ */
 function denial(told: Denial, passage?: Passage): AuthzReply {
   const { status, code, message, details } = told;
   const worded = passage?.binding?.plugin.wordDenial?.(passage.request, told);

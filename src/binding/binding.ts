@@ -23,13 +23,14 @@ export interface Binding {
   readonly policy: BindingPolicy;
 }
 
+/** @throws Error for a scope that the plugin cannot be held to */
 export function compileBindingPolicy(spec: BindingSpec, plugin: ProviderPlugin): BindingPolicy {
   return {
     enforcement: spec.audit.enforcement,
     logRequests: spec.audit.logRequests,
     httpRules: compileHttpRules(spec.policy.httpRules),
     actions: compileActionLists(spec.policy),
-    scope: compileScope(spec.scope, plugin),
+    scope: compileScope(spec.scope, plugin, spec.name),
   };
 }
 

@@ -7,14 +7,42 @@ export function compileBodyRules(
   rules: readonly BodyRule[],
   hosts: readonly string[],
 ): readonly SidecarBodyRule[] {
-  return rules.flatMap(({ hosts: only, exceptHosts, methods, paths, maxBytes }) => {
-    const named = only.length === 0 ? hosts : only;
-    const path = `(?:${paths.map(pathRegex).join("|")})`;
-    const rule = { authority: withPort(named.map(hostRegex).join("|")), methods, path, maxBytes };
-    if (exceptHosts === undefined) return [rule];
-    return [{ ...rule, authority: withPort(exceptHosts), maxBytes: undefined }, rule];
+  return rules.flatMap((rule) => {
+    const { exceptHosts, exceptPaths, exceptContentTypes, methods, maxBytes } = rule;
+    const named = rule.hosts.length === 0 ? hosts : rule.hosts;
+    const read: SidecarBodyRule = {
+      authority: withPort(named.map(hostRegex).join("|")),
+      methods,
+      path: `(?:${rule.paths.map(pathRegex).join("|")})`,
+      contentType: undefined,
+      maxBytes,
+    };
+    // The first rule that matches a request counts, so the exceptions stand before the rule.
+    const unread = { ...read, maxBytes: undefined };
+    return [
+      ...(exceptHosts === undefined ? [] : [{ ...unread, authority: withPort(exceptHosts) }]),
+      ...(exceptPaths === undefined ? [] : [{ ...unread, path: exceptPaths }]),
+      ...(exceptContentTypes === undefined
+        ? []
+        : [{ ...unread, contentType: `(?i)(?:${exceptContentTypes})` }]),
+      read,
+    ];
   });
 }
+
+const MAX_FORM_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Forms that no plugin's rule reads, or leaves unread: a parameter of theirs may ask for another
+ * method, see rewriting.ts.
+ */
+export const FORMS: SidecarBodyRule = {
+  authority: ".*",
+  methods: ["POST"],
+  path: "/.*",
+  contentType: "(?i)application/x-www-form-urlencoded(?:[ \\t]*;.*)?",
+  maxBytes: MAX_FORM_BYTES,
+};
 
 function withPort(hosts: string): string {
   return `(?:${hosts})(?::443|:80)?`;
@@ -25,8 +53,13 @@ function hostRegex(host: string): string {
 }
 
 function pathRegex(path: string): string {
-  if (path.startsWith("*")) return `/.*${escaped(path.slice(1))}`;
-  return path.endsWith("*") ? `${escaped(path.slice(0, -1))}.*` : escaped(path);
+  if (path.startsWith("*")) return `/.*${template(path.slice(1))}`;
+  return path.endsWith("*") ? `${template(path.slice(0, -1))}.*` : template(path);
+}
+
+/** `{}` stands for one segment. */
+function template(path: string): string {
+  return path.split("{}").map(escaped).join("[^/]+");
 }
 
 function escaped(text: string): string {

@@ -1,4 +1,7 @@
-/** Certificates and ended calls over our own transport, to a real gRPC client: what Envoy asks, and what is no question. */
+/**
+ * Certificates and ended calls over our own transport, to a real gRPC client: what Envoy asks, and
+ * what is no question.
+ */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";

@@ -1,4 +1,7 @@
-/** `fetch` for plugins' token servers: names by the {@link EndpointResolver}, certificates against the same bundle as Envoy's. */
+/**
+ * `fetch` for plugins' token servers: names by the {@link EndpointResolver}, certificates against
+ * the same bundle as Envoy's.
+ */
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import { callbackify } from "node:util";

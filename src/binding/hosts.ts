@@ -1,4 +1,7 @@
-/** Which hosts a binding intercepts: those of its spec, those that its settings say, else the service's own. */
+/**
+ * Which hosts a binding intercepts: those of its spec, those that its settings say, else the
+ * service's own.
+ */
 import type { ProviderPlugin } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 

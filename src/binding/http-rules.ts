@@ -1,4 +1,7 @@
-/** `policy.httpRules`: method and path globs; the first match counts, and with rules present what matches none is denied. */
+/**
+ * `policy.httpRules`: method and path globs; the first match counts, and with rules present what
+ * matches none is denied.
+ */
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 
@@ -11,8 +14,9 @@ export type HttpRules = (method: string, path: string) => RuleVerdict;
 const ALLOWED: RuleVerdict = { kind: "allowed" };
 
 /**
- * A path that servers read differently: dot segments, empty segments, parameters, and percent-encoding of what has a
- * meaning of its own or needs none. No glob says anything reliable about it, so with rules present it is denied.
+ * A path that servers read differently: dot segments, empty segments, parameters, and
+ * percent-encoding of what has a meaning of its own or needs none. No glob says anything reliable
+ * about it, so with rules present it is denied.
  */
 export function isAmbiguousPath(path: string): boolean {
   const segments = path.split("/").slice(1);

@@ -1,11 +1,16 @@
 /** Prometheus metrics of the binding proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { LabelBound } from "../platform/label-bound.ts";
 import { actionsOf, isDenied, type Passage } from "./passage.ts";
 
 const DECISION_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const CALL_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
+/** Actions of a binding with a label of their own: some services have thousands. */
+const ACTIONS_PER_BINDING = 200;
+
 export class BindingMetrics {
+  readonly #actions = new LabelBound(ACTIONS_PER_BINDING);
   readonly #decisions: Counter;
   readonly #latency: Histogram;
   readonly #calls: Histogram;
@@ -60,17 +65,22 @@ export class BindingMetrics {
       : passage.violations.length > 0
         ? "audited"
         : "allowed";
-    const action = actionsOf(passage)[0]?.action ?? "unknown";
+    const action = this.#actionOf(passage);
     this.#decisions.inc({ binding, action, decision });
     this.#latency.observe({ binding, action }, milliseconds / 1000);
   }
 
   ended(passage: Passage, status: number, milliseconds: number): void {
-    const action = actionsOf(passage)[0]?.action ?? "unknown";
+    const action = this.#actionOf(passage);
     this.#calls.observe(
       { binding: passage.binding?.name ?? "none", action, status: String(status) },
       milliseconds / 1000,
     );
+  }
+
+  #actionOf(passage: Passage): string {
+    const action = actionsOf(passage)[0]?.action ?? "unknown";
+    return this.#actions.bound(passage.binding?.name ?? "none", action);
   }
 
   malformed(): void {

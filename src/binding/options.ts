@@ -1,5 +1,9 @@
-/** Options of the sidecar service's process: one JSON argument, made by whoever starts it. Secrets come by environment. */
+/**
+ * Options of the sidecar service's process: one JSON argument, made by whoever starts it. Secrets
+ * come by environment.
+ */
 import { z } from "zod";
+import { auditSchema } from "../audit/options.ts";
 
 const listen = z.strictObject({
   address: z.string(),
@@ -27,15 +31,7 @@ export const sidecarOptionsSchema = z.strictObject({
       .extend({ target: z.strictObject({ address: z.string(), port: z.int() }) })
       .optional(),
   }),
-  audit: z
-    .strictObject({
-      dir: z.string(),
-      keyFile: z.string(),
-      writer: z.string(),
-      onFailure: z.enum(["refuse", "continue"]),
-      sync: z.enum(["group", "none"]),
-    })
-    .optional(),
+  audit: auditSchema.optional(),
   /** `address` or `address:port`; left out: those of /etc/resolv.conf. */
   dnsServers: z.array(z.string()).min(1).optional(),
   /** Port of real endpoints. */
@@ -44,7 +40,10 @@ export const sidecarOptionsSchema = z.strictObject({
   upstreamCaFile: z.string(),
   /** PEM bundle of the system's roots, for the agent's bundle. */
   systemCaFile: z.string().optional(),
-  /** Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day for a leaf. */
+  /**
+   * Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day
+   * for a leaf.
+   */
   certificates: z
     .strictObject({
       authorityMs: z.int().min(1_000),

@@ -41,6 +41,8 @@ export interface Passage {
   injection: Injection | undefined;
   /** Where it goes: `192.0.2.1:443`. */
   upstream: string | undefined;
+  /** Whether it has a record of its own, and a line in the log. */
+  listed: boolean;
 }
 
 /** The actions that were resolved; none where they could not be. */
@@ -55,10 +57,11 @@ export function isDenied({ binding, violations, refusal }: Passage): boolean {
   );
 }
 
-/** Resources of all actions, in words. */
+/** Resources of all actions, in words: as many as the request names. */
 export function resourcesOf(passage: Passage): readonly string[] {
-  const words = actionsOf(passage).flatMap(({ resources }) =>
-    resources.flatMap((resource) => (resource.kind === "scoped" ? [resource.value] : [])),
-  );
-  return [...new Set(words)];
+  const words = new Set<string>();
+  for (const { resources } of actionsOf(passage))
+    for (const resource of resources)
+      if (resource.kind === "scoped") words.add(resource.shown ?? resource.value);
+  return [...words];
 }

@@ -1,25 +1,11 @@
 /** Globs over paths: `*` within a segment, `**` across them. No other character is special. */
-import picomatch from "picomatch";
+import { compilePathGlob } from "../platform/glob.ts";
 
-const OPTIONS: picomatch.PicomatchOptions = {
-  dot: true,
-  nobrace: true,
-  noextglob: true,
-  nobracket: true,
-  nonegate: true,
-  strictSlashes: true,
-};
-
+/** @returns the first glob that covers a path; undefined for none */
 export function compilePathGlobs(
   globs: readonly string[],
   ignoreCase: boolean,
 ): (path: string) => string | undefined {
-  const compiled = globs.map((glob) => ({
-    glob,
-    matches: picomatch(glob.replaceAll(/[^\p{L}\p{N}_*/]/gu, "\\$&"), {
-      ...OPTIONS,
-      nocase: ignoreCase,
-    }),
-  }));
+  const compiled = globs.map((glob) => ({ glob, matches: compilePathGlob(glob, { ignoreCase }) }));
   return (path) => compiled.find(({ matches }) => matches(path))?.glob;
 }

@@ -1,9 +1,11 @@
 /**
  * The binding pipeline: eight steps, in the order of the interface.
  *
- * Judging ends at the first violation in enforce mode; in audit mode every step has its say. The record is written
- * always; the credential goes on, and the request leaves, only where nothing stands against it.
+ * Judging ends at the first violation in enforce mode; in audit mode every step has its say. The
+ * record is written always; the credential goes on, and the request leaves, only where nothing
+ * stands against it.
  */
+import type { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -25,6 +27,8 @@ export interface World {
   readonly log: Logger;
   /** undefined where nothing is recorded. */
   readonly audit: AuditSink | undefined;
+  /** Limits records and log lines of denied requests. */
+  readonly refusals: RefusalLog;
   /** `address:port` of a host, from DNS alone; undefined where it has none. */
   readonly resolve: (host: string) => Promise<string | undefined>;
 }
@@ -63,6 +67,7 @@ export async function judge(
     refusal: undefined,
     injection: undefined,
     upstream: undefined,
+    listed: true,
   };
   for (const { run, when } of STEPS) {
     if (when === "undenied" && isDenied(passage)) continue;

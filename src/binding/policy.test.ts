@@ -134,9 +134,33 @@ describe("action lists", () => {
   });
 });
 
+describe("narrower actions", () => {
+  test.each<[object, boolean]>([
+    [{ allow: ["messages:write"] }, true],
+    [{ allow: ["messages:*"] }, true],
+    [{ allow: ["messages:delete"] }, true],
+    [{ allow: ["*:write"] }, true],
+    [{ allow: ["messages:read"] }, false],
+    [{ allow: ["messages:write"], deny: ["messages:delete"] }, false],
+    [{ allow: ["*"], deny: ["*:delete"] }, false],
+    [{ deny: ["messages:write"] }, false],
+    [{ allow: ["messages:delete"], deny: ["messages:write"] }, false],
+    [{ allow: ["messages:delete"], deny: ["*:write"] }, false],
+  ])("%j on messages:delete, which messages:write covers: %s", (lists, expected) => {
+    const compiled = compileActionLists({ deny: [], ...lists });
+    expect(compiled.judge("messages:delete", ["messages:write"]).kind === "allowed").toBe(expected);
+  });
+
+  test("what is narrower does not cover what is wider", () => {
+    const compiled = compileActionLists({ allow: ["messages:delete"], deny: [] });
+    expect(compiled.judge("messages:write").kind).toBe("denied");
+  });
+});
+
 describe("scope", () => {
   const plugin = {
-    scopeKeys: ["repositories", "projects"],
+    providerName: "some",
+    scopeKeys: { repositories: "r", projects: "p" },
     scopeIgnoresCase: true,
   } as unknown as ProviderPlugin;
   const repository = (value: string): Resource => ({ kind: "scoped", key: "repositories", value });
@@ -157,9 +181,28 @@ describe("scope", () => {
     expect(scope(resources).kind === "inside").toBe(expected);
   });
 
-  test("no scope, no bounds; keys of other services do not count", () => {
+  test("no scope, no bounds; keys of other services are an error", () => {
     expect(compileScope({}, plugin)([{ kind: "unscopable", reason: "x" }]).kind).toBe("inside");
-    expect(compileScope({ arns: ["x"] }, plugin)([repository("a/b")]).kind).toBe("inside");
+    expect(compileScope({ arns: undefined }, plugin)([repository("a/b")]).kind).toBe("inside");
+    expect(() => compileScope({ arns: ["x"] }, plugin)).toThrow(
+      "spec.scope.arns: some has only repositories, projects",
+    );
+    expect(() => compileScope({ repositories: ["o/*"], arns: [] }, plugin)).toThrow("arns");
+  });
+
+  test("what one key cannot hold is outside where that key is set", () => {
+    const resources: readonly Resource[] = [
+      repository("octo/a"),
+      { kind: "unscopable", reason: "x", keys: ["projects"] },
+    ];
+    const both = compileScope({ repositories: ["octo/*"], projects: ["p"] }, plugin);
+    expect(scope(resources).kind).toBe("inside");
+    expect(both(resources).kind).toBe("outside");
+  });
+
+  test("a list with nothing in it leaves nothing in the scope", () => {
+    const empty = compileScope({ repositories: [] }, plugin);
+    expect(empty([repository("a/b")]).kind).toBe("outside");
   });
 });
 

@@ -1,6 +1,7 @@
 /**
- * From what Envoy says of a request to the one form of it that is judged. What could be read in two ways is refused here,
- * whatever the mode: the bytes that are judged are the bytes that are forwarded.
+ * From what Envoy says of a request to the one form of it that is judged. What could be read in two
+ * ways is refused here, whatever the mode: the bytes that are judged are the bytes that are
+ * forwarded.
  */
 import type { ServiceRequest } from "../providers/contract.ts";
 
@@ -14,7 +15,9 @@ export interface RawRequest {
   /** Lower-case names, in order, repeated ones apart. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | undefined;
-  /** Server name of the TLS handshake; undefined where there was no TLS, empty where it named none. */
+  /**
+   * Server name of the TLS handshake; undefined where there was no TLS, empty where it named none.
+   */
   readonly serverName: string | undefined;
 }
 
@@ -24,7 +27,10 @@ export type ReadRequest =
 
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** What a path and a query may hold on the wire: RFC 3986, and what clients send all the same. No space, no control byte. */
+/**
+ * What a path and a query may hold on the wire: RFC 3986, and what clients send all the same. No
+ * space, no control byte.
+ */
 const TARGET = /^\/[\x21-\x7e]*$/;
 
 const HOST =
@@ -88,8 +94,8 @@ const SINGLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Without the port of the scheme; undefined for what is no host name, and for other ways to write one: the upstream is
- * asked for it as it was sent.
+ * Without the port of the scheme; undefined for what is no host name, and for other ways to write
+ * one: the upstream is asked for it as it was sent.
  */
 export function canonicalHost(authority: string, scheme: string): string | undefined {
   const match = /^([^:@[\]]+)(?::(\d{1,5}))?$/.exec(authority);

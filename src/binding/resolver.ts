@@ -1,6 +1,6 @@
 /**
- * Addresses of real endpoints, from DNS servers alone. The hosts file of a pod says that bound hosts are 127.0.0.1: who
- * asked it would call itself for ever.
+ * Addresses of real endpoints, from DNS servers alone. The hosts file of a pod says that bound
+ * hosts are 127.0.0.1: who asked it would call itself for ever.
  */
 import { Resolver } from "node:dns/promises";
 import type { Clock } from "../platform/clock.ts";

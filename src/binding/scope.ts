@@ -13,24 +13,37 @@ export type Scope = (resources: readonly Resource[]) => ScopeVerdict;
 const INSIDE: ScopeVerdict = { kind: "inside" };
 
 /** Keys whose values have segments that `*` does not cross. */
-const SEGMENTED: ReadonlySet<ScopeKey> = new Set(["repositories", "resourceGroups"]);
+const SEGMENTED: ReadonlySet<ScopeKey> = new Set(["repositories", "resourceGroups", "containers"]);
 
 /**
- * Every key that is set must be met: by each resource of its kind, and by one at least, so that what acts on something
- * wider (a subscription, where resource groups are named) is outside. What touches nothing a scope could be about is inside.
+ * Every key that is set must be met: by each resource of its kind, and by one at least, so that
+ * what acts on something wider (a subscription, where resource groups are named) is outside. What
+ * touches nothing a scope could be about is inside.
+ * @throws Error for a key that the plugin does not fill: nothing would be held to it
  */
-export function compileScope(scope: BindingSpec["scope"], plugin: ProviderPlugin): Scope {
-  const set = plugin.scopeKeys.flatMap((key) => {
-    const globs = scope[key];
-    return globs === undefined
-      ? []
-      : [{ key, matches: compileGlobs(key, globs, plugin.scopeIgnoresCase) }];
+export function compileScope(
+  scope: BindingSpec["scope"],
+  plugin: ProviderPlugin,
+  binding = plugin.providerName,
+): Scope {
+  const set = Object.entries(scope).flatMap(([name, globs]) => {
+    if (globs === undefined) return [];
+    if (!Object.hasOwn(plugin.scopeKeys, name))
+      throw new Error(
+        `Provider ${binding}: spec.scope.${name}: ${plugin.providerName} has only ${Object.keys(plugin.scopeKeys).join(", ")}`,
+      );
+    const key = name as ScopeKey;
+    return [{ key, matches: compileGlobs(key, globs, plugin.scopeIgnoresCase) }];
   });
   if (set.length === 0) return () => INSIDE;
   return (resources) => {
     const touched = resources.filter((resource) => resource.kind !== "none");
     if (touched.length === 0) return INSIDE;
-    const odd = touched.find((resource) => resource.kind === "unscopable");
+    const odd = touched.find(
+      (resource) =>
+        resource.kind === "unscopable" &&
+        (resource.keys === undefined || set.some(({ key }) => resource.keys?.includes(key))),
+    );
     if (odd?.kind === "unscopable")
       return { kind: "outside", rule: `spec.scope: ${odd.reason}`, resource: "" };
     for (const { key, matches } of set) {

@@ -1,8 +1,9 @@
 /**
- * Delta discovery of secrets, by hand: of Envoy's whole API these two messages are all that the sidecar speaks here, and
- * its descriptors are ten times the memory of everything that is kept for a certificate. Field numbers are those of
- * envoy/service/discovery/v3/discovery.proto, envoy/extensions/transport_sockets/tls/v3/{secret,common}.proto,
- * envoy/config/core/v3/base.proto and google/protobuf/any.proto.
+ * Delta discovery of secrets, by hand: of Envoy's whole API these two messages are all that the
+ * sidecar speaks here, and its descriptors are ten times the memory of everything that is kept for
+ * a certificate. Field numbers are those of envoy/service/discovery/v3/discovery.proto,
+ * envoy/extensions/transport_sockets/tls/v3/{secret,common}.proto, envoy/config/core/v3/base.proto
+ * and google/protobuf/any.proto.
  */
 import { bytes } from "../extproc/authz/wire.ts";
 import { field, Reader } from "../extproc/wire/reader.ts";
@@ -14,7 +15,10 @@ export interface SecretRequest {
   readonly unsubscribe: readonly string[];
 }
 
-/** DeltaDiscoveryRequest: resource_names_subscribe = 3, resource_names_unsubscribe = 4. @throws WireError */
+/**
+ * DeltaDiscoveryRequest: resource_names_subscribe = 3, resource_names_unsubscribe = 4. @throws
+ * WireError
+ */
 export function decodeSecretRequest(buffer: Buffer): SecretRequest {
   const subscribe: string[] = [];
   const unsubscribe: string[] = [];
@@ -41,7 +45,10 @@ export interface SecretResponse {
   readonly removed: readonly string[];
 }
 
-/** DeltaDiscoveryResponse: system_version_info = 1, resources = 2, type_url = 4, nonce = 5, removed_resources = 6. */
+/**
+ * DeltaDiscoveryResponse: system_version_info = 1, resources = 2, type_url = 4, nonce = 5,
+ * removed_resources = 6.
+ */
 export function encodeSecretResponse({ nonce, secrets, removed }: SecretResponse): Buffer {
   return Buffer.concat([
     text(1, nonce),
@@ -58,7 +65,10 @@ function resourceOf(secret: NamedSecret): Buffer {
   return Buffer.concat([text(1, secret.version), bytes(2, any), text(3, secret.name)]);
 }
 
-/** Secret: name = 1, tls_certificate = 2; TlsCertificate: certificate_chain = 1, private_key = 2; DataSource: inline_string = 3. */
+/**
+ * Secret: name = 1, tls_certificate = 2; TlsCertificate: certificate_chain = 1, private_key = 2;
+ * DataSource: inline_string = 3.
+ */
 function secretOf({ name, certificateChainPem, privateKeyPem }: NamedSecret): Buffer {
   const certificate = Buffer.concat([
     bytes(1, text(3, certificateChainPem)),

@@ -1,7 +1,7 @@
 /**
- * Certificates for Envoy, on demand: it asks for a secret named as the server name of a handshake (delta SDS), and is
- * given a certificate minted for it. A name that is not bound has none: the handshake fails. Certificates are renewed
- * before they expire, for whoever still asks.
+ * Certificates for Envoy, on demand: it asks for a secret named as the server name of a handshake
+ * (delta SDS), and is given a certificate minted for it. A name that is not bound has none: the
+ * handshake fails. Certificates are renewed before they expire, for whoever still asks.
  */
 import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../extproc/h2/connection.ts";
 import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
@@ -48,7 +48,8 @@ export class SecretService {
       };
       return { message, end: gone, reset: gone };
     };
-    return serveStreams({ path, maxMessageBytes: LARGEST_QUESTION_BYTES, onStream });
+    const { onDefect } = this.#options;
+    return serveStreams({ path, maxMessageBytes: LARGEST_QUESTION_BYTES, onDefect, onStream });
   }
 
   /** Sends again what is due, or all: after the authority changed. */
@@ -62,8 +63,9 @@ export class SecretService {
 
   #check(): void {
     this.#cancel = this.#options.clock.after(this.#options.checkMs, () => {
-      this.refresh(false);
+      // Armed first: an error in this check must not be the last check.
       this.#check();
+      this.refresh(false);
     });
   }
 }

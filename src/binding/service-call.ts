@@ -1,26 +1,45 @@
-/** What the audit chain is told of a service call: once before it leaves, once when it is over. No body, no credential. */
+/**
+ * What the audit chain is told of a service call: once before it leaves, once when it is over. No
+ * body, no credential.
+ */
 import type { AuditValue } from "../audit/event.ts";
+import {
+  clientText,
+  clientTexts,
+  MAX_CLIENT_LIST,
+  optionalClientText,
+} from "../platform/client-text.ts";
 import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
+
+/** Type of the records. */
+export const SERVICE_CALL = "SERVICE_CALL";
 
 type Fields = Record<string, AuditValue>;
 
+/**
+ * What of a call that leaves is recorded, actions and resources each: as many keys as S3 deletes in
+ * one request. What is denied, or is over, is told in short.
+ */
+const MOST_RECORDED = 1_000;
+
 /** What was decided. Members by name, as in the chain. */
 export function requestFields(passage: Passage): Fields {
-  const { binding, violations, refusal, request, snapshot } = passage;
-  const [violation] = violations;
+  const { binding, violations, request, snapshot } = passage;
+  const allowed = !isDenied(passage);
+  const most = allowed ? MOST_RECORDED : MAX_CLIENT_LIST;
   return {
-    action: actionOf(passage),
-    allowed: !isDenied(passage),
+    action: one(shownActions(passage, most)),
+    allowed,
     binding: binding?.name,
     call: passage.id,
-    host: request.host,
-    method: request.method,
+    host: clientText(request.host),
+    method: clientText(request.method),
     mode: binding?.policy.enforcement,
     path: shownPath(passage),
     phase: "request",
-    resource: one(resourcesOf(passage)),
-    rule: refusal?.code ?? violation?.rule,
-    violations: violations.length > 1 ? violations.map(({ rule }) => rule) : undefined,
+    resource: one(shownResources(passage, most)),
+    rule: shownRule(passage),
+    violations: violations.length > 1 ? clientTexts(violations.map(({ rule }) => rule)) : undefined,
     workload: snapshot.workload,
   };
 }
@@ -38,7 +57,7 @@ export interface CallEnd {
 /** What became of it. Members by name, as in the chain. */
 export function responseFields(passage: Passage, end: CallEnd): Fields {
   return {
-    action: actionOf(passage),
+    action: one(shownActions(passage)),
     binding: passage.binding?.name,
     bytes_received: end.bytesReceived,
     bytes_sent: end.bytesSent,
@@ -46,21 +65,38 @@ export function responseFields(passage: Passage, end: CallEnd): Fields {
     duration_ms: end.durationMs,
     flags: end.flags.length === 0 ? undefined : end.flags,
     phase: "response",
-    resource: one(resourcesOf(passage)),
+    resource: one(shownResources(passage)),
     status: end.status,
     workload: passage.snapshot.workload,
   };
-}
-
-function actionOf(passage: Passage): AuditValue {
-  return one(actionsOf(passage).map(({ action }) => action));
 }
 
 function one(values: readonly string[]): AuditValue {
   return values.length <= 1 ? values[0] : values;
 }
 
-/** Without its query, which may hold secrets; services that take credentials in the path say how to hide them. */
+/** The actions, as logs and the audit trail show them. */
+export function shownActions(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
+  return clientTexts(
+    actionsOf(passage).map(({ action }) => action),
+    most,
+  );
+}
+
+/** The resources, as logs and the audit trail show them. */
+export function shownResources(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
+  return clientTexts(resourcesOf(passage), most);
+}
+
+/** What stands against the request; a rule may quote the request. */
+export function shownRule({ refusal, violations }: Passage): string | undefined {
+  return optionalClientText(refusal?.code ?? violations[0]?.rule);
+}
+
+/**
+ * The path, as logs and the audit trail show it: without its query, which may hold secrets. Services
+ * that take credentials in the path say how to hide them.
+ */
 export function shownPath({ binding, request }: Passage): string {
-  return binding?.plugin.redactPath?.(request.path) ?? request.path;
+  return clientText(binding?.plugin.redactPath?.(request.path) ?? request.path);
 }

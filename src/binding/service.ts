@@ -1,6 +1,6 @@
 /**
- * The sidecar service: decides for one agent's Envoy. Wires the providers' file, plugins, certificate authority, authorizer
- * and audit chain together.
+ * The sidecar service: decides for one agent's Envoy. Wires the providers' file, plugins,
+ * certificate authority, authorizer and audit chain together.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,12 +9,14 @@ import http from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
+import { RefusalLog } from "../audit/refusals.ts";
 import { openAuditWriter } from "../audit/writer.ts";
 import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
 import { serveAuthorization } from "../extproc/authz/server.ts";
 import { CertificateAuthority, DEFAULT_VALIDITY } from "../interception/ca.ts";
 import { writeTrust } from "../interception/trust.ts";
-import { systemClock } from "../platform/clock.ts";
+import { type Clock, guardedClock, systemClock } from "../platform/clock.ts";
+import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
 import { loadPlugin } from "../providers/loaders.ts";
@@ -27,12 +29,13 @@ import {
   compileBindingPolicy,
   compileSnapshot,
 } from "./binding.ts";
-import { compileBodyRules } from "./body-rules.ts";
+import { compileBodyRules, FORMS } from "./body-rules.ts";
 import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
 import { BindingMetrics } from "./metrics.ts";
 import type { SidecarServiceOptions } from "./options.ts";
 import { EndpointResolver } from "./resolver.ts";
+import { SERVICE_CALL } from "./service-call.ts";
 import { SecretService } from "./sds.ts";
 import { type LoadedSpecs, loadSpecs, watchSpecs } from "./specs.ts";
 
@@ -56,9 +59,13 @@ export async function startSidecar(
 ): Promise<SidecarService> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const defects = new Defects({ log, clock: systemClock, registry });
+  const clock = guardedClock(systemClock, defects.reporter("timer"));
+  const onRejection = defects.reporter("promise");
+  process.on("unhandledRejection", onRejection);
   const metrics = new BindingMetrics(registry);
   const resolver = new EndpointResolver({
-    clock: systemClock,
+    clock,
     servers: options.dnsServers,
     port: options.upstreamPort,
   });
@@ -67,12 +74,12 @@ export async function startSidecar(
     port: options.upstreamPort,
   });
   const loaded = await loadSpecs(options.specFile);
-  const instances = await startInstances(loaded, { env, fetch, log });
+  const instances = await startInstances(loaded, { env, fetch, log, clock });
   let snapshot = snapshotOf(loaded, instances);
 
   const hosts = instances.flatMap((instance) => instance.hosts);
   const authority = new CertificateAuthority({
-    clock: systemClock,
+    clock,
     random: (bytes) => randomBytes(bytes),
     names: {
       hosts: hosts.filter((host) => !host.startsWith("*.")),
@@ -85,16 +92,11 @@ export async function startSidecar(
     writeTrust(options.trustDir, { authorities: authority.certificatesPem, systemRoots });
   publish();
   const leafMs = (options.certificates ?? DEFAULT_VALIDITY).leafMs;
-  const onDefect = (error: unknown): void =>
-    log.error(
-      { error: error instanceof Error ? error.stack : String(error) },
-      "defect: what it was for fails closed",
-    );
   const secrets = new SecretService({
     authority,
-    clock: systemClock,
+    clock,
     checkMs: Math.min(MOST_CHECK_MS, leafMs / 10),
-    onDefect,
+    onDefect: defects.reporter("secrets"),
   });
   authority.onChange(() => {
     publish();
@@ -104,12 +106,21 @@ export async function startSidecar(
   const audit =
     options.audit === undefined
       ? undefined
-      : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
+      : await openAuditWriter({
+          ...options.audit,
+          // Of the user of svc up, where svc run is root.
+          keyOfFolderOwner: true,
+          clock,
+          log,
+          registry,
+        });
+  const refusals = new RefusalLog({ sink: audit, of: SERVICE_CALL, clock, log, registry });
   const authorizer = new Authorizer({
     snapshot: () => snapshot,
-    clock: systemClock,
+    clock,
     log,
     audit,
+    refusals,
     metrics,
     resolve: (host) => resolver.resolve(host),
   });
@@ -121,12 +132,12 @@ export async function startSidecar(
       path: socket("authz.sock"),
       maxMessageBytes: LARGEST_QUESTION_BYTES,
       check: (request) => authorizer.check(request),
-      onDefect,
+      onDefect: defects.reporter("authorizer"),
     }),
     await serveEndedCalls({
       path: socket("access-log.sock"),
       onEnded: (call) => authorizer.ended(call),
-      onDefect,
+      onDefect: defects.reporter("access_log"),
     }),
     await secrets.serve(socket("secrets.sock")),
   ];
@@ -136,7 +147,7 @@ export async function startSidecar(
 
   const watch = watchSpecs({
     file: options.specFile,
-    clock: systemClock,
+    clock,
     pollMs: options.pollMs,
     onChange: (next) => {
       try {
@@ -171,7 +182,9 @@ export async function startSidecar(
       admin.close();
       admin.closeAllConnections();
       await Promise.all(instances.map(async ({ instance }) => instance.stop()));
+      await refusals.close();
       await audit?.close();
+      process.off("unhandledRejection", onRejection);
     },
   };
 }
@@ -179,6 +192,7 @@ export async function startSidecar(
 type Started = Pick<Binding, "name" | "plugin" | "instance" | "hosts">;
 
 interface Surroundings {
+  readonly clock: Clock;
   readonly env: NodeJS.ProcessEnv;
   readonly fetch: Fetch;
   readonly log: Logger;
@@ -198,7 +212,7 @@ async function startInstances(
 
 async function createInstance(
   spec: BindingSpec,
-  { env, fetch, log }: Surroundings,
+  { env, fetch, log, clock }: Surroundings,
 ): Promise<Started> {
   const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
@@ -214,7 +228,7 @@ async function createInstance(
     authType: spec.auth.type,
     secrets,
     config: spec.config,
-    clock: systemClock,
+    clock,
     fetch,
     random: Math.random,
     log,
@@ -222,7 +236,10 @@ async function createInstance(
   return { name: spec.name, plugin, instance, hosts: hostsOf(spec, plugin) };
 }
 
-/** The bindings that run, with the policy of these specs. @throws Error where the list of bindings is another one */
+/**
+ * The bindings that run, with the policy of these specs. @throws Error where the list of bindings
+ * is another one
+ */
 function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]): BindingSnapshot {
   const byName = new Map(specs.bindings.map((spec) => [spec.name, spec]));
   if (
@@ -245,7 +262,10 @@ function bootstrapOf(options: SidecarServiceOptions, instances: readonly Started
     http: options.listen.http,
     https: options.listen.https,
     gateway: options.listen.gateway,
-    bodies: instances.flatMap(({ plugin, hosts }) => compileBodyRules(plugin.bodies, hosts)),
+    bodies: [
+      ...instances.flatMap(({ plugin, hosts }) => compileBodyRules(plugin.bodies, hosts)),
+      FORMS,
+    ],
     caFile: options.upstreamCaFile,
   });
 }

@@ -1,6 +1,7 @@
 /**
- * The file of resolved providers: read at the start, and again when its modification time changes. The kubelet swaps a
- * mounted ConfigMap by a link, which changes the time too. A file that is broken leaves the last good one in force.
+ * The file of resolved providers: read at the start, and again when its modification time changes.
+ * The kubelet swaps a mounted ConfigMap by a link, which changes the time too. A file that is
+ * broken leaves the last good one in force.
  */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";

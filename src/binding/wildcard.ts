@@ -1,16 +1,17 @@
-/** Patterns in which `*` stands for anything, as AWS' policies write them: no other character is special. */
+/**
+ * Patterns in which `*` stands for anything, as AWS's policies write them: no other character is
+ * special.
+ */
+import { compileWildcard } from "../platform/glob.ts";
 
-/** @param ignoreCase compare without regard to case */
+/** @returns the first pattern that covers a text; undefined for none */
 export function compileWildcards(
   patterns: readonly string[],
   ignoreCase: boolean,
 ): (text: string) => string | undefined {
-  const compiled = patterns.map((pattern) => {
-    const source = pattern
-      .split("*")
-      .map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-      .join("[^]*");
-    return { pattern, regex: new RegExp(`^${source}$`, ignoreCase ? "i" : "") };
-  });
-  return (text) => compiled.find(({ regex }) => regex.test(text))?.pattern;
+  const compiled = patterns.map((pattern) => ({
+    pattern,
+    matches: compileWildcard(pattern, { ignoreCase }),
+  }));
+  return (text) => compiled.find(({ matches }) => matches(text))?.pattern;
 }

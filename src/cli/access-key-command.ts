@@ -1,6 +1,7 @@
 /**
- * `svc access-key ...`. Keys are made here, and shown once: what goes to the gateway is their hash. Standard output has
- * the key alone, so that it can be piped on; everything else is said on standard error.
+ * `svc access-key ...`. Keys are made here, and shown once: what goes to the gateway is their hash.
+ * Standard output has the key alone, so that it can be piped on; everything else is said on
+ * standard error.
  */
 import { Command } from "commander";
 import { newAccessKey, wrapAccessKey } from "../access/access-keys.ts";

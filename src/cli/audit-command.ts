@@ -1,4 +1,7 @@
-/** `svc audit`: reads the audit chains and verifies them, from their files alone; nothing has to run. */
+/**
+ * `svc audit`: reads the audit chains and verifies them, from their files alone; nothing has to
+ * run.
+ */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
 import { createFilter, workloadOf } from "../audit/filter.ts";

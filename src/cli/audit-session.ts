@@ -1,4 +1,6 @@
-/** How long `svc audit` goes on: until SIGINT, or until whoever reads its output has left (EPIPE). */
+/**
+ * How long `svc audit` goes on: until SIGINT, or until whoever reads its output has left (EPIPE).
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface AuditSession {

@@ -1,6 +1,7 @@
 /**
- * What commands work on: the `svc up` of this machine, over its socket; or, later, a cluster. Commands know nothing
- * else of where objects are. What cannot be done throws a CliError that says why.
+ * What commands work on: the `svc up` of this machine, over its socket; or, later, a cluster.
+ * Commands know nothing else of where objects are. What cannot be done throws a CliError that says
+ * why.
  */
 import type { ApplyResult } from "../gateway/control.ts";
 import type { ObjectView } from "../gateway/objects.ts";

@@ -1,9 +1,10 @@
 /**
- * What to put where so that well-known clients use the external gateway. No snippet holds the key: it comes from the
- * environment, or from `svc gateway env`.
+ * What to put where so that well-known clients use the external gateway. No snippet holds the key:
+ * it comes from the environment, or from `svc gateway env`.
  *
- * One base URL serves all: the OpenAI SDK (openai 6.49) adds `/chat/completions` to it, the Anthropic SDK
- * (@anthropic-ai/sdk 1.12) `/v1/messages`, and the gateway takes `/ext/v1/v1/messages` for `/ext/v1/messages`.
+ * One base URL serves all: the OpenAI SDK (openai 6.49) adds `/chat/completions` to it, the
+ * Anthropic SDK (@anthropic-ai/sdk 1.12) `/v1/messages`, and the gateway takes
+ * `/ext/v1/v1/messages` for `/ext/v1/messages`.
  */
 
 export function clientBaseURL(baseURL: string): string {

@@ -1,6 +1,6 @@
 /**
- * What may stand next on a command line. The shells' scripts ask `svc __complete` with the words so far, so that what
- * they know is never older than the program.
+ * What may stand next on a command line. The shells' scripts ask `svc __complete` with the words so
+ * far, so that what they know is never older than the program.
  */
 import type { Command, Option } from "commander";
 import type { Context } from "./context.ts";

@@ -1,4 +1,7 @@
-/** What a command tells instead of doing its work, in words for a person. The exit code is 1, or 2 for a usage error. */
+/**
+ * What a command tells instead of doing its work, in words for a person. The exit code is 1, or 2
+ * for a usage error.
+ */
 export class CliError extends Error {
   readonly exitCode: number;
 

@@ -1,4 +1,6 @@
-/** Names of kinds as they are typed: singular, plural, short, with or without hyphens, in any case. */
+/**
+ * Names of kinds as they are typed: singular, plural, short, with or without hyphens, in any case.
+ */
 import { nearest } from "../resources/explain.ts";
 import type { ResourceKind } from "../resources/resource-set.ts";
 import { CliError } from "./errors.ts";

@@ -87,7 +87,7 @@ export function gatewayBase(text: string): string {
     );
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw CliError.usage("the base URL must not hold a user, a password, a query or a fragment");
-  const path = url.pathname.replace(/\/+$/, "").replace(/\/ext(?:\/v1)?$/, "");
+  const path = url.pathname.replace(/(?<!\/)\/+$/, "").replace(/\/ext(?:\/v1)?$/, "");
   return `${url.origin}${path}`;
 }
 
@@ -102,7 +102,9 @@ function isClear(baseURL: string): boolean {
   );
 }
 
-/** @returns how many models the key opens; undefined where the gateway does not say @throws CliError */
+/**
+ * @returns how many models the key opens; undefined where the gateway does not say @throws CliError
+ */
 async function verify(
   fetcher: typeof fetch,
   baseURL: string,

@@ -1,6 +1,6 @@
 /**
- * Where `svc login` keeps what it was given: `$XDG_CONFIG_HOME/svc/config.yaml`, readable by this user alone.
- * XDG Base Directory: https://specifications.freedesktop.org/basedir-spec/latest/
+ * Where `svc login` keeps what it was given: `$XDG_CONFIG_HOME/svc/config.yaml`, readable by this
+ * user alone. XDG Base Directory: https://specifications.freedesktop.org/basedir-spec/latest/
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";

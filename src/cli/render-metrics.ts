@@ -1,4 +1,7 @@
-/** Prometheus' text for people: the gateway's own families, one line a sample, histograms as count and mean. */
+/**
+ * Prometheus' text for people: the gateway's own families, one line a sample, histograms as count
+ * and mean.
+ */
 import { table } from "./table.ts";
 
 export interface Sample {
@@ -19,7 +22,10 @@ export function parseMetrics(text: string): readonly Sample[] {
   return samples;
 }
 
-/** @param prefixes of the families to show; the gateway's own where none is given @returns text with its last newline */
+/**
+ * @param prefixes of the families to show; the gateway's own where none is given @returns text with
+ * its last newline
+ */
 export function renderMetrics(
   text: string,
   output: "table" | "wide" | "json",
@@ -74,7 +80,7 @@ function number(value: number): string {
 function parseLabels(text: string): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
   for (const [, name = "", value = ""] of text.matchAll(
-    /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g,
+    /,?([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/gy,
   )) {
     labels[name] = value.replace(/\\(.)/g, (_all, escaped: string) =>
       escaped === "n" ? "\n" : escaped,

@@ -15,13 +15,17 @@ interface Flags {
   readonly workdir?: string;
   readonly env?: readonly string[];
   readonly hide?: readonly string[];
+  readonly envoy?: string;
+  readonly caFile?: string;
   readonly logLevel: string;
 }
 
 /** As with env(1) and container tools: what failed is svc, not the command. */
 const NOT_RUN = 125;
 
-/** SIGKILL and SIGSTOP cannot be passed on; SIGTSTP and SIGCONT reach the command from the terminal. */
+/**
+ * SIGKILL and SIGSTOP cannot be passed on; SIGTSTP and SIGCONT reach the command from the terminal.
+ */
 const PASSED_ON: readonly NodeJS.Signals[] = [
   "SIGINT",
   "SIGTERM",
@@ -44,6 +48,14 @@ export function runCommand(context: Context): Command {
     .option("--workdir <dir>", "folder it works in (default: this one)")
     .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
     .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
+    .option(
+      "--envoy <file>",
+      "the Envoy binary, as an absolute path (default: the one that is found)",
+    )
+    .option(
+      "--ca-file <file>",
+      "PEM bundle that the services' certificates are verified against (default: the system's)",
+    )
     .addOption(
       new Option("--log-level <level>", "least level of the sidecar's log, on standard error")
         .choices(["debug", "info", "warn", "error"])
@@ -65,6 +77,8 @@ export function runCommand(context: Context): Command {
           workDir: flags.workdir ?? process.cwd(),
           extraEnv: flags.env ?? [],
           hide: flags.hide ?? [],
+          envoy: flags.envoy,
+          caFile: flags.caFile,
           logLevel: flags.logLevel,
         },
         {

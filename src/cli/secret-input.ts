@@ -1,6 +1,6 @@
 /**
- * Where a command gets a key from: a flag's value, standard input (`-`), a file, or the terminal. A flag's value is seen
- * by whoever lists this machine's processes, so help recommends the others.
+ * Where a command gets a key from: a flag's value, standard input (`-`), a file, or the terminal. A
+ * flag's value is seen by whoever lists this machine's processes, so help recommends the others.
  */
 import { readFile } from "node:fs/promises";
 import { Secret } from "../platform/secret.ts";
@@ -8,7 +8,10 @@ import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 
 export interface SecretSource {
-  /** Name of the flag that holds it, e.g. `--api-key`; with `-file` behind it, of the one that names a file. */
+  /**
+   * Name of the flag that holds it, e.g. `--api-key`; with `-file` behind it, of the one that names
+   * a file.
+   */
   readonly flag: string;
   readonly value: string | undefined;
   readonly file: string | undefined;

@@ -97,4 +97,34 @@ describe("renderStatus", () => {
   test("nothing to say is nothing", () => {
     expect(renderStatus(status({}))).toBe("");
   });
+
+  test.each([
+    ["ok", { rate: 0, space: 0, failure: 0 }, "Audit chain: ok; 75.9 GiB free; 1.0 MiB used."],
+    [
+      "low",
+      { rate: 7, space: 12, failure: 0 },
+      "Audit chain: LOW on space, refusals are only counted; 75.9 GiB free; 1.0 MiB used; refusals without a record of their own: rate 7, space 12.",
+    ],
+    [
+      "full",
+      { rate: 0, space: 0, failure: 0 },
+      "Audit chain: FULL, space is left for calls under way alone: make room, or archive segments; 75.9 GiB free; 1.0 MiB used.",
+    ],
+    [
+      "failing",
+      { rate: 0, space: 0, failure: 3 },
+      "Audit chain: FAILING, it cannot be written: the gateway's log says why; 75.9 GiB free; 1.0 MiB used; refusals without a record of their own: failure 3.",
+    ],
+  ] as const)("the audit chain: %s", (state, refusalsLeftOut, expected) => {
+    const audit = { state, freeBytes: 81_500_000_000, chainsBytes: 1_048_576, refusalsLeftOut };
+    expect(renderStatus(status({ audit }))).toBe(`\n${expected}`);
+  });
+
+  test("an audit chain whose volume is not measured", () => {
+    const refusalsLeftOut = { rate: 0, space: 0, failure: 0 };
+    const audit = { state: "ok", freeBytes: undefined, chainsBytes: undefined } as const;
+    expect(renderStatus(status({ audit: { ...audit, refusalsLeftOut } }))).toBe(
+      "\nAudit chain: ok.",
+    );
+  });
 });

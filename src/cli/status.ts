@@ -1,5 +1,7 @@
 /** What `svc up` and `svc status` print of the gateway's state. */
-import type { GatewayStatus } from "../gateway/status.ts";
+import type { AuditState } from "../audit/sink.ts";
+import type { AuditStatus, GatewayStatus } from "../gateway/status.ts";
+import { formatSize } from "../platform/size.ts";
 import { table } from "./table.ts";
 
 /** Beyond this many objects only those that want attention are listed. */
@@ -29,6 +31,28 @@ export function renderStatus(status: GatewayStatus): string {
     for (const nack of envoy.nacks)
       lines.push("", `Envoy ${envoy.node} refused a ${nack.type}: ${nack.message}`);
   }
+  if (status.audit !== undefined) lines.push("", renderAudit(status.audit));
   if (status.reason !== undefined) lines.push("", `Not ready: ${status.reason}.`);
   return lines.join("\n");
+}
+
+const AUDIT: Readonly<Record<AuditState, string>> = {
+  ok: "ok",
+  low: "LOW on space, refusals are only counted",
+  full: "FULL, space is left for calls under way alone: make room, or archive segments",
+  failing: "FAILING, it cannot be written: the gateway's log says why",
+};
+
+function renderAudit({ state, freeBytes, chainsBytes, refusalsLeftOut }: AuditStatus): string {
+  const parts = [
+    AUDIT[state],
+    ...(freeBytes === undefined ? [] : [`${formatSize(freeBytes)} free`]),
+    ...(chainsBytes === undefined ? [] : [`${formatSize(chainsBytes)} used`]),
+  ];
+  const counts = Object.entries(refusalsLeftOut).filter(([, count]) => count > 0);
+  if (counts.length > 0) {
+    const reasons = counts.map(([reason, count]) => `${reason} ${count}`).join(", ");
+    parts.push(`refusals without a record of their own: ${reasons}`);
+  }
+  return `Audit chain: ${parts.join("; ")}.`;
 }

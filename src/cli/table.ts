@@ -12,7 +12,10 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [line(head), ...clean.map(line)].join("\n");
 }
 
-/** What somebody else wrote, for a terminal: nothing in it steers one, breaks a line or turns the direction of text. */
+/**
+ * What somebody else wrote, for a terminal: nothing in it steers one, breaks a line or turns the
+ * direction of text.
+ */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, " ");
 }

@@ -1,9 +1,11 @@
 /** `svc up`. */
 import { Command, InvalidArgumentError, Option } from "commander";
+import type { SpaceThreshold } from "../audit/volume.ts";
 import { compileCidrs } from "../platform/cidr.ts";
 import { createLog } from "../platform/log.ts";
+import { parseSize } from "../platform/size.ts";
 import { startUp, type Up } from "../up/up.ts";
-import { renderStatus } from "./status.ts";
+import { renderGreeting, tokenCommand, type TokenSource } from "./greeting.ts";
 
 interface Flags {
   readonly resources: string;
@@ -13,16 +15,26 @@ interface Flags {
   readonly trustedProxy: readonly string[];
   readonly redisUrl?: string;
   readonly leaseSeconds: number;
+  readonly bytesInFlight: number;
+  readonly bytesInFlightPerCaller: number;
+  readonly uploadIdle: number;
   readonly audit: boolean;
   readonly auditDir?: string;
   readonly auditOnFailure: "refuse" | "continue";
   readonly auditSync: "group" | "none";
+  readonly auditLowSpace?: SpaceThreshold;
+  readonly auditFullSpace?: SpaceThreshold;
+  readonly auditMaxBytes?: number;
   readonly stateDir?: string;
+  readonly envoy?: string;
   readonly prices?: string;
+  readonly envoyHeap: number;
   readonly concurrency?: number;
   readonly logLevel: string;
   readonly drain: number;
 }
+
+const MIB = 1024 * 1024;
 
 export function upCommand(root: string): Command {
   return new Command("up")
@@ -54,6 +66,24 @@ export function upCommand(root: string): Command {
       parseCount,
       30,
     )
+    .option(
+      "--bytes-in-flight <MiB>",
+      "most MiB of request bodies held at once; more is refused with 503",
+      parseCount,
+      256,
+    )
+    .option(
+      "--bytes-in-flight-per-caller <MiB>",
+      "the same for one agent or access key; more is refused with 429",
+      parseCount,
+      64,
+    )
+    .option(
+      "--upload-idle <seconds>",
+      "longest pause of an upload; after as long, it must be faster than 64 KiB/s on the whole",
+      parseCount,
+      15,
+    )
     .option("--audit-dir <dir>", "folder of the audit chain (default: audit in the state folder)")
     .addOption(
       new Option("--audit-on-failure <mode>", "when the audit chain cannot be written")
@@ -68,12 +98,37 @@ export function upCommand(root: string): Command {
         .choices(["group", "none"])
         .default("group"),
     )
+    .option(
+      "--audit-low-space <size>",
+      "free space on the chain's volume below which refusals are only counted, as a size or a part of the volume (default: 10%, 1GiB at most)",
+      parseSpace,
+    )
+    .option(
+      "--audit-full-space <size>",
+      "free space below which calls are refused (default: 2%, 256MiB at most)",
+      parseSpace,
+    )
+    .option(
+      "--audit-max-bytes <size>",
+      "most that all chains in the folder may take, such as 100GiB; calls are refused from 98% of it on (default: no bound but the volume)",
+      parseBytes,
+    )
     .option("--no-audit", "keep no audit chain")
     .option(
       "--state-dir <dir>",
       "folder of what outlives a run (default: $SVC_STATE_DIR, or ~/.local/state/svc)",
     )
+    .option(
+      "--envoy <file>",
+      "the Envoy binary, as an absolute path (default: $ENVOY_PATH, else the one that is found)",
+    )
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
+    .option(
+      "--envoy-heap <MiB>",
+      "heap at which Envoy accepts nothing more; it sheds load from 80 % on",
+      parseCount,
+      1024,
+    )
     .option("--concurrency <number>", "Envoy's worker threads (default: one a core)", parseCount)
     .option(
       "--drain <seconds>",
@@ -101,11 +156,27 @@ async function run(flags: Flags, root: string): Promise<void> {
       trustedProxies: flags.trustedProxy,
       redisUrl: flags.redisUrl,
       leaseMs: flags.leaseSeconds * 1000,
+      bytesInFlight: {
+        total: flags.bytesInFlight * MIB,
+        perCaller: flags.bytesInFlightPerCaller * MIB,
+      },
+      uploadIdleMs: flags.uploadIdle * 1000,
       audit: flags.audit
-        ? { dir: flags.auditDir, onFailure: flags.auditOnFailure, sync: flags.auditSync }
+        ? {
+            dir: flags.auditDir,
+            onFailure: flags.auditOnFailure,
+            sync: flags.auditSync,
+            space: {
+              low: flags.auditLowSpace,
+              full: flags.auditFullSpace,
+              maxBytes: flags.auditMaxBytes,
+            },
+          }
         : undefined,
       stateDir: flags.stateDir,
+      envoy: flags.envoy,
       pricesFile: flags.prices,
+      envoyHeapBytes: flags.envoyHeap * MIB,
       concurrency: flags.concurrency,
       logLevel: flags.logLevel,
       drainMs: flags.drain * 1000,
@@ -127,28 +198,28 @@ async function run(flags: Flags, root: string): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   await up.ready();
-  process.stdout.write(await greeting(up));
+  const named = flags.stateDir !== undefined || (process.env["SVC_STATE_DIR"] ?? "") !== "";
+  process.stdout.write(await greeting(up, named ? up.state.dir : undefined));
 }
 
-async function greeting(up: Up): Promise<string> {
+async function greeting(up: Up, stateDir: string | undefined): Promise<string> {
   const status = await up.status();
-  const agents = status.objects.filter((object) => object.kind === "Agent" && object.ready);
-  const agent = agents[0];
-  const lines = [`LLM gateway   ${up.baseUrl}`];
-  if (up.externalUrl !== undefined) lines.push(`External      ${up.externalUrl}/ext/v1`);
-  lines.push(`Metrics       ${up.baseUrl}/metrics`, "", renderStatus(status), "");
-  if (agent === undefined) {
-    lines.push("No Agent is ready: add one to the folder to get a token.");
-  } else {
-    const token = await up.token(agent.namespace, agent.name);
-    const model = (await firstModel(up.baseUrl, token)) ?? "<provider>/<model>";
-    lines.push(
-      `Try it, as the agent ${agent.namespace}/${agent.name}:`,
-      "",
-      `  curl ${up.baseUrl}/v1/chat/completions -H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json' -d '{"model":"${model}","messages":[{"role":"user","content":"Hello"}]}'`,
-    );
-  }
-  return `${lines.join("\n")}\n\n`;
+  const { baseUrl, externalUrl } = up;
+  const agent = status.objects.find((object) => object.kind === "Agent" && object.ready);
+  if (agent === undefined)
+    return renderGreeting({ baseUrl, externalUrl, status, trial: undefined });
+  const { namespace, name } = agent;
+  const token = await up.token(namespace, name);
+  const model = (await firstModel(baseUrl, token)) ?? "<provider>/<model>";
+  const source: TokenSource = process.stdout.isTTY
+    ? { kind: "shown", token }
+    : { kind: "asked", command: tokenCommand(process.argv[1] ?? "svc", agent, stateDir) };
+  return renderGreeting({
+    baseUrl,
+    externalUrl,
+    status,
+    trial: { namespace, name, model, token: source },
+  });
 }
 
 /** A model the agent may use; a wildcard grant stands for any name. */
@@ -158,6 +229,24 @@ async function firstModel(baseUrl: string, token: string): Promise<string | unde
   });
   const body = (await response.json()) as { data?: { id: string }[] };
   return body.data?.[0]?.id.replace(/\*$/, "echo");
+}
+
+/** `512MiB`, or `5%` of the volume. */
+function parseSpace(text: string): SpaceThreshold {
+  const percent = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1];
+  if (percent !== undefined && Number(percent) <= 100)
+    return { kind: "fraction", fraction: Number(percent) / 100 };
+  const bytes = parseSize(text);
+  if (bytes === undefined)
+    throw new InvalidArgumentError("a size is wanted, such as 512MiB, or a part such as 5%");
+  return { kind: "bytes", bytes };
+}
+
+function parseBytes(text: string): number {
+  const bytes = parseSize(text);
+  if (bytes === undefined || bytes === 0)
+    throw new InvalidArgumentError("a size is wanted, such as 100GiB");
+  return bytes;
 }
 
 function parsePort(text: string): number {

@@ -9,6 +9,7 @@ const SERVICES: Record<
   {
     authTypes: Record<string, { required: string[]; optional: string[] }>;
     configKeys: Record<string, string>;
+    scopeKeys: Record<string, string>;
   }
 > = {
   github: {
@@ -17,6 +18,7 @@ const SERVICES: Record<
       app: { required: ["appId"], optional: ["extra"] },
     },
     configKeys: { host: "h" },
+    scopeKeys: { repositories: "r" },
   },
 };
 
@@ -126,6 +128,21 @@ describe("a Provider that cannot be used is left out, and says why", () => {
       docs(secret("gh", { token: "x" }), provider("code", { ...GITHUB, config: { hots: "x" } })),
       "ConfigInvalid",
       /unknown hots; github has host/,
+    ],
+    [
+      "a scope it cannot be held to",
+      docs(
+        secret("gh", { token: "x" }),
+        provider("code", { ...GITHUB, scope: { repositories: ["o/*"], projects: ["p"] } }),
+      ),
+      "ConfigInvalid",
+      /spec\.scope: github cannot be held to projects; it has repositories/,
+    ],
+    [
+      "a scope it cannot be held to, though nothing is in it",
+      docs(secret("gh", { token: "x" }), provider("code", { ...GITHUB, scope: { arns: [] } })),
+      "ConfigInvalid",
+      /cannot be held to arns/,
     ],
     [
       "a service without a plugin",

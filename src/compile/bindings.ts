@@ -1,6 +1,7 @@
 /**
- * Agents and their Providers -> what each agent's sidecar is given: specs without a secret in them, and the secrets as
- * environment variables. Pure. A Provider that cannot be used is left out, so that calls to it are denied.
+ * Agents and their Providers -> what each agent's sidecar is given: specs without a secret in them,
+ * and the secrets as environment variables. Pure. A Provider that cannot be used is left out, so
+ * that calls to it are denied.
  */
 import type { Secret } from "../platform/secret.ts";
 import type { ObjectStatus, Reason } from "../policy/status.ts";
@@ -18,6 +19,7 @@ export interface ServiceSettings {
     Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
   >;
   readonly configKeys: Readonly<Record<string, string>>;
+  readonly scopeKeys: Readonly<Record<string, string>>;
 }
 
 export interface BindingsOptions {
@@ -106,6 +108,16 @@ function judge(
     return unusable(
       "ConfigInvalid",
       `spec.config: unknown ${odd.join(", ")}; ${spec.type} has ${known.length === 0 ? "none" : known.join(", ")}`,
+    );
+  }
+  const unheld = Object.entries(spec.scope).flatMap(([key, globs]) =>
+    globs === undefined || Object.hasOwn(settings.scopeKeys, key) ? [] : [key],
+  );
+  if (unheld.length > 0) {
+    const known = Object.keys(settings.scopeKeys);
+    return unusable(
+      "ConfigInvalid",
+      `spec.scope: ${spec.type} cannot be held to ${unheld.join(", ")}; it has ${known.length === 0 ? "none" : known.join(", ")}`,
     );
   }
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;

@@ -1,4 +1,7 @@
-/** An Agent's side of the policy: what it may ask for, looked up in maps that are built when it first asks. */
+/**
+ * An Agent's side of the policy: what it may ask for, looked up in maps that are built when it
+ * first asks.
+ */
 import type {
   AgentLimits,
   AgentPolicy,
@@ -38,10 +41,11 @@ interface Lookup {
 }
 
 /**
- * How a name is resolved: `<provider>/<model>` first, split at its first slash; what that does not grant is tried as a
- * bare model name, since model names may hold slashes. Of bare names, a model the agent lists by name comes before one
- * that only a wildcard covers; and a wildcard covers a bare name with a slash only where it holds that first part itself,
- * so that `openai/x` never ends up as a model `openai/x` of some `other/*`.
+ * How a name is resolved: `<provider>/<model>` first, split at its first slash; what that does not
+ * grant is tried as a bare model name, since model names may hold slashes. Of bare names, a model
+ * the agent lists by name comes before one that only a wildcard covers; and a wildcard covers a
+ * bare name with a slash only where it holds that first part itself, so that `openai/x` never ends
+ * up as a model `openai/x` of some `other/*`.
  */
 export class CompiledAgent implements AgentPolicy {
   readonly kind = "agent";
@@ -62,7 +66,10 @@ export class CompiledAgent implements AgentPolicy {
     this.#scope = scope;
   }
 
-  /** Wildcards come narrowed to what the provider exposes; one that stays open has a `model` that ends in `*`. */
+  /**
+   * Wildcards come narrowed to what the provider exposes; one that stays open has a `model` that
+   * ends in `*`.
+   */
   get grants(): readonly ModelGrant[] {
     return this.#lookup.grants;
   }

@@ -6,8 +6,8 @@ import { compilePatterns, covers, intersect, isPattern } from "../resources/mode
 import type { ScopedProvider } from "./policy-agent.ts";
 
 /**
- * A model is named alone, or with the provider's name before it. Model names may hold slashes, so what the provider
- * exposes under the whole name comes first.
+ * A model is named alone, or with the provider's name before it. Model names may hold slashes, so
+ * what the provider exposes under the whole name comes first.
  */
 export class CompiledKey implements AccessKeyPolicy {
   readonly kind = "key";
@@ -95,7 +95,9 @@ export class CompiledKey implements AccessKeyPolicy {
   }
 }
 
-/** Those of a key's `allowedModels` that its ModelProvider exposes nothing of: they never widen it. */
+/**
+ * Those of a key's `allowedModels` that its ModelProvider exposes nothing of: they never widen it.
+ */
 export function idleRestrictions(
   { restrictions }: AccessKeySpec,
   scoped: ScopedProvider,

@@ -1,4 +1,6 @@
-/** A ModelProvider's side of the policy: defaults applied, its key resolved, its patterns compiled. */
+/**
+ * A ModelProvider's side of the policy: defaults applied, its key resolved, its patterns compiled.
+ */
 import type {
   DialectName,
   FallbackTarget,
@@ -83,8 +85,8 @@ export interface CompiledProvider {
 }
 
 /**
- * Builds a provider with those of its fallbacks that can be used. Only its own list counts: a fallback's fallbacks are
- * not walked, so there are no cycles to find.
+ * Builds a provider with those of its fallbacks that can be used. Only its own list counts: a
+ * fallback's fallbacks are not walked, so there are no cycles to find.
  */
 export function compileProvider(
   base: ProviderBase & { kind: "usable" },
@@ -119,6 +121,8 @@ export function compileProvider(
     retries: spec.retries,
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,
+    readsToEnd: spec.onDisconnect === "readToEnd",
+    allowedFeatures: new Set(spec.allowedFeatures),
     external: spec.externalAccess.enabled
       ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay }
       : undefined,

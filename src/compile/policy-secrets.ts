@@ -41,7 +41,7 @@ export function resolveSecret(
     );
   }
   // A final newline comes from `echo key | base64` and the like; it is never part of an API key.
-  const text = value.reveal().replace(/[\r\n]+$/, "");
+  const text = value.reveal().replace(/(?<![\r\n])[\r\n]+$/, "");
   if (!/^[\x21-\x7e]+(?: +[\x21-\x7e]+)*$/.test(text)) {
     return missing(
       "SecretValueInvalid",

@@ -1,8 +1,7 @@
 /**
- * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the outputs and deletes
- * those without an input. In an input, comment lines set the scene: `# env NAME=value`, `# ask <agent> <model>`,
- * `# ask key:<namespace>/<name> <model>`,
- * `# no mock`.
+ * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the
+ * outputs and deletes those without an input. In an input, comment lines set the scene: `# env
+ * NAME=value`, `# ask <agent> <model>`, `# ask key:<namespace>/<name> <model>`, `# no mock`.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

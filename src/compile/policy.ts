@@ -1,11 +1,15 @@
 /**
- * Resources -> the policy that requests look up, and a status for every object. Pure: what it reads of the world is in
- * its options. An object that cannot be used is left out and says why; the others are not touched by it.
+ * Resources -> the policy that requests look up, and a status for every object. Pure: what it reads
+ * of the world is in its options. An object that cannot be used is left out and says why; the
+ * others are not touched by it.
  *
  * - A ModelProvider that is not ready is left out; agents keep their other models.
- * - A fallback that cannot be used is left out; its owner stays ready, with reason DegradedFallbacks.
- * - What refers to a skipped ModelProvider (`svc.io/when-env`) stays as ready as it was, and says so.
- * - Every Agent that is not skipped can authenticate, also one with no usable model: it gets "denied", not "who are you".
+ * - A fallback that cannot be used is left out; its owner stays ready, with reason
+ *   DegradedFallbacks.
+ * - What refers to a skipped ModelProvider (`svc.io/when-env`) stays as ready as it was, and says
+ *   so.
+ * - Every Agent that is not skipped can authenticate, also one with no usable model: it gets
+ *   "denied", not "who are you".
  */
 import { createHash } from "node:crypto";
 import type { AgentPolicy, KeyEntry, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
@@ -142,8 +146,8 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
 type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;
 
 /**
- * Revoked and expired keys stay known, so that they are refused as what they are. Of keys with one hash none is: which
- * of them counts must not depend on their order.
+ * Revoked and expired keys stay known, so that they are refused as what they are. Of keys with one
+ * hash none is: which of them counts must not depend on their order.
  */
 function compileKeys(
   keys: readonly AccessKey[],
@@ -253,7 +257,10 @@ function reportSecret(secret: SecretResource, env: Env, report: Report): void {
   report(secret, false, "EnvironmentVariableNotSet", message);
 }
 
-/** Ready where anything it lists can be asked, or it lists nothing, or all that is missing is skipped. */
+/**
+ * Ready where anything it lists can be asked, or it lists nothing, or all that is missing is
+ * skipped.
+ */
 function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
   const failures: { reason: Reason; message: string }[] = [];
   let usable = 0;

@@ -72,7 +72,7 @@ describe("the HTTP API", () => {
         policy: () => policy,
         clientAddress: compileClientAddress([]),
         clock: systemClock,
-        audit: new AuditTrail(undefined, systemClock),
+        audit: new AuditTrail(undefined),
         metrics: () => metrics(),
         notReady: () => reason,
       }),

@@ -1,4 +1,7 @@
-/** What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors for other paths. */
+/**
+ * What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors
+ * for other paths.
+ */
 import http from "node:http";
 import type { ClientAddress } from "../access/client-address.ts";
 import { InternalHeader } from "../compile/envoy/names.ts";
@@ -78,7 +81,8 @@ async function answer(
     if (identity.kind === "refused") {
       const { error, policy } = identity;
       const who = { policy, address, model: undefined, path };
-      return options.audit.refused({ error, who }, () => failList(error));
+      options.audit.refused({ error, who });
+      return failList(error);
     }
     const found = listModels(identity.policy, dialect, models);
     return found === undefined

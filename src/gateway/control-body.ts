@@ -1,7 +1,10 @@
 /** JSON bodies of the control API. */
 import type http from "node:http";
 
-/** Longest body taken, in bytes: as long as the longest file of the resource folder that is read, and its quoting. */
+/**
+ * Longest body taken, in bytes: as long as the longest file of the resource folder that is read,
+ * and its quoting.
+ */
 export const MAX_CONTROL_BODY_BYTES = 64 * 1024 * 1024;
 
 export class BodyError extends Error {

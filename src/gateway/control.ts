@@ -1,5 +1,6 @@
 /**
- * The local control API, HTTP on a Unix socket that only this user can open: what the command line talks to.
+ * The local control API, HTTP on a Unix socket that only this user can open: what the command line
+ * talks to.
  *
  *     GET    /status                               how the gateway is
  *     GET    /agents/<namespace>/<name>/token      an Agent's workload token

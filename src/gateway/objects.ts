@@ -1,6 +1,6 @@
 /**
- * Objects as the control API shows them, in the form of Kubernetes: what is in force, defaults included, and its status.
- * A Secret shows the names of its keys, never a value.
+ * Objects as the control API shows them, in the form of Kubernetes: what is in force, defaults
+ * included, and its status. A Secret shows the names of its keys, never a value.
  */
 import type { ObjectStatus } from "../policy/status.ts";
 import { API_VERSION } from "../resources/metadata.ts";
@@ -31,7 +31,10 @@ export interface ObjectView {
   };
   /** What is in force; undefined where nothing is. */
   readonly spec?: Readonly<Record<string, unknown>>;
-  /** Of a Secret: the names of its values. Not a field of its manifest, so that what is shown cannot be applied by mistake. */
+  /**
+   * Of a Secret: the names of its values. Not a field of its manifest, so that what is shown cannot
+   * be applied by mistake.
+   */
   readonly keys?: readonly string[];
   readonly status: {
     readonly ready: boolean;

@@ -1,5 +1,6 @@
 /** Options of the gateway service's process: one JSON argument, made by `svc up`. */
 import { z } from "zod";
+import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
 
 export const gatewayOptionsSchema = z.strictObject({
@@ -18,17 +19,19 @@ export const gatewayOptionsSchema = z.strictObject({
   trustedProxies: z.array(cidrSchema).default([]),
   /** How long a lease in Redis (see redis.ts) outlives its process, in milliseconds. */
   leaseMs: z.int().min(100).default(30_000),
+  /** Bounds of the request bodies that are held at once, in bytes. */
+  bytesInFlight: z
+    .strictObject({ total: z.int().min(1), perCaller: z.int().min(1) })
+    .default({ total: 256 * 1024 * 1024, perCaller: 64 * 1024 * 1024 }),
+  /** Longest pause of an upload, and the time that every upload has, in milliseconds. */
+  uploadIdleMs: z.int().min(100).default(15_000),
   /** The audit chain; undefined for none. */
-  audit: z
-    .strictObject({
-      dir: z.string(),
-      keyFile: z.string(),
-      /** Name of this process's chain. */
-      writer: z.string(),
-      onFailure: z.enum(["refuse", "continue"]),
-      sync: z.enum(["group", "none"]),
-    })
-    .optional(),
+  audit: auditSchema.optional(),
+  /**
+   * Where the variables are that resources name (`env` of a Secret, `whenEnv`), and `SVC_REDIS_*`:
+   * in the process's own environment, or in a JSON object on its standard input.
+   */
+  environment: z.enum(["process", "stdin"]).default("process"),
   /** PEM bundle that upstreams are verified against. */
   caFile: z.string(),
   /** Descriptor set of Envoy's messages. */

@@ -1,5 +1,6 @@
 /** Where the shared counters are: from the environment, since the address may hold a password. */
 import { readFileSync } from "node:fs";
+import type { Env } from "../compile/policy-secrets.ts";
 import { parseRedisSettings, type RedisOptions } from "../limits/redis-options.ts";
 
 /**
@@ -7,7 +8,7 @@ import { parseRedisSettings, type RedisOptions } from "../limits/redis-options.t
  * @returns undefined where no store is named
  * @throws Error that says what is wrong; shows no value
  */
-export function redisFromEnvironment(env: NodeJS.ProcessEnv): RedisOptions | undefined {
+export function redisFromEnvironment(env: Env): RedisOptions | undefined {
   const read = (name: string): string | undefined => env[`SVC_REDIS_${name}`] || undefined;
   const url = read("URL");
   if (url === undefined) return undefined;

@@ -52,6 +52,8 @@ class World {
         gateway: { address: "127.0.0.1", port: 8000 },
         external: undefined,
         caFile: "/ca.pem",
+        runDir: "/run/svc",
+        uploadIdleMs: 15_000,
       },
       clock,
       log: pino({ level: "silent" }),

@@ -1,6 +1,7 @@
 /**
- * Brings a policy into force without a gap: first every Envoy has the clusters that it names, then requests see it, and
- * the clusters that only its predecessor names go last. One at a time; of several that wait, only the newest matters.
+ * Brings a policy into force without a gap: first every Envoy has the clusters that it names, then
+ * requests see it, and the clusters that only its predecessor names go last. One at a time; of
+ * several that wait, only the newest matters.
  */
 import {
   compileEnvoy,
@@ -56,7 +57,10 @@ export class Rollout {
     this.#idle = this.#run();
   }
 
-  /** Resolves once what was given to {@link apply} so far is in force, or has failed and been logged. */
+  /**
+   * Resolves once what was given to {@link apply} so far is in force, or has failed and been
+   * logged.
+   */
   idle(): Promise<void> {
     return this.#idle;
   }

@@ -12,8 +12,13 @@ import os from "node:os";
 import path from "node:path";
 import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { systemFiles } from "../audit/files.ts";
 import { AuditMetrics } from "../audit/metrics.ts";
+import { REFUSAL_LIMITS } from "../audit/refusals.ts";
+import { VolumeWatch } from "../audit/volume.ts";
 import { Gateway, provider } from "../llm/testing.ts";
+import { Defects } from "../platform/defects.ts";
+import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { type GatewayOptionsInput, gatewayOptionsSchema } from "./options.ts";
 import { openPrices } from "./prices.ts";
@@ -54,7 +59,7 @@ async function start(): Promise<Running> {
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
   for (const name of ["resources", "run"]) mkdirSync(path.join(dir, name));
   writeFileSync(path.join(dir, "resources/all.yaml"), AGENT);
-  writeFileSync(path.join(dir, "workload.key"), Buffer.alloc(32, 7));
+  writeFileSync(path.join(dir, "workload.key"), Buffer.alloc(32, 7), { mode: 0o600 });
   const input: GatewayOptionsInput = {
     resources: path.join(dir, "resources"),
     runDir: path.join(dir, "run"),
@@ -75,6 +80,7 @@ async function start(): Promise<Running> {
   const log: string[] = [];
   const service = await startGateway(
     gatewayOptionsSchema.parse(input),
+    process.env,
     pino({ level: "trace" }, { write: (line: string) => void log.push(line) }),
   );
   return {
@@ -191,6 +197,11 @@ describe("the service", () => {
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
       expect(new AuditMetrics(registry)).toBeDefined();
+      const { log } = new CapturedLog();
+      const clock = new FakeClock();
+      expect(new Defects({ log, clock, registry })).toBeDefined();
+      const space = { dir: ".", space: {}, files: systemFiles, clock, log, registry };
+      expect(new VolumeWatch(space)).toBeDefined();
       for (const { name, labels } of rows) {
         const metric = registry.getSingleMetric(name) as unknown as
           | { readonly labelNames?: readonly string[] }
@@ -208,6 +219,30 @@ test("a stop leaves no socket and lets a second one start", async () => {
   rmSync(dir, { recursive: true });
 });
 
+test("a flood of refusals is in the chain, and in the status, when the service has stopped", async () => {
+  const { service, dir, control, api } = await start();
+  const times = REFUSAL_LIMITS.caller.burst + 40;
+  for (let i = 0; i < times; i += 1)
+    expect((await unixRequest(api, `/v1/models?i=${i}`)).status).toBe(401);
+  const { audit } = JSON.parse((await unixRequest(control, "/status")).body) as GatewayStatus;
+  expect(audit?.state).toBe("ok");
+  expect(audit?.freeBytes).toBeGreaterThan(0);
+  expect(audit?.chainsBytes).toBeGreaterThan(0);
+  // Some more than the burst, on a machine on which this takes seconds.
+  const count = audit?.refusalsLeftOut.rate;
+  expect(count).toBeGreaterThan(0);
+  await service.close();
+  const records = readFileSync(path.join(dir, "audit/gateway/000001.jsonl"), "utf8")
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as { type: string; fields: Record<string, unknown> });
+  expect(records.filter(({ type }) => type === "LLM_REFUSED")).toHaveLength(times - Number(count));
+  expect(records.filter(({ type }) => type === "REFUSALS_LEFT_OUT")).toMatchObject([
+    { fields: { count, callers: { anonymous: count }, codes: { missing_key: count } } },
+  ]);
+  rmSync(dir, { recursive: true });
+});
+
 describe("options", () => {
   const good = {
     resources: "r",
@@ -222,8 +257,11 @@ describe("options", () => {
   test("have defaults", () => {
     expect(gatewayOptionsSchema.parse(good)).toEqual({
       ...good,
+      environment: "process",
       trustedProxies: [],
       leaseMs: 30_000,
+      uploadIdleMs: 15_000,
+      bytesInFlight: { total: 1 << 28, perCaller: 64 * 1024 * 1024 },
       pricesReloadMs: 60_000,
       logLevel: "info",
     });

@@ -1,30 +1,40 @@
 /**
- * The gateway service: resources in, decisions out. Wires sources, policy, xDS, ext_proc and the HTTP API together; a
- * change of the resources is compiled, and swapped in whole.
+ * The gateway service: resources in, decisions out. Wires sources, policy, xDS, ext_proc and the
+ * HTTP API together; a change of the resources is compiled, and swapped in whole.
  */
 import { randomUUID } from "node:crypto";
-import { readFile, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import type http from "node:http";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
+import { RefusalLog } from "../audit/refusals.ts";
 import { openAuditWriter } from "../audit/writer.ts";
-import { BUFFER_LIMIT_BYTES } from "../compile/envoy/names.ts";
+import { BUFFER_LIMIT_BYTES, RelaySocket } from "../compile/envoy/names.ts";
 import type { SidecarConfig } from "../compile/bindings.ts";
 import { compilePolicy } from "../compile/policy.ts";
+import type { Env } from "../compile/policy-secrets.ts";
 import { serveExtProc } from "../extproc/server.ts";
 import { Accounting } from "../llm/accounting.ts";
+import { BytesInFlight } from "../limits/bytes-in-flight.ts";
+import { FairShare } from "../limits/fair-share.ts";
 import { createLimits } from "../limits/limits.ts";
 import { AttemptProcessor } from "../llm/attempt-processor.ts";
-import { AuditTrail } from "../llm/audit-trail.ts";
+import { AuditTrail, LLM_REFUSED } from "../llm/audit-trail.ts";
 import { CallRegistry } from "../llm/call-registry.ts";
+import { ExpectedDemand } from "../llm/expected-demand.ts";
 import { LlmMetrics } from "../llm/metrics.ts";
 import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
+import { Relay } from "../llm/relay.ts";
+import { localReplyFlags } from "../llm/response-flags.ts";
 import { retryAfterMs } from "../llm/retry-after.ts";
-import { systemClock } from "../platform/clock.ts";
+import { eventLoopUtilization } from "../platform/event-loop.ts";
+import { guardedClock, systemClock } from "../platform/clock.ts";
+import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
+import { readPrivateFile } from "../platform/private-file.ts";
 import { type ObjectStatus, withProblems } from "../policy/status.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { openPrices } from "./prices.ts";
@@ -49,32 +59,49 @@ export interface GatewayService {
   close(): Promise<void>;
 }
 
-export async function startGateway(options: GatewayOptions, log: Logger): Promise<GatewayService> {
+/** @param env variables that resources name, and those of the store of limits */
+export async function startGateway(
+  options: GatewayOptions,
+  env: Env,
+  log: Logger,
+): Promise<GatewayService> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  const defects = new Defects({ log, clock: systemClock, registry });
+  const clock = guardedClock(systemClock, defects.reporter("timer"));
+  const onRejection = defects.reporter("promise");
+  process.on("unhandledRejection", onRejection);
   const protos = ProtoRegistry.load(options.descriptorSet);
-  const tokens = new WorkloadTokens(await readFile(options.workloadKeyFile));
+  const tokens = new WorkloadTokens(readPrivateFile(options.workloadKeyFile, "The workload key"));
   const policy = new PolicyStore();
   const prices = await openPrices(options, log);
   const calls = new CallRegistry();
   const metrics = new LlmMetrics(registry);
   const clientAddress = compileClientAddress(options.trustedProxies);
-  const redis = redisFromEnvironment(process.env);
+  const redis = redisFromEnvironment(env);
   const limits = createLimits({
     ...(redis === undefined ? {} : { redis }),
-    clock: systemClock,
+    clock,
     log,
     registry,
     processId: randomUUID(),
     leaseMs: options.leaseMs,
   });
+  const bytes = new BytesInFlight({ ...options.bytesInFlight, registry });
+  const share = new FairShare({ clock, registry, utilization: eventLoopUtilization() });
   const writer =
     options.audit === undefined
       ? undefined
-      : await openAuditWriter({ ...options.audit, clock: systemClock, log, registry });
-  const audit = new AuditTrail(writer, systemClock);
+      : await openAuditWriter({ ...options.audit, clock, log, registry });
+  const refusals =
+    writer === undefined
+      ? undefined
+      : new RefusalLog({ sink: writer, of: LLM_REFUSED, clock, log, registry });
+  const audit = new AuditTrail(
+    writer === undefined || refusals === undefined ? undefined : { sink: writer, refusals },
+  );
   const accounting = new Accounting({
-    clock: systemClock,
+    clock,
     prices: () => prices.current(),
     metrics,
     limits,
@@ -90,8 +117,14 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     ads,
     encoder: new SnapshotEncoder(protos),
     policy,
-    envoy: { gateway: options.listen, external: options.external, caFile: options.caFile },
-    clock: systemClock,
+    envoy: {
+      gateway: options.listen,
+      external: options.external,
+      caFile: options.caFile,
+      runDir: options.runDir,
+      uploadIdleMs: options.uploadIdleMs,
+    },
+    clock,
     log,
   });
   registerResourceMetrics(registry, calls);
@@ -101,13 +134,13 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   let problems: readonly string[] = [];
   const apply = (load: LoadResult): void => {
     const compiled = compilePolicy(load.resources, {
-      env: process.env,
+      env,
       now: Date.now(),
       tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
       mockEndpoint:
         options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
     });
-    const bindings = compileSidecars(load.resources, process.env);
+    const bindings = compileSidecars(load.resources, env);
     sidecars = bindings.sidecars;
     objects = withProblems(withBindingStatuses(compiled.statuses, bindings), load.problems);
     problems = load.problems.map(formatProblem);
@@ -127,48 +160,55 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
   const source = await openFolder({ dir: options.resources, onChange: guarded, log });
   apply(source.current());
 
-  const onError = (error: unknown): void =>
-    log.error(
-      { error: error instanceof Error ? error.stack : String(error) },
-      "defect: the request fails closed",
-    );
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
+  const relay = new Relay({
+    calls,
+    clock,
+    envoySocket: socket(RelaySocket.envoy),
+    onDefect: defects.reporter("relay"),
+  });
   const llmOptions: LlmProcessorOptions = {
     policy: () => policy.current,
     calls,
     accounting,
     metrics,
     limits,
+    bytes,
+    share,
+    expected: new ExpectedDemand(),
     audit,
     prices: () => prices.current(),
     clientAddress,
-    onDefect: onError,
-    clock: systemClock,
+    uploadIdleMs: options.uploadIdleMs,
+    clock,
     random: Math.random,
     newCallId: randomUUID,
+    relay,
   };
   const llm = await serveExtProc({
     path: socket("llm.sock"),
     maxMessageBytes,
-    onError,
+    clock,
+    onDefect: defects.reporter("llm"),
     createProcessor: (exchange) => new LlmProcessor(exchange, llmOptions),
   });
-  const attemptOptions = { calls, clock: systemClock };
+  const attemptOptions = { calls, share };
   const attempts = await serveExtProc({
     path: socket("attempt.sock"),
     maxMessageBytes,
-    onError,
+    clock,
+    onDefect: defects.reporter("attempt"),
     createProcessor: (exchange) => new AttemptProcessor(exchange, attemptOptions),
   });
 
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
   ads.register(control);
-  registerAccessLog(control, protos, (report) => {
+  registerAccessLog(control, protos, defects.reporter("access_log"), (report) => {
     calls.get(report.requestId)?.reportSentFailure({
       status: report.status,
-      flags: report.flags.join(","),
-      retryAfterMs: retryAfterMs(report, systemClock.now()),
+      flags: report.local === undefined ? report.flags.join(",") : localReplyFlags(report.local),
+      retryAfterMs: retryAfterMs(report, clock.now()),
     });
   });
   await bindGrpc(control, socket("control.sock"));
@@ -185,13 +225,16 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
     objects,
     problems,
     envoys: ads.status(),
+    audit: writer &&
+      refusals && { state: writer.state, ...writer.space, refusalsLeftOut: refusals.leftOut },
   });
   const servers: http.Server[] = [
+    await listen(relay.createServer(), socket(RelaySocket.relay)),
     await listen(
       createApi({
         policy: () => policy.current,
         clientAddress,
-        clock: systemClock,
+        clock,
         audit,
         metrics: () => registry.metrics(),
         notReady,
@@ -237,9 +280,12 @@ export async function startGateway(options: GatewayOptions, log: Logger): Promis
         server.closeAllConnections();
       }
       await Promise.all([llm.close(), attempts.close()]);
-      // After the last call that could still be settled.
+      relay.close();
+      // After the last call that could still be settled, and the last refusal.
+      await refusals?.close();
       await Promise.all([limits.close(), writer?.close()]);
       await rm(options.controlSocket, { force: true });
+      process.off("unhandledRejection", onRejection);
     },
   };
 }

@@ -1,4 +1,5 @@
 /** What the sidecars of this machine's agents are given, and what the Providers' statuses say. */
+import type { AuditFolder } from "../audit/options.ts";
 import { hostsOf } from "../binding/hosts.ts";
 import { type CompiledBindings, compileBindings, type SidecarConfig } from "../compile/bindings.ts";
 import type { Env } from "../compile/policy-secrets.ts";
@@ -20,10 +21,7 @@ export interface SidecarView {
   /** That are intercepted, exact and `*.` patterns. */
   readonly hosts: readonly string[];
   /** Where the gateway's own audit chain is: the sidecar's is beside it. */
-  readonly audit?: Pick<
-    NonNullable<GatewayOptions["audit"]>,
-    "dir" | "keyFile" | "onFailure" | "sync"
-  >;
+  readonly audit?: AuditFolder;
   /** Files and folders that hold secrets: nothing for the agent to see. */
   readonly private: readonly string[];
 }
@@ -46,12 +44,7 @@ export function viewSidecar(
     ...(audit === undefined
       ? {}
       : {
-          audit: {
-            dir: audit.dir,
-            keyFile: audit.keyFile,
-            onFailure: audit.onFailure,
-            sync: audit.sync,
-          },
+          audit: auditFolder(audit),
         }),
     private: [options.resources, ...(audit === undefined ? [] : [audit.dir])],
     hosts: specs.bindings.flatMap((binding) => {
@@ -59,6 +52,12 @@ export function viewSidecar(
       return plugin === undefined ? [] : hostsOf(binding, plugin);
     }),
   };
+}
+
+/** What sidecars share with the gateway: everything but the writer's name. */
+function auditFolder(audit: NonNullable<GatewayOptions["audit"]>): AuditFolder {
+  const { dir, keyFile, onFailure, sync, space } = audit;
+  return { dir, keyFile, onFailure, sync, space };
 }
 
 /** An Agent that lacks some of its Providers is in use, and says so. */

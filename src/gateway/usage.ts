@@ -5,7 +5,7 @@ import {
   externalScope,
   keyAccount,
   PROVIDER_ACCOUNT,
-} from "../llm/budget.ts";
+} from "../limits/subject.ts";
 import type { AccountUsage, Limits, Subject } from "../limits/limits.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { resourceId, type ResourceSet } from "../resources/resource-set.ts";
@@ -49,7 +49,10 @@ function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | unde
   }
 }
 
-/** Money is counted in whole micro-dollars: as a decimal number it has six places, and is for reading only. */
+/**
+ * Money is counted in whole micro-dollars: as a decimal number it has six places, and is for
+ * reading only.
+ */
 function shown({ kind }: ObjectStatus, usage: AccountUsage): Usage {
   const { tokens, requests, microUsd, unpricedRequests, inFlight } = usage;
   const counts = { tokensToday: tokens, requestsToday: requests };

@@ -1,11 +1,13 @@
 /**
- * The sidecar's certificate authority: made when the sidecar starts, kept in its memory alone. It can sign for nothing
- * but the bound names, which the certificate itself says (critical name constraints), so that even a stolen key is of no
- * use against anything that the sidecar does not answer for anyway.
+ * The sidecar's certificate authority: made when the sidecar starts, kept in its memory alone. It
+ * can sign for nothing but the bound names, which the certificate itself says (critical name
+ * constraints), so that even a stolen key is of no use against anything that the sidecar does not
+ * answer for anyway.
  *
- * Rotation: clients read the certificates when they start, and many never again. A new authority is therefore made and
- * published at two thirds of the old one's life, but signs only from when the old one's end comes near: a client that
- * started before the new one was published is served, by the old one, for the last third.
+ * Rotation: clients read the certificates when they start, and many never again. A new authority is
+ * therefore made and published at two thirds of the old one's life, but signs only from when the
+ * old one's end comes near: a client that started before the new one was published is served, by
+ * the old one, for the last third.
  */
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
@@ -15,7 +17,10 @@ import { boundDomains, type BoundNames, compileBoundNames } from "./server-name.
 export interface CertificateAuthorityOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
-  /** For good: a changed list of bound Providers is a new sidecar, and a changed policy changes no name. */
+  /**
+   * For good: a changed list of bound Providers is a new sidecar, and a changed policy changes no
+   * name.
+   */
   readonly names: BoundNames;
   /** Lives of certificates, in milliseconds. @defaultValue {@link DEFAULT_VALIDITY} */
   readonly validity?: Validity;
@@ -34,14 +39,20 @@ export interface MintedCertificate {
   readonly privateKeyPem: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
-  /** From when on `mint` gives another one: who holds this one asks again then. Milliseconds since the epoch. */
+  /**
+   * From when on `mint` gives another one: who holds this one asks again then. Milliseconds since
+   * the epoch.
+   */
   readonly renewAt: number;
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A year for the authority: a client that runs for longer than four months without a restart is rare. */
+/**
+ * A year for the authority: a client that runs for longer than four months without a restart is
+ * rare.
+ */
 export const DEFAULT_VALIDITY: Validity = {
   authorityMs: 365 * DAY_MS,
   leafMs: DAY_MS,
@@ -88,13 +99,17 @@ export class CertificateAuthority {
     this.#validity = validity;
     this.#boundName = compileBoundNames(names);
     const domains = boundDomains(names);
-    // Without a permitted name there would be no constraint on names. This one is nobody's: RFC 6761, section 6.4.
+    // Without a permitted name there would be no constraint on names. This one is nobody's: RFC
+    // 6761, section 6.4.
     this.#domains = domains.length === 0 ? ["invalid"] : domains;
     this.#authorities = [this.#createAuthority()];
     this.#check();
   }
 
-  /** What clients must trust: the current authority's certificate and all others that still count. PEM. */
+  /**
+   * What clients must trust: the current authority's certificate and all others that still count.
+   * PEM.
+   */
   get certificatesPem(): string {
     return this.#authorities.map(({ certificatePem }) => certificatePem).join("");
   }
@@ -132,15 +147,16 @@ export class CertificateAuthority {
   }
 
   #check(): void {
+    // Armed first: an error in this check must not be the last check.
+    const delay = Math.min(CHECK_MS, this.#validity.authorityMs / 10);
+    this.#cancelCheck = this.#clock.after(delay, () => this.#check());
     this.#rotate(this.#clock.now());
-    this.#cancelCheck = this.#clock.after(Math.min(CHECK_MS, this.#validity.authorityMs / 10), () =>
-      this.#check(),
-    );
   }
 
   #rotate(now: number): void {
     const newest = this.#authorities.at(-1) as Authority;
-    // A clock that was set back by more than the slack has made all certificates ones of the future.
+    // A clock that was set back by more than the slack has made all certificates ones of the
+    // future.
     const counted = this.#authorities.filter(
       ({ notBefore, notAfter }) => notBefore <= now && now < notAfter,
     );
@@ -163,7 +179,8 @@ export class CertificateAuthority {
     const now = wholeSeconds(this.#clock.now());
     const { publicKey, privateKey } = generateKeyPair();
     const keyId = this.#random(20);
-    // Its own name for each: two authorities of one name would be one to those who look an issuer up by name.
+    // Its own name for each: two authorities of one name would be one to those who look an issuer
+    // up by name.
     const commonName = `Svc sidecar CA ${Buffer.from(keyId).toString("hex").slice(0, 16)}`;
     const [notBefore, notAfter] = [now - slackMs, now + authorityMs];
     const der = signAuthority({

@@ -26,7 +26,10 @@ interface Terms {
   readonly random: (bytes: number) => Uint8Array;
 }
 
-/** A self-signed authority that may sign servers' certificates under `domains`, and nothing else. @returns DER */
+/**
+ * A self-signed authority that may sign servers' certificates under `domains`, and nothing else.
+ * @returns DER
+ */
 export function signAuthority(
   terms: Terms & {
     readonly commonName: string;
@@ -66,8 +69,8 @@ export function signAuthority(
 }
 
 /**
- * A server's certificate for one name. The name is in the subjectAltName alone, where every client of today looks: a
- * common name ends at 64 characters. @returns DER
+ * A server's certificate for one name. The name is in the subjectAltName alone, where every client
+ * of today looks: a common name ends at 64 characters. @returns DER
  */
 export function signServer(
   terms: Terms & {

@@ -1,4 +1,7 @@
-/** Names that lead to the sidecar: for a hosts file of our own, and for Kubernetes to write into the pod's. */
+/**
+ * Names that lead to the sidecar: for a hosts file of our own, and for Kubernetes to write into the
+ * pod's.
+ */
 import { compileBoundNames } from "./server-name.ts";
 
 const IPV4 = "127.0.0.1";
@@ -15,7 +18,10 @@ export function hostsFile(hosts: readonly string[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** `spec.hostAliases` of a pod. The kubelet writes them into every container's hosts file, the sidecar's included. */
+/**
+ * `spec.hostAliases` of a pod. The kubelet writes them into every container's hosts file, the
+ * sidecar's included.
+ */
 export interface HostAlias {
   readonly ip: string;
   readonly hostnames: readonly string[];
@@ -26,7 +32,9 @@ export function hostAliases(hosts: readonly string[]): readonly HostAlias[] {
   return hostnames.length === 0 ? [] : [IPV4, IPV6].map((ip) => ({ ip, hostnames }));
 }
 
-/** In order, each once. @throws RangeError for what is no host name: it could be a line of its own */
+/**
+ * In order, each once. @throws RangeError for what is no host name: it could be a line of its own
+ */
 function bound(hosts: readonly string[]): string[] {
   const name = compileBoundNames({ hosts, patterns: [] });
   return [...new Set(hosts.map((host) => name(host) as string))]

@@ -21,7 +21,8 @@ export class RedirectError extends Error {
 }
 
 /**
- * Replaces the rules of before, if any. With nft it is one transaction; with iptables one for each table and family.
+ * Replaces the rules of before, if any. With nft it is one transaction; with iptables one for each
+ * table and family.
  * @returns what they are now held by
  * @throws RedirectError
  */

@@ -1,13 +1,16 @@
 /**
- * Packet rules of an agent's network namespace, as text: loopback's port 443 leads to the sidecar, QUIC is refused, and
- * optionally nothing else leaves. Pure; `redirect.ts` puts them in force.
+ * Packet rules of an agent's network namespace, as text: loopback's port 443 leads to the sidecar,
+ * QUIC is refused, and optionally nothing else leaves. Pure; `redirect.ts` puts them in force.
  */
 import net from "node:net";
 
 export interface RedirectOptions {
   /** Where the sidecar takes HTTPS. */
   readonly httpsPort: number;
-  /** The sidecar's user where it shares the namespace: its own calls are not redirected. Never the agent's. */
+  /**
+   * The sidecar's user where it shares the namespace: its own calls are not redirected. Never the
+   * agent's.
+   */
   readonly sidecarUid?: number;
   /** Default-deny: what may leave besides. Undefined leaves egress as it is. */
   readonly egress?: EgressOptions;
@@ -16,7 +19,10 @@ export interface RedirectOptions {
 export interface EgressOptions {
   /** The gateway's address and port, as seen from here. */
   readonly gateways: readonly Endpoint[];
-  /** DNS servers that the agent may ask. A way out for whoever controls a domain: leave it empty where hosts entries do. */
+  /**
+   * DNS servers that the agent may ask. A way out for whoever controls a domain: leave it empty
+   * where hosts entries do.
+   */
   readonly dnsServers: readonly string[];
 }
 

@@ -76,7 +76,8 @@ describe("bound names", () => {
     "evil.example\0.amazonaws.com",
     "\0.amazonaws.com",
     "\0",
-    // Other scripts and look-alikes: only their ASCII form is a name. K is the Kelvin sign, ſ and ． fold to ASCII.
+    // Other scripts and look-alikes: only their ASCII form is a name. K is the Kelvin sign, ſ and ．
+    // fold to ASCII.
     "bücher.amazonaws.com",
     "аpi.github.com",
     "api。github.com",

@@ -1,6 +1,7 @@
 /**
- * Which server names the sidecar answers for. A name comes from the agent's ClientHello: it is what RFC 6066 (section 3)
- * says a host_name is, an ASCII host name without a trailing dot, or it is nobody's.
+ * Which server names the sidecar answers for. A name comes from the agent's ClientHello: it is what
+ * RFC 6066 (section 3) says a host_name is, an ASCII host name without a trailing dot, or it is
+ * nobody's.
  */
 
 /** Names that are bound. */
@@ -15,7 +16,10 @@ const MAX_NAME = 253;
 /** RFC 1123, section 2.1. No underscore: a name with one is a name in DNS, but never a host's. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** @returns the name in lower case, or undefined for what is no host name: an address, a wildcard, a trailing dot, ... */
+/**
+ * @returns the name in lower case, or undefined for what is no host name: an address, a wildcard, a
+ * trailing dot, ...
+ */
 export function parseServerName(text: string): string | undefined {
   if (text.length === 0 || text.length > MAX_NAME) return undefined;
   // Only ASCII is folded: the Kelvin sign is no k.
@@ -27,7 +31,8 @@ export function parseServerName(text: string): string | undefined {
 }
 
 /**
- * @returns a function from what a client sent to the bound name in lower case, or undefined for every other
+ * @returns a function from what a client sent to the bound name in lower case, or undefined for
+ * every other
  * @throws RangeError for a host or pattern that is none
  */
 export function compileBoundNames({
@@ -47,7 +52,10 @@ export function compileBoundNames({
   };
 }
 
-/** The smallest set of domains that holds every bound name: what a certificate authority for them may sign. */
+/**
+ * The smallest set of domains that holds every bound name: what a certificate authority for them
+ * may sign.
+ */
 export function boundDomains({ hosts, patterns }: BoundNames): string[] {
   const all = new Set([...hosts.map(parseHost), ...patterns.map(patternDomain)]);
   const under = (name: string): boolean =>

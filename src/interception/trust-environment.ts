@@ -22,7 +22,10 @@ export interface TrustVariable {
   readonly value?: (file: string) => string;
 }
 
-/** Most of these replace a client's roots, so they name the bundle, which holds the system's as well. */
+/**
+ * Most of these replace a client's roots, so they name the bundle, which holds the system's as
+ * well.
+ */
 export const TRUST_VARIABLES: readonly TrustVariable[] = [
   {
     name: "SSL_CERT_FILE",

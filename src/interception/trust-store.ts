@@ -1,6 +1,6 @@
 /**
- * Certificates as a PKCS#12 file (RFC 7292) that Java takes for a trust store. Neither encrypted nor with a MAC: there is
- * no secret in it, and Java reads it with any password.
+ * Certificates as a PKCS#12 file (RFC 7292) that Java takes for a trust store. Neither encrypted
+ * nor with a MAC: there is no secret in it, and Java reads it with any password.
  */
 import { ContentInfo, id_data } from "@peculiar/asn1-cms";
 import * as pkcs12 from "@peculiar/asn1-pfx";
@@ -8,7 +8,10 @@ import { AsnConvert, AsnObjectIdentifierConverter, OctetString } from "@peculiar
 import { DirectoryString } from "@peculiar/asn1-x509";
 
 const FRIENDLY_NAME = "1.2.840.113549.1.9.20";
-/** Oracle's: without it Java takes a certificate for part of somebody's chain, and trusts it for nothing. */
+/**
+ * Oracle's: without it Java takes a certificate for part of somebody's chain, and trusts it for
+ * nothing.
+ */
 const TRUSTED_KEY_USAGE = "2.16.840.1.113894.746875.1.1";
 const ANY_EXTENDED_KEY_USAGE = "2.5.29.37.0";
 const PKCS12_VERSION = 3;

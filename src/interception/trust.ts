@@ -1,4 +1,7 @@
-/** What the sidecar hands out for clients to trust: files of the shared volume, replaced as the authority rotates. */
+/**
+ * What the sidecar hands out for clients to trust: files of the shared volume, replaced as the
+ * authority rotates.
+ */
 import { randomBytes, X509Certificate } from "node:crypto";
 import {
   chmodSync,
@@ -24,9 +27,11 @@ export interface Trust {
 }
 
 /**
- * Writes the trust folder's files, for everybody to read; each is replaced whole, so that a reader finds the old or the
- * new one. Only certificates are written: they are parsed and encoded anew, and no other text gets through.
- * @throws Error for a certificate of ours that does not parse; the system's that do not are left out
+ * Writes the trust folder's files, for everybody to read; each is replaced whole, so that a reader
+ * finds the old or the new one. Only certificates are written: they are parsed and encoded anew,
+ * and no other text gets through.
+ * @throws Error for a certificate of ours that does not parse; the system's that do not are left
+ * out
  */
 export function writeTrust(dir: string, { authorities, systemRoots }: Trust): void {
   mkdirSync(dir, { recursive: true });

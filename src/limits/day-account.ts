@@ -1,8 +1,11 @@
 /** Counters of one account on one UTC day, as one process knows them. */
-import type { Unit, Usage } from "./contract.ts";
+import type { Amounts, Unit, Usage } from "./contract.ts";
 import { encoded } from "./keys.ts";
 
-/** Counters of one account on one day. Totals only grow; that is what makes writing them again harmless. */
+/**
+ * Counters of one account on one day. Totals only grow; that is what makes writing them again
+ * harmless.
+ */
 export class DayAccount {
   readonly day: string;
   readonly account: string;
@@ -63,3 +66,12 @@ const zero = (): Totals => ({ tokens: 0, microUsd: 0, requests: 0, unpricedReque
 /** Counters hold whole numbers that are not negative, whatever comes. */
 export const whole = (amount: number): number =>
   amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0;
+
+export function wholeAmounts({ tokens, microUsd, requests }: Amounts): Amounts {
+  return { tokens: whole(tokens), microUsd: whole(microUsd), requests: whole(requests) };
+}
+
+/** Returns whether `held` is at least `wanted` in every unit. */
+export function covers(held: Amounts, wanted: Amounts): boolean {
+  return UNITS.every((unit) => held[unit] >= wanted[unit]);
+}

@@ -1,9 +1,10 @@
 /**
  * Notices that something is not answered in time: one timer for all that is waited for.
  *
- * It must not take our own lateness for somebody else's. Time in which this process did not run (a long turn of the event
- * loop, a processor that others have, a machine that was paused) says nothing about who should have answered: it counts as
- * little. And before anything is called late, every socket is looked at once more: the answer may be there.
+ * It must not take our own lateness for somebody else's. Time in which this process did not run (a
+ * long turn of the event loop, a processor that others have, a machine that was paused) says
+ * nothing about who should have answered: it counts as little. And before anything is called late,
+ * every socket is looked at once more: the answer may be there.
  */
 import type { Clock } from "../platform/clock.ts";
 
@@ -20,7 +21,9 @@ export class Deadline<W> {
   /** Oldest first, with the time that had been counted when its waiting began. */
   readonly #waiting = new Map<W, number>();
   #cancel: (() => void) | undefined;
-  /** Of waiting: a look that was taken before all was taken away says nothing of what came after. */
+  /**
+   * Of waiting: a look that was taken before all was taken away says nothing of what came after.
+   */
   #round = 0;
   /** Time that counts, up to the last look. */
   #counted = 0;

@@ -1,5 +1,8 @@
-/** The decision from what this process knows. The store's script makes the same one from what all processes know. */
-import type { Admission, Check } from "./contract.ts";
+/**
+ * The decision from what this process knows. The store's script makes the same one from what all
+ * processes know.
+ */
+import type { Admission, Amounts, Check } from "./contract.ts";
 import { msToNextDay } from "./day.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { ScopeLedger } from "./ledger.ts";
@@ -9,15 +12,22 @@ export type Refusal = Extract<Admission, { kind: "refused" }>;
 /** Nobody knows when a call ends; clients are asked not to hammer meanwhile. */
 export const CONCURRENCY_RETRY_MS = 1_000;
 
-/** The first check that refuses, or undefined. */
+/** What a lease asks for, and which lease: what it holds already does not stand against it. */
+export interface Question {
+  readonly lease: HeldLease;
+  readonly asked: Amounts;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+/** Returns the refusal of the first check that refuses, or undefined. */
 export function refusalOf(
   scope: ScopeLedger,
   checks: readonly Check[],
-  lease: HeldLease,
-  now: number,
+  question: Question,
 ): Refusal | undefined {
   for (const check of checks) {
-    const refusal = judge(scope, check, lease, now);
+    const refusal = judge(scope, check, question);
     if (refusal !== undefined) return refusal;
   }
   return undefined;
@@ -26,21 +36,15 @@ export function refusalOf(
 function judge(
   scope: ScopeLedger,
   check: Check,
-  lease: HeldLease,
-  now: number,
+  { lease, asked, now }: Question,
 ): Refusal | undefined {
   switch (check.kind) {
     case "rate": {
       const window = scope.window(check.account, check.windowMs);
       const used = window.count(now);
       if (used < check.limit) return undefined;
-      return {
-        kind: "refused",
-        check,
-        used,
-        reserved: 0,
-        retryAfterMs: window.retryAfterMs(now, check.limit),
-      };
+      const retryAfterMs = window.retryAfterMs(now, check.limit);
+      return { kind: "refused", check, used, reserved: 0, retryAfterMs };
     }
     case "concurrency": {
       const reserved = scope.inFlight(check.account);
@@ -50,8 +54,9 @@ function judge(
     case "daily": {
       const account = scope.account(lease.day, check.account);
       const used = account.own[check.unit] + account.others[check.unit];
-      const reserved = account.reserved[check.unit];
-      if (used + reserved + lease.amounts[check.unit] <= check.limit) return undefined;
+      const held = scope.leases.get(lease.id) === lease ? lease.amounts[check.unit] : 0;
+      const reserved = account.reserved[check.unit] - held;
+      if (used + reserved + asked[check.unit] <= check.limit) return undefined;
       return { kind: "refused", check, used, reserved, retryAfterMs: msToNextDay(now) };
     }
   }

@@ -6,13 +6,16 @@ import type {
   AccountUsage,
   Admission,
   AdmitRequest,
+  Amounts,
+  Check,
   Lease,
   Limits,
   Subject,
   Usage,
 } from "./contract.ts";
+import { covers, wholeAmounts } from "./day-account.ts";
 import { utcDay } from "./day.ts";
-import { refusalOf } from "./decide.ts";
+import { type Refusal, refusalOf } from "./decide.ts";
 import { encoded } from "./keys.ts";
 import { HeldLease } from "./held-lease.ts";
 import { Ledger, type ScopeLedger } from "./ledger.ts";
@@ -20,6 +23,7 @@ import type { RedisOptions } from "./redis-options.ts";
 import {
   admitWords,
   type AdmitWords,
+  type Demand,
   type Question,
   readAdmit,
   syncWords,
@@ -34,7 +38,10 @@ export interface GatewayLimitsOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
-  /** Unique for each start of a process: a restarted one counts from zero, which its predecessor's totals would hide. */
+  /**
+   * Unique for each start of a process: a restarted one counts from zero, which its predecessor's
+   * totals would hide.
+   */
   readonly processId: string;
   /** How long the store keeps a lease of a process that has died. */
   readonly leaseMs: number;
@@ -45,13 +52,20 @@ export interface GatewayLimitsOptions {
 }
 
 /**
- * Far from all limits a settled call frees its places in the store this much later, with all that ended meanwhile: a
- * fraction of the work.
+ * Far from all limits a settled call frees its places in the store this much later, with all that
+ * ended meanwhile: a fraction of the work.
  */
 const SETTLE_WITHIN_MS = 5;
 /** So does usage that nobody waits for. */
 const RECORD_WITHIN_MS = 500;
 const CLOSE_MS = 1_000;
+
+/** What the store said to a demand; `asked` is whether it may have heard one that has no answer. */
+type StoreAnswer =
+  | { readonly kind: "held"; readonly held: Amounts }
+  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "none"; readonly asked: boolean };
+
 /** Scopes that are caught up with at once. */
 const CATCH_UP_AT_ONCE = 64;
 
@@ -102,6 +116,23 @@ export class GatewayLimits implements Limits {
     const store = this.#store;
     if (store?.asked === true) return this.#admitInStore(store, scope, request, now);
     return this.#admitInMemory(scope, request, now, false);
+  }
+
+  reserve(
+    lease: Lease,
+    checks: readonly Check[],
+    amounts: Amounts,
+  ): Admission | Promise<Admission> {
+    // Its call has left meanwhile: nothing is held, and nobody waits for the answer.
+    if (!(lease instanceof HeldLease) || lease.settled) return { kind: "admitted", lease };
+    const asked = wholeAmounts(amounts);
+    if (covers(lease.amounts, asked)) return { kind: "admitted", lease };
+    const daily = checks.filter(({ kind }) => kind === "daily");
+    const scope = this.#ledger.scope(lease.scope);
+    const store = this.#store;
+    if (store?.asked !== true) return this.#reserveInMemory(scope, lease, daily, asked);
+    const demand = { lease, checks: daily, reserve: asked, expect: asked };
+    return this.#reserveInStore(store, scope, demand);
   }
 
   settle(lease: Lease, used: Usage): void {
@@ -172,7 +203,7 @@ export class GatewayLimits implements Limits {
   ): Admission {
     if (this.#store !== undefined) this.#metrics.failedOpen();
     const lease = scope.lease(request, utcDay(now));
-    const refusal = refusalOf(scope, request.checks, lease, now);
+    const refusal = refusalOf(scope, request.checks, { lease, asked: lease.amounts, now });
     if (refusal !== undefined) return refusal;
     scope.hold(lease, request, now);
     // The store may come to hear of it yet.
@@ -180,53 +211,98 @@ export class GatewayLimits implements Limits {
     return { kind: "admitted", lease };
   }
 
-  /** @param again after what was settled here was told: it may have been all that was in the way */
   async #admitInStore(
     store: Store,
     scope: ScopeLedger,
     request: AdmitRequest,
     now: number,
-    again = false,
   ): Promise<Admission> {
-    const day = utcDay(now);
-    const lease = scope.lease(request, day);
-    let words: AdmitWords | undefined;
+    const lease = scope.lease(request, utcDay(now));
+    const expect = request.expect === undefined ? lease.amounts : wholeAmounts(request.expect);
+    const demand = { lease, checks: request.checks, reserve: lease.amounts, expect };
     let refusedHere = false;
-    let heldBack = false;
-    const write = (): AdmitWords => {
-      // What is settled here must not count as reserved there.
-      if ((again || scope.near) && !scope.outbox.empty) this.#track(this.#write(scope));
-      heldBack = scope.outbox.ended.size > 0;
-      return (words = admitWords(scope, request, lease, now, this.#writer));
-    };
     const late = (reply: readonly number[]): void => {
       if (refusedHere && reply[0] === 0) this.#takeBack(scope, request, now);
     };
-    scope.asking++;
-    const reply = await store.admit(write, late);
-    scope.asking--;
-    if (reply === undefined || words === undefined) {
-      const admission = this.#admitInMemory(scope, request, now, words !== undefined);
+    const answer = await this.#ask(store, scope, demand, now, late);
+    if (answer.kind === "none") {
+      const admission = this.#admitInMemory(scope, request, now, answer.asked);
       refusedHere = admission.kind === "refused";
       return admission;
     }
-    const { refusal, hasLost } = readAdmit(
-      scope,
-      request,
-      { day, now, stored: words.stored },
-      reply,
-    );
-    if (hasLost) this.#tellAgain();
-    if (refusal !== undefined)
-      return heldBack && refusal.check.kind !== "rate"
-        ? this.#admitInStore(store, scope, request, now, true)
-        : refusal;
+    if (answer.kind === "refused") return answer.refusal;
+    lease.amounts = answer.held;
     lease.inStore = true;
     scope.hold(lease, request, now);
     return { kind: "admitted", lease };
   }
 
-  /** It answers, and has lost something: flushed, evicted, or failed over to a replica that lagged. */
+  #reserveInMemory(
+    scope: ScopeLedger,
+    lease: HeldLease,
+    checks: readonly Check[],
+    asked: Amounts,
+  ): Admission {
+    if (this.#store !== undefined) this.#metrics.failedOpen();
+    const refusal = refusalOf(scope, checks, { lease, asked, now: this.#clock.now() });
+    if (refusal !== undefined) return refusal;
+    scope.resize(lease, asked);
+    return { kind: "admitted", lease };
+  }
+
+  async #reserveInStore(store: Store, scope: ScopeLedger, demand: Demand): Promise<Admission> {
+    const { lease, checks, reserve } = demand;
+    // An answer that comes late needs nothing: the lease's end is told whatever it was.
+    const answer = await this.#ask(store, scope, demand, this.#clock.now(), () => undefined);
+    if (lease.settled) {
+      // The client left while the store was asked: the store may hold the lease again.
+      scope.outbox.ended.add(lease.id);
+      this.#writeNow(scope);
+      return { kind: "admitted", lease };
+    }
+    if (answer.kind === "none") return this.#reserveInMemory(scope, lease, checks, reserve);
+    if (answer.kind === "refused") return answer.refusal;
+    lease.inStore = true;
+    scope.resize(lease, answer.held);
+    return { kind: "admitted", lease };
+  }
+
+  /** @param again after what was settled here was told: it may have been all that was in the way */
+  async #ask(
+    store: Store,
+    scope: ScopeLedger,
+    demand: Demand,
+    now: number,
+    late: (reply: readonly number[]) => void,
+    again = false,
+  ): Promise<StoreAnswer> {
+    const { lease, checks, reserve, expect } = demand;
+    let words: AdmitWords | undefined;
+    let heldBack = false;
+    const write = (): AdmitWords => {
+      // What is settled here must not count as reserved there.
+      if ((again || scope.near) && !scope.outbox.empty) this.#track(this.#write(scope));
+      heldBack = scope.outbox.ended.size > 0;
+      return (words = admitWords(scope, demand, now, this.#writer));
+    };
+    scope.asking++;
+    const reply = await store.admit(write, late);
+    scope.asking--;
+    if (reply === undefined || words === undefined) {
+      return { kind: "none", asked: words !== undefined };
+    }
+    const asked = { day: lease.day, now, stored: words.stored };
+    const { refusal, hasLost, far } = readAdmit(scope, checks, asked, reply);
+    if (hasLost) this.#tellAgain();
+    if (refusal === undefined) return { kind: "held", held: far ? expect : reserve };
+    if (heldBack && refusal.check.kind !== "rate")
+      return this.#ask(store, scope, demand, now, late, true);
+    return { kind: "refused", refusal };
+  }
+
+  /**
+   * It answers, and has lost something: flushed, evicted, or failed over to a replica that lagged.
+   */
   #tellAgain(): void {
     if (this.#tellingAgain) return;
     this.#tellingAgain = true;
@@ -289,7 +365,10 @@ export class GatewayLimits implements Limits {
     void writing.finally(() => this.#writing.delete(writing));
   }
 
-  /** Tells the store all that it has not been told of a scope. Undefined: it did not hear, and will be told again. */
+  /**
+   * Tells the store all that it has not been told of a scope. Undefined: it did not hear, and will
+   * be told again.
+   */
   async #write(
     scope: ScopeLedger,
     questions: readonly Question[] = [],
@@ -325,12 +404,13 @@ export class GatewayLimits implements Limits {
 
   #renewLater(): void {
     this.#cancelRenew = this.#clock.after(Math.floor(this.#writer.leaseMs / 3), () => {
+      // Armed first: an error in this renewal must not be the last renewal.
+      this.#renewLater();
       for (const scope of this.#ledger.scopes()) {
         for (const lease of scope.leases.values()) scope.outbox.live.add(lease);
         if (!scope.outbox.empty) this.#dirty.add(scope);
       }
       this.#writeDirty();
-      this.#renewLater();
     });
   }
 }

@@ -1,5 +1,5 @@
 import type { AdmitRequest, Amounts, Lease } from "./contract.ts";
-import { type DayAccount, whole } from "./day-account.ts";
+import { type DayAccount, wholeAmounts } from "./day-account.ts";
 
 /** A lease with what it needs to be given back. */
 export class HeldLease implements Lease {
@@ -7,7 +7,8 @@ export class HeldLease implements Lease {
   readonly scope: string;
   readonly day: string;
   readonly accounts: readonly DayAccount[];
-  readonly amounts: Amounts;
+  /** What it has reserved. */
+  amounts: Amounts;
   /** The store may have it, so that settling must take it away there. */
   inStore = false;
   settled = false;
@@ -17,13 +18,11 @@ export class HeldLease implements Lease {
     this.scope = request.scope;
     this.day = day;
     this.accounts = accounts;
-    const { tokens, microUsd, requests } = request.reserve;
-    this.amounts = { tokens: whole(tokens), microUsd: whole(microUsd), requests: whole(requests) };
+    this.amounts = wholeAmounts(request.reserve);
   }
 
-  /** As the store's scripts read it: `day|tokens|microUsd|requests|account|...`. */
-  get packed(): string {
-    const { tokens, microUsd, requests } = this.amounts;
+  /** Returns the lease as the store's scripts read it: `day|tokens|microUsd|requests|account|...`. */
+  packed({ tokens, microUsd, requests }: Amounts = this.amounts): string {
     let packed = `${this.day}|${tokens}|${microUsd}|${requests}`;
     for (const account of this.accounts) packed += `|${account.field}`;
     return packed;

@@ -1,6 +1,6 @@
 /**
- * Names in the store. All keys of a scope have the scope as their hash tag, so that one script may touch them all on a
- * Redis Cluster.
+ * Names in the store. All keys of a scope have the scope as their hash tag, so that one script may
+ * touch them all on a Redis Cluster.
  */
 
 /** `{` and `}` would end the hash tag, `|` separates fields. */

@@ -1,8 +1,8 @@
 /**
- * What this process knows: its own totals, what it last heard of the others', its leases and windows. The whole truth
- * when there is no store, and what decides while the store is away.
+ * What this process knows: its own totals, what it last heard of the others', its leases and
+ * windows. The whole truth when there is no store, and what decides while the store is away.
  */
-import type { AdmitRequest } from "./contract.ts";
+import type { AdmitRequest, Amounts } from "./contract.ts";
 import { DAY_MS, utcDay } from "./day.ts";
 import { DayAccount, UNITS } from "./day-account.ts";
 import { HeldLease } from "./held-lease.ts";
@@ -62,7 +62,10 @@ export class ScopeLedger {
     );
   }
 
-  /** The call is admitted, by whomever: it holds its amounts from now on, and is in the windows of its checks. */
+  /**
+   * The call is admitted, by whomever: it holds its amounts from now on, and is in the windows of
+   * its checks.
+   */
   hold(lease: HeldLease, request: AdmitRequest, now: number): void {
     this.leases.set(lease.id, lease);
     this.#count(lease, 1);
@@ -83,6 +86,14 @@ export class ScopeLedger {
     for (const window of this.#windows.values()) {
       for (const entry of window.entries(now)) admissions.push({ window, entry });
     }
+  }
+
+  /** Changes what a lease that is held has reserved. */
+  resize(lease: HeldLease, amounts: Amounts): void {
+    for (const account of lease.accounts) {
+      for (const unit of UNITS) account.reserved[unit] += amounts[unit] - lease.amounts[unit];
+    }
+    lease.amounts = amounts;
   }
 
   release(lease: HeldLease): void {

@@ -1,4 +1,7 @@
-/** One contract for memory, Redis and a node of a Redis Cluster: two processes where there is a store to share. */
+/**
+ * One contract for memory, Redis and a node of a Redis Cluster: two processes where there is a
+ * store to share.
+ */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { RedisServer } from "../../e2e/support/redis.ts";
@@ -91,9 +94,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   }
 
   /** 200 callers at once, on two processes. */
-  async function crowd(
-    make: () => AdmitRequest,
-  ): Promise<{
+  async function crowd(make: () => AdmitRequest): Promise<{
     readonly leases: readonly (readonly [Gateway, Lease])[];
     readonly refused: number;
   }> {
@@ -340,6 +341,105 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     for (let time = 0; time < 3; time++) await admitted(first(), request([rate(3)]));
     clock.set(NOON - 3_600_000);
     await admitted(first(), request([rate(3)]));
+  });
+
+  describe("raising what a lease has reserved", () => {
+    const amounts = (tokens: number) => ({ tokens, microUsd: 0, requests: 1 });
+    const shared = start !== undefined;
+
+    test("200 at the edge of a daily budget: never over, exact when settled", async () => {
+      const checks = [daily(1_000)];
+      const { leases } = await crowd(() => request(checks));
+      expect(leases).toHaveLength(200);
+      const answers = await Promise.all(
+        leases.map(async ([gateway, lease]) => gateway.limits.reserve(lease, checks, amounts(30))),
+      );
+      expect(answers.filter(({ kind }) => kind === "admitted")).toHaveLength(33);
+      expect(answers.find(({ kind }) => kind === "refused")).toMatchObject({
+        check: checks[0],
+        used: 0,
+        reserved: 990,
+      });
+      for (const [gateway, lease] of leases) gateway.limits.settle(lease, used(2));
+      await until(async () => (await usage())?.tokens === 400);
+      expect(await usage()).toMatchObject({ tokens: 400, requests: 200, inFlight: 0 });
+      await admitted(await another(), request(checks, 600));
+    });
+
+    test("what a lease holds does not stand against it, and a refusal leaves it as it was", async () => {
+      const checks = [daily(100)];
+      const lease = await admitted(first(), request(checks, 60));
+      expect(await first().limits.reserve(lease, checks, amounts(100))).toMatchObject({
+        kind: "admitted",
+      });
+      expect(await first().limits.reserve(lease, checks, amounts(101))).toMatchObject({
+        kind: "refused",
+        reserved: 0,
+      });
+      const other = await another();
+      expect(await other.limits.admit(request(checks, 1))).toMatchObject({ reserved: 100 });
+      expect((await usage(other))?.inFlight).toBe(1);
+      first().limits.settle(lease, NOTHING);
+      await until(async () => (await usage(other))?.inFlight === 0);
+      await admitted(other, request(checks, 100));
+    });
+
+    test("what is covered already asks nobody", async () => {
+      const checks = [daily(100)];
+      const lease = await admitted(first(), request(checks, 60));
+      expect(first().limits.reserve(lease, checks, amounts(60))).toEqual({
+        kind: "admitted",
+        lease,
+      });
+    });
+
+    test("rates and concurrency count a lease once", async () => {
+      const checks = [rate(1), concurrency(1), daily(100)];
+      const lease = await admitted(first(), request(checks));
+      expect(await first().limits.reserve(lease, checks, amounts(50))).toMatchObject({
+        kind: "admitted",
+      });
+    });
+
+    test("a lease that is settled meanwhile holds nothing", async () => {
+      const checks = [daily(100)];
+      const lease = await admitted(first(), request(checks));
+      const raising = first().limits.reserve(lease, checks, amounts(100));
+      first().limits.settle(lease, NOTHING);
+      await raising;
+      const other = await another();
+      await until(async () => (await other.limits.admit(request(checks, 100))).kind === "admitted");
+    });
+
+    test("far from limits the expected amount is held at once, near them what is certain", async () => {
+      const checks = [daily(1_000)];
+      const expecting = (tokens: number): AdmitRequest =>
+        request(checks, 0, { expect: amounts(tokens) });
+      const far = await admitted(first(), expecting(100));
+      const other = await another();
+      expect(await other.limits.admit(request(checks, 1_001))).toMatchObject({
+        reserved: shared ? 100 : 0,
+      });
+      const answer = first().limits.reserve(far, checks, amounts(100));
+      expect(answer instanceof Promise).toBe(false);
+      await admitted(first(), expecting(50));
+      expect(await other.limits.admit(request(checks, 1_001))).toMatchObject({ reserved: 100 });
+    });
+
+    test("what was raised is what a store learns that has lost it", async () => {
+      if (server === undefined) return;
+      const checks = [daily(100)];
+      const lease = await admitted(first(), request(checks, 10));
+      await first().limits.reserve(lease, checks, amounts(90));
+      await server.command("FLUSHALL");
+      clock.advance(LEASE_MS / 3);
+      const other = await another();
+      const left = async (): Promise<number> => {
+        const answer = await other.limits.admit(request(checks, 101));
+        return answer.kind === "refused" ? 100 - answer.reserved : 0;
+      };
+      await until(async () => (await left()) === 10);
+    });
   });
 
   test("limits of 0 refuse all", async () => {

@@ -1,4 +1,7 @@
-/** The store killed, stopped, emptied, slow, full, and shut to us: nobody waits for it, and the counts are right after. */
+/**
+ * The store killed, stopped, emptied, slow, full, and shut to us: nobody waits for it, and the
+ * counts are right after.
+ */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { RedisServer, type RedisServerOptions, TcpProxy } from "../../e2e/support/redis.ts";
@@ -188,7 +191,8 @@ test("answers that come seconds late hold nobody up; an admission that was refus
   const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
   const one = await admitted(gateway, [concurrency(2), rate(9)]);
   proxy.hold();
-  // Both are asked of the store, which admits one more and has room for it; memory decides, in this order.
+  // Both are asked of the store, which admits one more and has room for it; memory decides, in this
+  // order.
   const answers = [
     ask(gateway, [concurrency(2), rate(9)]),
     ask(gateway, [concurrency(2), rate(9)]),

@@ -1,4 +1,7 @@
-/** The connection to Redis: one, shared by all requests, never queueing for a store that is not there. */
+/**
+ * The connection to Redis: one, shared by all requests, never queueing for a store that is not
+ * there.
+ */
 import { isIP } from "node:net";
 import { Redis, type Result } from "ioredis";
 import type { RedisOptions } from "./redis-options.ts";
@@ -28,8 +31,8 @@ const FIRST_BACKOFF_MS = 20;
 const MAX_BACKOFF_MS = 2_000;
 
 /**
- * How long to wait before connecting again, `failures` attempts after the last time that the store was used. Half of it
- * is chance: replicas that lost the store together do not come back together.
+ * How long to wait before connecting again, `failures` attempts after the last time that the store
+ * was used. Half of it is chance: replicas that lost the store together do not come back together.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const most = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures, 10));
@@ -47,7 +50,8 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
     ...(options.tls !== undefined && {
       tls: { ...options.tls, ...(isIP(options.host) === 0 && { servername: options.host }) },
     }),
-    // RESP2 is what every compatible store speaks; CLIENT SETINFO and INFO may be forbidden to us, and our probe knows more.
+    // RESP2 is what every compatible store speaks; CLIENT SETINFO and INFO may be forbidden to us,
+    // and our probe knows more.
     protocol: 2,
     disableClientInfo: true,
     enableReadyCheck: false,
@@ -55,13 +59,14 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
     keepAlive: KEEP_ALIVE_MS,
     noDelay: true,
     retryStrategy: retryMs,
-    // A command that was under way when the connection broke fails at once: without it ioredis never answers it, as it
-    // is not sent again. What it may have done is sent again as a state.
+    // A command that was under way when the connection broke fails at once: without it ioredis
+    // never answers it, as it is not sent again. What it may have done is sent again as a state.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
-    // Deadlines are the circuit's: a command timeout would reject an answer that is already in the socket's buffer.
-    // Auto-pipelining would hold commands back until the pipeline before them is answered.
+    // Deadlines are the circuit's: a command timeout would reject an answer that is already in the
+    // socket's buffer. Auto-pipelining would hold commands back until the pipeline before them is
+    // answered.
     enableAutoPipelining: false,
     scripts: { svcAdmit: { lua: ADMIT }, svcSync: { lua: SYNC }, svcProbe: { lua: PROBE } },
   });
@@ -80,7 +85,10 @@ const HINTS: Readonly<Record<string, string>> = {
   MASTERDOWN: "it has lost its primary",
 };
 
-/** For the log: what is wrong, never with a password (Redis repeats arguments of commands that it does not know). */
+/**
+ * For the log: what is wrong, never with a password (Redis repeats arguments of commands that it
+ * does not know).
+ */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   const code = /^-?([A-Z]+)\b/.exec(error.message)?.[1];

@@ -1,4 +1,7 @@
-/** How the store is reached: `redis://` and `rediss://` URLs, and single settings that win over them. */
+/**
+ * How the store is reached: `redis://` and `rediss://` URLs, and single settings that win over
+ * them.
+ */
 import { X509Certificate } from "node:crypto";
 import { Secret } from "../platform/secret.ts";
 
@@ -29,7 +32,10 @@ export interface RedisSettings {
 
 const DEFAULT_PORT = 6379;
 
-/** @throws Error that says what is wrong and how it should be; never shows the URL, which may hold a password */
+/**
+ * @throws Error that says what is wrong and how it should be; never shows the URL, which may hold a
+ * password
+ */
 export function parseRedisSettings(settings: RedisSettings): RedisOptions {
   const { url } = settings;
   if (!URL.canParse(url)) throw wrong("is not a URL");

@@ -1,13 +1,15 @@
 /**
- * What runs inside the store. `admit` judges and reserves; `sync` tells the store what a process knows: settled leases,
- * totals, renewals, and everything again after an outage. All that `sync` says is a state and not a change, so saying it
- * twice, late or again does no harm: a process's totals only grow, and the greater one wins.
+ * What runs inside the store. `admit` judges and reserves; `sync` tells the store what a process
+ * knows: settled leases, totals, renewals, and everything again after an outage. All that `sync`
+ * says is a state and not a change, so saying it twice, late or again does no harm: a process's
+ * totals only grow, and the greater one wins.
  *
  * Time comes with the call: days and windows are of the gateway's clock.
  *
- * KEYS 1 leases, 2 amounts, 3 reserved (see keys.ts). Fields: `account|unit` is a total, `account|unit|process` a
- * process's part of it; `day|account|unit` is reserved, `account|n` counts leases. Units: t tokens, m micro-dollars,
- * q requests, u unpriced requests. A lease's amounts are `day|t|m|q|account|...`.
+ * KEYS 1 leases, 2 amounts, 3 reserved (see keys.ts). Fields: `account|unit` is a total,
+ * `account|unit|process` a process's part of it; `day|account|unit` is reserved, `account|n` counts
+ * leases. Units: t tokens, m micro-dollars, q requests, u unpriced requests. A lease's amounts are
+ * `day|t|m|q|account|...`.
  */
 
 const PRELUDE = `
@@ -67,10 +69,13 @@ local function release(ids)
   end
 end
 
-local function hold(id, packed, expires)
-  if redis.call('HSETNX', KEYS[2], id, packed) == 1 then
+-- A lease's latest amounts count: what it held before is given back.
+local function hold(id, packed, expires, known)
+  if known ~= packed then
     local sums = {}
+    if known then tally(sums, known, -1) end
     tally(sums, packed, 1)
+    redis.call('HSET', KEYS[2], id, packed)
     reserve(sums)
   end
   redis.call('ZADD', KEYS[1], expires, id)
@@ -87,20 +92,31 @@ end
 
 /**
  * KEYS 4 usage of the day, 5... windows of the rate checks.
- * ARGV 1 now, 2 id, 3 amounts, 4 expiry, 5 ttl, 6 process, 7... by check: kind, account, limit, and
- * for a rate the window's ms and its key's ttl, for a daily one the unit and the least that others and this process have
- * used: a store that has lost something does not know it; always six.
- * Answers the index of the check that refuses or 0, used, reserved, ms to wait, whether a limit is near (1: were as much
- * again reserved, it would refuse), and for each daily check what others have used and what the store has of this process.
+ *
+ * ARGV 1 now, 2 id, 3 amounts to hold, 4 expiry, 5 ttl, 6 process, 7 amounts to hold instead where no
+ * limit is near, 8... by check: kind, account, limit, and for a rate the window's ms and its key's
+ * ttl, for a daily check the unit and the least that others and this process have used (a store that
+ * has lost something does not know it); always six. A lease that exists is raised: what it holds
+ * does not stand against it.
+ *
+ * Answers the index of the check that refuses or 0, used, reserved, ms to wait, how near a limit is
+ * (0: far, and the amounts of ARGV 7 are held; 1: those of ARGV 3 are; 2: so are they, and were as
+ * much again reserved, it would refuse), and for each daily check what others have used and what the
+ * store has of this process.
  */
 export const ADMIT = `${PRELUDE}
 local now = tonumber(ARGV[1])
 reap(now)
 local totals, held = {}, {}
-local day, amounts = string.match(ARGV[3], '^([^|]+)|(%d+|%d+|%d+)')
-local wanted = {}
-wanted.t, wanted.m, wanted.q = string.match(amounts, '(%d+)|(%d+)|(%d+)')
-for at = 7, #ARGV, 6 do
+local function amounts(packed)
+  local day, t, m, q = string.match(packed, '^([^|]+)|(%d+)|(%d+)|(%d+)')
+  return {day = day, t = tonumber(t), m = tonumber(m), q = tonumber(q)}
+end
+local wanted, hoped = amounts(ARGV[3]), amounts(ARGV[7])
+local day = wanted.day
+local known = redis.call('HGET', KEYS[2], ARGV[2])
+local mine = known and amounts(known) or {t = 0, m = 0, q = 0}
+for at = 8, #ARGV, 6 do
   local kind, account = ARGV[at], ARGV[at + 1]
   if kind == 'd' then
     local field = account .. '|' .. ARGV[at + 3]
@@ -116,26 +132,32 @@ if #held > 0 then held = redis.call('HMGET', KEYS[3], unpack(held)) end
 
 local reply = {0, 0, 0, 0, 0}
 local function refuse(at, used, reserved, wait)
-  if reply[1] == 0 then reply[1], reply[2], reply[3], reply[4] = (at - 1) / 6, used, reserved, wait end
+  if reply[1] == 0 then reply[1], reply[2], reply[3], reply[4] = (at - 2) / 6, used, reserved, wait end
 end
-local function judge(at, used, reserved, asked, limit)
+local function judge(at, used, reserved, asked, expected, limit)
   if used + reserved + asked > limit then refuse(at, used, reserved, 0) end
-  if used + 2 * (reserved + asked) > limit then reply[5] = 1 end
+  local all = reserved + expected
+  if used + 2 * all > limit then
+    reply[5] = 2
+  elseif used + 8 * all > limit then
+    reply[5] = math.max(reply[5], 1)
+  end
 end
 local nextTotal, nextHeld, nextWindow = 1, 1, 5
-for at = 7, #ARGV, 6 do
+for at = 8, #ARGV, 6 do
   local kind, limit = ARGV[at], tonumber(ARGV[at + 2])
   if kind == 'd' then
     local own = tonumber(totals[nextTotal + 1] or 0)
     local others = math.max(tonumber(totals[nextTotal] or 0) - own, tonumber(ARGV[at + 4]))
     local used = others + math.max(own, tonumber(ARGV[at + 5]))
-    local reserved = tonumber(held[nextHeld] or 0)
+    local unit = ARGV[at + 3]
+    local reserved = tonumber(held[nextHeld] or 0) - mine[unit]
     nextTotal, nextHeld = nextTotal + 2, nextHeld + 1
     reply[#reply + 1] = others
     reply[#reply + 1] = own
-    judge(at, used, reserved, tonumber(wanted[ARGV[at + 3]]), limit)
+    judge(at, used, reserved, wanted[unit], hoped[unit], limit)
   elseif kind == 'c' then
-    judge(at, 0, tonumber(held[nextHeld] or 0), 1, limit)
+    judge(at, 0, tonumber(held[nextHeld] or 0), 1, 1, limit)
     nextHeld = nextHeld + 1
   else
     local key, window = KEYS[nextWindow], tonumber(ARGV[at + 3])
@@ -151,10 +173,10 @@ for at = 7, #ARGV, 6 do
 end
 if reply[1] > 0 then return reply end
 
-hold(ARGV[2], ARGV[3], ARGV[4])
+hold(ARGV[2], reply[5] == 0 and ARGV[7] or ARGV[3], ARGV[4], known)
 keep(ARGV[5])
 nextWindow = 5
-for at = 7, #ARGV, 6 do
+for at = 8, #ARGV, 6 do
   if ARGV[at] == 'r' then
     redis.call('ZADD', KEYS[nextWindow], ARGV[1], ARGV[2])
     redis.call('PEXPIRE', KEYS[nextWindow], ARGV[at + 4])
@@ -165,11 +187,11 @@ return reply
 `;
 
 /**
- * KEYS 4... usage of days, and windows.
- * ARGV 1 now, 2 expiry, 3 ttl, 4 ttl of usage, 5 process, then sections, each after its number of entries:
- * leases that ended (id); leases that live (id, amounts); totals (key, account, t, m, q, u);
- * admissions of windows (key, ttl, time, id); admissions taken back (key, id); questions (key, account).
- * Answers what others have used, t m q u for each entry of totals; then t m q u of all and the leases, for each question.
+ * KEYS 4... usage of days, and windows. ARGV 1 now, 2 expiry, 3 ttl, 4 ttl of usage, 5 process,
+ * then sections, each after its number of entries: leases that ended (id); leases that live (id,
+ * amounts); totals (key, account, t, m, q, u); admissions of windows (key, ttl, time, id);
+ * admissions taken back (key, id); questions (key, account). Answers what others have used, t m q u
+ * for each entry of totals; then t m q u of all and the leases, for each question.
  */
 export const SYNC = `${PRELUDE}
 local at = 6
@@ -195,7 +217,7 @@ reap(tonumber(ARGV[1]))
 local lives = section()
 for _ = 1, lives do
   local id = take()
-  hold(id, take(), ARGV[2])
+  hold(id, take(), ARGV[2], redis.call('HGET', KEYS[2], id))
 end
 if lives > 0 then keep(ARGV[3]) end
 
@@ -243,7 +265,10 @@ end
 return reply
 `;
 
-/** Writes as the others do: a store that answers but cannot be written to (full, read-only, no permission) is not back. */
+/**
+ * Writes as the others do: a store that answers but cannot be written to (full, read-only, no
+ * permission) is not back.
+ */
 export const PROBE = `
 return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])
 `;

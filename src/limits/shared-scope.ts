@@ -1,5 +1,5 @@
 /** A scope's words to the store's scripts, and what it learns from their answers. */
-import type { AccountUsage, AdmitRequest, Check, Unit } from "./contract.ts";
+import type { AccountUsage, Amounts, Check, Unit } from "./contract.ts";
 import { CONCURRENCY_RETRY_MS, type Refusal } from "./decide.ts";
 import { msToNextDay } from "./day.ts";
 import { encoded } from "./keys.ts";
@@ -12,7 +12,9 @@ import type { Arguments, Keys } from "./store.ts";
 /** How long leases and windows stay in the store when nobody touches them any more. */
 const IDLE_TTL_MS = 3_600_000;
 const WINDOW_SLACK_MS = 60_000;
-/** Today's and yesterday's are looked at, from any time zone's gateway and after any hour's outage. */
+/**
+ * Today's and yesterday's are looked at, from any time zone's gateway and after any hour's outage.
+ */
 const USAGE_TTL_MS = 3 * 86_400_000;
 /** So that no script keeps the store from others for long. */
 const LARGEST_SYNC = 500;
@@ -34,26 +36,34 @@ export interface AdmitWords extends Words {
   readonly stored: readonly number[];
 }
 
+/** What the store is asked: to hold `reserve` for a lease, or `expect` where no limit is near. */
+export interface Demand {
+  readonly lease: HeldLease;
+  readonly checks: readonly Check[];
+  readonly reserve: Amounts;
+  readonly expect: Amounts;
+}
+
 export function admitWords(
   scope: ScopeLedger,
-  request: AdmitRequest,
-  held: HeldLease,
+  { lease, checks, reserve, expect }: Demand,
   now: number,
   writer: Writer,
 ): AdmitWords {
   const { keys } = scope;
-  const named = [keys.leases, keys.amounts, keys.reserved, keys.usage(held.day)];
+  const named = [keys.leases, keys.amounts, keys.reserved, keys.usage(lease.day)];
   const args: (string | number)[] = [
     now,
-    held.id,
-    held.packed,
+    lease.id,
+    lease.packed(reserve),
     now + writer.leaseMs,
     Math.max(IDLE_TTL_MS, 2 * writer.leaseMs),
     writer.processId,
+    lease.packed(expect),
   ];
   const stored: number[] = [];
-  for (const check of request.checks) {
-    const account = scope.account(held.day, check.account);
+  for (const check of checks) {
+    const account = scope.account(lease.day, check.account);
     switch (check.kind) {
       case "rate":
         named.push(keys.window(check.account, check.windowMs));
@@ -89,27 +99,29 @@ export interface Verdict {
   readonly refusal: Refusal | undefined;
   /** The store has less of our own than it once confirmed. */
   readonly hasLost: boolean;
+  /** All limits are far: the store holds what was expected, and not just what was asked for. */
+  readonly far: boolean;
 }
 
 export function readAdmit(
   scope: ScopeLedger,
-  request: AdmitRequest,
+  checks: readonly Check[],
   asked: { readonly day: string; readonly now: number; readonly stored: readonly number[] },
   reply: readonly number[],
 ): Verdict {
   const [index = 0, used = 0, reserved = 0, wait = 0, near = 0] = reply;
-  scope.near = near === 1;
+  scope.near = near === 2;
   let hasLost = false;
   let at = 5;
   let daily = 0;
-  for (const check of request.checks) {
+  for (const check of checks) {
     if (check.kind !== "daily") continue;
     scope.account(asked.day, check.account).heard(check.unit, reply[at] ?? 0);
     if ((reply[at + 1] ?? 0) < (asked.stored[daily++] ?? 0)) hasLost = true;
     at += 2;
   }
-  const check = request.checks[index - 1];
-  if (check === undefined) return { refusal: undefined, hasLost };
+  const check = checks[index - 1];
+  if (check === undefined) return { refusal: undefined, hasLost, far: near === 0 };
   return {
     refusal: {
       kind: "refused",
@@ -119,6 +131,7 @@ export function readAdmit(
       retryAfterMs: retryAfterMs(check, wait, asked.now),
     },
     hasLost,
+    far: near === 0,
   };
 }
 
@@ -143,7 +156,10 @@ export interface Question {
   readonly day: string;
 }
 
-/** All that is in the outbox, which is empty afterwards, in as few syncs as may be; the last one asks the questions. */
+/**
+ * All that is in the outbox, which is empty afterwards, in as few syncs as may be; the last one
+ * asks the questions.
+ */
 export function syncWords(
   scope: ScopeLedger,
   questions: readonly Question[],
@@ -219,7 +235,7 @@ function oneSync(scope: ScopeLedger, part: Part, now: number, writer: Writer): S
   args.push(part.live.length);
   for (const lease of part.live) {
     lease.inStore = true;
-    args.push(lease.id, lease.packed);
+    args.push(lease.id, lease.packed());
   }
   args.push(part.totals.length);
   const said = part.totals.map((account) => ({ account, own: { ...account.own } }));

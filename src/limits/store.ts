@@ -1,10 +1,12 @@
 /**
  * Redis as the requests see it: an answer in time, or none. Whether it is used is a circuit:
  *
- * - `connecting`: at the start, and after a connection broke. An admission waits for it, as long as it would for an
+ * - `connecting`: at the start, and after a connection broke. An admission waits for it, as long as
+ *   it would for an
  *   answer: a server that closes idle connections is no outage.
  * - `up`: asked.
- * - `away`: not asked. Entered when an answer is late, an error is answered, or connecting fails; one warning. Left when
+ * - `away`: not asked. Entered when an answer is late, an error is answered, or connecting fails;
+ *   one warning. Left when
  *   writes were answered quickly a few times in a row and all that was missed has been written.
  */
 import type { Redis } from "ioredis";
@@ -93,8 +95,8 @@ export class Store {
   }
 
   /**
-   * Asks for an admission. `write` makes keys and arguments at the moment of sending. Undefined: no answer in time.
-   * `late` gets the answer that comes after all.
+   * Asks for an admission. `write` makes keys and arguments at the moment of sending. Undefined: no
+   * answer in time. `late` gets the answer that comes after all.
    */
   async admit(
     write: () => { readonly keys: Keys; readonly args: Arguments },
@@ -143,7 +145,10 @@ export class Store {
     return { since: this.#options.clock.monotonic(), resolve: () => {} };
   }
 
-  /** What one event brings goes out in one write: the system call is a good part of what asking costs. Nothing waits. */
+  /**
+   * What one event brings goes out in one write: the system call is a good part of what asking
+   * costs. Nothing waits.
+   */
   #cork(): void {
     // Absent until the first attempt to connect, which its types do not say.
     const stream = this.#client.stream as Redis["stream"] | undefined;
@@ -181,7 +186,10 @@ export class Store {
     });
   }
 
-  /** An error that Redis answered ends its use. One of the connection is told by the connection's own events. */
+  /**
+   * An error that Redis answered ends its use. One of the connection is told by the connection's
+   * own events.
+   */
   #onError(error: unknown): void {
     if (error instanceof Error && error.name === "ReplyError") this.#away(reasonOf(error));
   }

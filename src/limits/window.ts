@@ -37,7 +37,8 @@ export class SlidingWindow {
       (entries[this.#first] as WindowEntry).at <= now - this.windowMs
     )
       this.#first++;
-    // From a clock that was set back by more than a window: they would count for as long as it was set back.
+    // From a clock that was set back by more than a window: they would count for as long as it was
+    // set back.
     while (entries.length > this.#first && (entries.at(-1) as WindowEntry).at > now + this.windowMs)
       entries.pop();
     if (this.#first >= COMPACT_AT && this.#first * 2 >= entries.length) {

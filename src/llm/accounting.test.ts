@@ -40,34 +40,31 @@ describe("assess", () => {
     ],
     ["nothing was begun", () => undefined, "none", undefined],
     [
-      "nothing but a request",
+      "an answer that never came whole",
       (call) => Object.assign(call, { answered: true }),
       "estimated",
-      { ...none, outputTokens: 0 },
+      { ...none, outputTokens: 4_096 },
     ],
     [
-      "some text",
-      (call) => Object.assign(call, { answered: true, outputCharacters: 9 }),
+      "a whole answer without usage",
+      (call) => Object.assign(call, { answered: true, receivedWhole: true, outputBytes: 33 }),
       "estimated",
-      { outputTokens: 3 },
+      { outputTokens: 10 },
     ],
     [
-      "the provider's first word, and more text than it said",
+      "the provider's first word, and less than may have been generated",
+      (call) =>
+        Object.assign(call, { answered: true, partialUsage: { ...usage, outputTokens: 1 } }),
+      "estimated",
+      { ...usage, outputTokens: 4_096 },
+    ],
+    [
+      "the provider's first word, and more than may have been generated",
       (call) =>
         Object.assign(call, {
           answered: true,
-          outputCharacters: 400,
-          partialUsage: { ...usage, outputTokens: 1 },
-        }),
-      "estimated",
-      { ...usage, outputTokens: 100 },
-    ],
-    [
-      "the provider's first word, and less text than it said",
-      (call) =>
-        Object.assign(call, {
-          answered: true,
-          outputCharacters: 4,
+          receivedWhole: true,
+          outputBytes: 4,
           partialUsage: { ...usage, outputTokens: 50 },
         }),
       "estimated",
@@ -88,10 +85,10 @@ describe("assess", () => {
     expect(shared.logText).toEqual([]);
   });
 
-  test("the input's estimate is a quarter of the request's bytes", () => {
+  test("the input's estimate is a third of the request's bytes", () => {
     const { shared, call } = started((each) => Object.assign(each, { answered: true }));
     const bytes = JSON.stringify(chat("openai/m")).length;
-    expect(shared.accounting.assess(call).usage?.inputTokens).toBe(Math.ceil(bytes / 4));
+    expect(shared.accounting.assess(call).usage?.inputTokens).toBe(Math.ceil(bytes / 3));
   });
 
   test("a model without a price has no cost, and is counted as such", async () => {

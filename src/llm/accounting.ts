@@ -1,29 +1,43 @@
-/** Settles a call, exactly once: its usage, its cost, its budgets, its audit record, its line in the log, its metrics. */
+/**
+ * Settles a call, exactly once: its usage, its cost, its budgets, its audit record, its line in the
+ * log, its metrics.
+ */
 import type { Logger } from "pino";
 import type { Limits, Usage as CountedUsage } from "../limits/limits.ts";
-import type { Clock } from "../platform/clock.ts";
+import { clientText, optionalClientText } from "../platform/client-text.ts";
+import type { TimeSource } from "../platform/clock.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { Cost, PriceBook } from "../pricing/price-book.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import { settleReservation } from "./budget.ts";
-import type { Call, CallOutcome } from "./call.ts";
+import type { Attempt, Call, CallOutcome } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
-import { estimateTokens } from "./dialects/registry.ts";
+import { estimateLostAttempt, estimateUsage } from "./estimate.ts";
 import type { LlmMetrics } from "./metrics.ts";
 
 export interface Settlement {
+  /** Of the attempt that answered, or was left. */
   readonly usage: Usage | undefined;
-  /** `exact`: the provider said it. `estimated`: counted by us from what passed. */
+  /** `exact`: the provider said it. `estimated`: bounded by us, see `estimate.ts`. */
   readonly usageKind: "exact" | "estimated" | "none";
   /** undefined where no price is known, or nothing was used. */
   readonly cost: Cost | undefined;
   /** The cost's total, in USD as a decimal. */
   readonly costUsd: string | undefined;
   readonly durationMs: number;
+  /** Attempts that failed and may have cost something all the same. */
+  readonly lost: readonly LostAttempt[];
+}
+
+export interface LostAttempt {
+  readonly attempt: Attempt;
+  readonly usage: Usage;
+  /** undefined where no price is known. */
+  readonly cost: Cost | undefined;
 }
 
 export interface AccountingOptions {
-  readonly clock: Clock;
+  readonly clock: TimeSource;
   readonly prices: () => PriceBook;
   readonly metrics: LlmMetrics;
   readonly limits: Limits;
@@ -38,30 +52,47 @@ export class Accounting {
     this.#options = options;
   }
 
-  /** What the call has used so far. Pure. */
+  /** Returns what the call has used so far. Pure. */
   assess(call: Call): Settlement {
-    const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - call.startedAt));
+    const now = this.#options.clock.monotonic();
+    const durationMs = Math.max(0, Math.round(now - call.startedAt));
     // Counting tokens costs nothing, however it ends.
     const free = call.route.operation === "count_tokens";
+    const lost = free ? [] : this.#lostAttempts(call);
     const estimated = call.usage === undefined && call.answered && !free;
-    const usage = call.usage ?? (estimated ? estimate(call) : undefined);
-    if (usage === undefined)
-      return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs };
-    const price = this.#options.prices().priceOf(call.target.model);
-    const cost = price === undefined ? undefined : costOf(price, usage);
+    const usage = call.usage ?? (estimated ? estimateUsage(call, now) : undefined);
+    if (usage === undefined) {
+      return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs, lost };
+    }
+    const cost = this.#costOf(call.target.model, usage);
     return {
       usage,
       usageKind: estimated ? "estimated" : "exact",
       cost,
       costUsd: cost === undefined ? undefined : formatUsd(cost.total),
       durationMs,
+      lost,
     };
+  }
+
+  #lostAttempts(call: Call): LostAttempt[] {
+    if (call.attempts[0]?.failure === undefined) return [];
+    return call.attempts.flatMap((attempt) => {
+      const usage = estimateLostAttempt(call, attempt);
+      if (usage === undefined) return [];
+      return [{ attempt, usage, cost: this.#costOf(attempt.target.model, usage) }];
+    });
+  }
+
+  #costOf(model: string, usage: Usage): Cost | undefined {
+    const price = this.#options.prices().priceOf(model);
+    return price === undefined ? undefined : costOf(price, usage);
   }
 
   /**
    * Call once, when the call is over.
-   * @param done told when the audit record is on the disk, or cannot be kept: not before then may the answer's last
-   * byte go out
+   * @param done told when the audit record is on the disk, or cannot be kept: not before then may
+   * the answer's last byte go out
    */
   settle(
     call: Call,
@@ -78,11 +109,11 @@ export class Accounting {
         workload: call.permit.caller.workload,
         operation: call.route.operation,
         dialect: call.route.dialect,
-        asked: call.permit.grant.ref,
-        model: call.modelId,
+        asked: clientText(call.permit.grant.ref),
+        model: clientText(call.modelId),
         status: outcome.status,
         end: outcome.end,
-        code: outcome.code,
+        code: optionalClientText(outcome.code),
         stream: call.stream,
         durationMs: settlement.durationMs,
         retries: call.retries,
@@ -90,7 +121,7 @@ export class Accounting {
         inputTokens: usage?.inputTokens,
         outputTokens: usage?.outputTokens,
         costUsd: settlement.costUsd,
-        attempts: call.retries === 0 ? undefined : call.attempts,
+        attempts: call.retries === 0 ? undefined : attemptsOf(call),
       },
       "llm call",
     );
@@ -98,35 +129,25 @@ export class Accounting {
   }
 }
 
-/** What counts against budgets: what was used, and the request itself unless it came to nothing. */
-function used(outcome: CallOutcome, { usage, cost }: Settlement): CountedUsage {
-  if (usage === undefined)
-    return {
-      tokens: 0,
-      microUsd: 0,
-      requests: outcome.end === "completed" ? 1 : 0,
-      unpriced: false,
-    };
-  return {
-    tokens: usage.inputTokens + usage.outputTokens,
-    microUsd: cost === undefined ? 0 : Number(toMicrodollars(cost.total)),
-    requests: 1,
-    unpriced: cost === undefined,
-  };
+/** Counts against budgets what was used, and the request itself unless it came to nothing. */
+function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedUsage {
+  const parts = usage === undefined ? lost : [...lost, { usage, cost }];
+  const total = { tokens: 0, microUsd: 0, unpriced: false };
+  for (const part of parts) {
+    total.tokens += part.usage.inputTokens + part.usage.outputTokens;
+    if (part.cost === undefined) total.unpriced = true;
+    else total.microUsd += Number(toMicrodollars(part.cost.total));
+  }
+  const requests = parts.length > 0 || outcome.end === "completed" ? 1 : 0;
+  return { ...total, requests };
 }
 
-/** For a broken stream: what the provider said of the input, else its size; the answer by the characters that passed. */
-function estimate(call: Call): Usage {
-  const said = call.partialUsage;
-  const output = estimateTokens(call.outputCharacters);
-  if (said !== undefined) return { ...said, outputTokens: Math.max(said.outputTokens, output) };
-  return {
-    inputTokens: estimateTokens(call.requestCharacters),
-    cachedInputTokens: 0,
-    cacheWrite5mTokens: 0,
-    cacheWrite1hTokens: 0,
-    outputTokens: output,
-  };
+function attemptsOf(call: Call): object[] {
+  return call.attempts.map(({ target, failure }) => ({
+    provider: target.provider.name,
+    model: clientText(target.model),
+    failure,
+  }));
 }
 
 type HeaderPair = readonly [name: string, value: string];

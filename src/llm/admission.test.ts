@@ -27,7 +27,10 @@ function pathFor(dialect: Dialect, model: string): string {
     : PATHS[dialect];
 }
 
-/** Code and message as a client of the dialect finds them; throws where the shape is not that dialect's. */
+/**
+ * Code and message as a client of the dialect finds them; throws where the shape is not that
+ * dialect's.
+ */
 function readError(
   dialect: Dialect,
   text: string,

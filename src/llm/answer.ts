@@ -1,4 +1,7 @@
-/** Turns an upstream's answer into the caller's: whole bodies, errors and streams. */
+/**
+ * Turns an upstream's answer into the caller's: whole bodies, errors and streams. Everything that
+ * leaves here is free of the keys that the call was sent with.
+ */
 import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "./call.ts";
 import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
@@ -10,6 +13,8 @@ import {
   UpstreamFormatError,
 } from "./dialects/registry.ts";
 import { publicError } from "./errors.ts";
+import { KeyRedactor } from "./key-redactor.ts";
+import { RedactingReader } from "./redacting-reader.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
 /** A body above this, once decompressed, is not an answer of an LLM. */
@@ -40,8 +45,18 @@ export type WholeAnswer =
   /** It cannot be shown; what it says it used was used all the same. */
   | { readonly kind: "invalid"; readonly error: PublicError; readonly usage: Usage | undefined };
 
-/** A whole 2xx body. The very same Buffer comes back where caller and upstream speak one dialect. */
+/**
+ * A whole 2xx body. The very same Buffer comes back where caller and upstream speak one dialect.
+ */
 export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer {
+  const redactor = redactorOf(call);
+  const answer = readWhole(call, body, now);
+  if (answer.kind === "answer") return { ...answer, body: redactor.answer(answer.body) };
+  const { error } = answer;
+  return { ...answer, error: { ...error, message: redactor.text(error.message) } };
+}
+
+function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body.toString("utf8"));
@@ -83,15 +98,25 @@ export function upstreamError(
   status: number,
   body: Buffer,
 ): { readonly status: number; readonly body: Buffer } {
-  return translateError({
+  const error = translateError({
     upstream: call.target.provider.dialect,
     client: call.route.dialect,
     status,
     body,
   });
+  return { status: error.status, body: redactorOf(call).body(error.body) };
 }
 
 export function streamReader(call: Call, now: number): StreamReader {
+  return new RedactingReader(plainReader(call, now), redactorOf(call));
+}
+
+/** Of the keys of all providers that the call was sent to. */
+function redactorOf(call: Call): KeyRedactor {
+  return new KeyRedactor(call.attempts.map(({ target }) => target.provider.apiKey));
+}
+
+function plainReader(call: Call, now: number): StreamReader {
   if (call.route.operation === "responses") return createResponsesReader();
   return createStreamReader({
     upstream: call.target.provider.dialect,

@@ -38,10 +38,12 @@ describe("an attempt after the first", () => {
     shared.clock.advance(1);
     expect(exchange.proceeded).toMatchObject({ replaceAll: true, clearRouteCache: true });
     expect(shared.clock.pending).toEqual([]);
-    expect(call.attempts).toEqual([
-      { provider: "openai", model: "m", failure: failure(503) },
-      { provider: "openai", model: "m" },
-    ]);
+    expect(call.attempts.map((attempt) => [attempt.target.provider.name, attempt.failure])).toEqual(
+      [
+        ["openai", failure(503)],
+        ["openai", undefined],
+      ],
+    );
   });
 
   test("takes a report that came before it", () => {
@@ -222,7 +224,9 @@ describe("the end of the plan", () => {
     expect(setOf(exchange).get("x-svc-upstream")).toBe(
       "upstream/default/other@https://other.test:443",
     );
-    expect(call.attempts.map(({ provider: name, failure: why }) => [name, why?.flags])).toEqual([
+    expect(
+      call.attempts.map(({ target, failure: why }) => [target.provider.name, why?.flags]),
+    ).toEqual([
       ["openai", ""],
       ["anthropic", "unsupported_by_upstream"],
       ["other", undefined],
@@ -243,8 +247,8 @@ describe("the end of the plan", () => {
     shared.attempt("call-1");
     shared.clock.advance(250);
     expect(
-      call.attempts.map(({ provider: name, failure: why }) => [
-        name,
+      call.attempts.map(({ target, failure: why }) => [
+        target.provider.name,
         why?.flags === "unsupported_by_upstream",
       ]),
     ).toEqual([

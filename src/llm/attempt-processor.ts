@@ -1,28 +1,32 @@
 /**
- * Attempts after the first. Envoy finds out that an attempt failed and sends the request into its internal listener;
- * there this processor waits as long as the retry plan says, and makes the request anew for the provider whose turn it
- * is, from the caller's original: nothing of an earlier attempt stays on it.
+ * Attempts after the first. Envoy finds out that an attempt failed and sends the request into its
+ * internal listener; there this processor waits as long as the retry plan says, and makes the
+ * request anew for the provider whose turn it is, from the caller's original: nothing of an earlier
+ * attempt stays on it.
  */
 import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../compile/envoy/names.ts";
 import type { Exchange, Processor } from "../extproc/server.ts";
 import type { Phase } from "../extproc/wire/messages.ts";
-import type { Clock } from "../platform/clock.ts";
+import type { FairShare } from "../limits/fair-share.ts";
 import { retryAfterSeconds } from "./budget.ts";
 import { type Call, SKIPPED } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 import { publicError } from "./errors.ts";
+import type { JsonBody } from "./json-body.ts";
+import { shareName } from "./pipeline/share.ts";
 import { type AttemptRequest, prepareAttempt } from "./prepare.ts";
 import type { Failure, NextAttempt } from "./retry-plan.ts";
 
 export interface AttemptProcessorOptions {
   readonly calls: CallRegistry;
-  readonly clock: Clock;
+  readonly share: FairShare;
 }
 
 /**
- * The router's report of the failed attempt and the next attempt travel on different connections; this long the attempt
- * waits for the report before it goes on without knowing why the last one failed.
+ * The router's report of the failed attempt and the next attempt travel on different connections;
+ * this long the attempt waits for the report before it goes on without knowing why the last one
+ * failed.
  */
 const REPORT_TIMEOUT_MS = 250;
 
@@ -30,6 +34,9 @@ const UNKNOWN_FAILURE: Failure = { status: 0, retryAfterMs: undefined, flags: ""
 
 /** A status that Envoy's retry policy does not retry: the router-level processor replaces it. */
 const NOT_RETRIED = 421;
+
+/** A request with its body: Envoy has the one of an earlier attempt. */
+type WholeRequest = AttemptRequest & { readonly body: readonly Buffer[] };
 
 export class AttemptProcessor implements Processor {
   readonly #exchange: Exchange;
@@ -47,6 +54,8 @@ export class AttemptProcessor implements Processor {
     const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
     // Without its call there is no permit: refused.
     if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
+    const caller = shareName(call.permit.caller);
+    this.#exchange.chargeTo((ms) => this.#options.share.charge(caller, ms));
     if (!call.firstAttemptStarted) {
       // Envoy sent the first attempt here too: see admission.ts. It is ready as it is.
       call.firstAttemptStarted = true;
@@ -69,24 +78,24 @@ export class AttemptProcessor implements Processor {
       this.#schedule(call, failure);
     };
     const failed = call.attempts.length;
-    this.#cancel = this.#options.clock.after(REPORT_TIMEOUT_MS, () => {
+    this.#cancel = this.#exchange.after(REPORT_TIMEOUT_MS, () => {
       call.reportFailure(failed, UNKNOWN_FAILURE);
       decide(UNKNOWN_FAILURE);
     });
-    call.onFailure(failed, decide);
+    call.onFailure(failed, this.#exchange.guard(decide));
   }
 
   #schedule(call: Call, failure: Failure): void {
     const next = call.plan.next(failure);
     if (next.kind === "exhausted") return this.#giveUp(call, failure);
-    this.#cancel = this.#options.clock.after(next.waitMs, () => this.#start(call, next, failure));
+    this.#cancel = this.#exchange.after(next.waitMs, () => this.#start(call, next, failure));
   }
 
   #start(call: Call, first: Extract<NextAttempt, { kind: "attempt" }>, failure: Failure): void {
     if (this.#closed || call.original === undefined) return;
     let next: NextAttempt = first;
     while (next.kind === "attempt") {
-      const request = this.#prepare(call, next.target);
+      const request = this.#prepare(call, call.original, next.target);
       call.begin(next.target);
       if (request !== undefined) return this.#send(call, request);
       call.reportFailure(call.attempts.length, SKIPPED);
@@ -96,19 +105,21 @@ export class AttemptProcessor implements Processor {
   }
 
   /** @returns undefined where this provider cannot express the request. */
-  #prepare(call: Call, target: Call["target"]): AttemptRequest | undefined {
-    const original = call.original as { raw: Buffer; body: unknown };
+  #prepare(call: Call, body: JsonBody, target: Call["target"]): WholeRequest | undefined {
     try {
-      return prepareAttempt(call.permit, target, {
-        ...original,
+      const request = prepareAttempt(call.permit, target, {
+        body,
         route: call.route,
         stream: call.stream,
         vendorHeaders: call.vendorHeaders,
         outputCap: call.outputCap,
       });
+      return { ...request, body: request.body ?? [body.raw] };
     } catch (error) {
       if (error instanceof BadRequestError) return undefined;
       throw error;
+    } finally {
+      body.forgetValue();
     }
   }
 
@@ -119,7 +130,7 @@ export class AttemptProcessor implements Processor {
     });
   }
 
-  #send(call: Call, request: AttemptRequest): void {
+  #send(call: Call, request: WholeRequest): void {
     this.#exchange.proceed("request_headers", {
       headers: {
         set: [...request.set, ...routing(call)],

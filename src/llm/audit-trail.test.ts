@@ -1,7 +1,9 @@
 /** What the audit chain is told, and when an answer may end. */
 import { describe, expect, test } from "vitest";
-import { ANONYMOUS_RECORDS_PER_SECOND } from "./audit-trail.ts";
-import { Gateway, provider, TOKEN, type Trip } from "./testing.ts";
+import { hashKey } from "../access/credentials.ts";
+import { REFUSAL_LIMITS, REFUSALS_LEFT_OUT } from "../audit/refusals.ts";
+import { clientText } from "../platform/client-text.ts";
+import { accessKey, EXTERNAL, Gateway, provider, TOKEN, type Trip } from "./testing.ts";
 import { ANSWERS, chat, EVENT_STREAM, STREAMS } from "./testing-samples.ts";
 
 const gateway = (): Gateway => new Gateway(provider("openai"), provider("anthropic"));
@@ -123,6 +125,48 @@ describe("LLM_CALL", () => {
   });
 });
 
+describe("a client's own text is stored in its bounded form", () => {
+  const model = `m-${"x".repeat(50_000)}\u001b[2J`;
+
+  test("in LLM_CALL, the log and the labels of metrics", async () => {
+    const shared = gateway();
+    // The longest that is taken; its provider's name makes it longer.
+    const longest = `openai/${"m".repeat(249)}`;
+    const trip = shared.trip().request({ body: chat(longest) });
+    trip.call().reportFailure(1, { status: 429, retryAfterMs: undefined, flags: "" });
+    trip.call().begin({ provider: provider("anthropic"), model });
+    trip.responseHeaders(200).responseBody(ANSWERS.anthropic);
+    const asked = clientText(longest);
+    expect(shared.audit.ofType("LLM_CALL")[0]).toMatchObject({
+      asked,
+      model: clientText(model),
+      attempts: [{ model: "m".repeat(249) }, { model: clientText(model) }],
+    });
+    expect(JSON.stringify(shared.audit.events).length).toBeLessThan(4_000);
+    const line = shared.log.find(({ msg }) => msg === "llm call");
+    expect(line).toMatchObject({ asked, model: clientText(`anthropic/${model}`) });
+    expect(JSON.stringify(line).length).toBeLessThan(4_000);
+    const text = await shared.registry.metrics();
+    expect(text).toContain(clientText(model).replaceAll("\\", "\\\\"));
+    for (const each of text.split("\n")) expect(each.length).toBeLessThan(1_500);
+  });
+
+  test("in LLM_REFUSED", () => {
+    const shared = gateway();
+    const path = `/v1beta/models/${"%0a".repeat(10_000)}:generateContent`;
+    shared.trip().requestHeaders({ path, headers: { authorization: "Bearer nobody" } });
+    shared.trip().request({ body: chat(`gone/${model}`) });
+    const [first] = shared.audit.ofType("LLM_REFUSED");
+    expect(first).toMatchObject({
+      path: clientText(path),
+      asked: clientText("\n".repeat(10_000)),
+    });
+    expect(shared.audit.events).toHaveLength(2);
+    for (const event of shared.audit.events)
+      expect(JSON.stringify(event).length).toBeLessThan(1_500);
+  });
+});
+
 describe("nothing ends before it is on record", () => {
   const answers = (trip: Trip): number => trip.exchange.answers.length;
 
@@ -165,14 +209,13 @@ describe("nothing ends before it is on record", () => {
     expect(answers(trip)).toBe(before + 1);
   });
 
-  test("a refusal", () => {
+  test("but a refusal, which waits for no disk", () => {
     const shared = gateway();
     shared.audit.hold = true;
     const trip = shared.trip().request({ body: chat("gone/m") });
-    const before = answers(trip);
-    shared.audit.release();
-    expect(answers(trip)).toBe(before + 1);
     expect(trip.exchange.responded.status).toBe(404);
+    expect(shared.audit.ofType("LLM_REFUSED")).toHaveLength(1);
+    expect(shared.audit.awaited).toBe(0);
   });
 
   test("what cannot be recorded does not end well", () => {
@@ -223,45 +266,89 @@ describe("LLM_REFUSED", () => {
 
   test("never the key that was tried, nor one in a query", () => {
     const shared = gateway();
-    shared
-      .trip()
-      .requestHeaders({
-        path: "/v1beta/models/m:generateContent?key=sk-tried-1",
-        headers: { authorization: "Bearer sk-tried-2" },
-      });
-    shared
-      .trip()
-      .requestHeaders({
-        path: "/v1beta/models/m:generateContent?key=sk-tried-1",
-        headers: { authorization: "" },
-      });
+    shared.trip().requestHeaders({
+      path: "/v1beta/models/m:generateContent?key=sk-tried-1",
+      headers: { authorization: "Bearer sk-tried-2" },
+    });
+    shared.trip().requestHeaders({
+      path: "/v1beta/models/m:generateContent?key=sk-tried-1",
+      headers: { authorization: "" },
+    });
     expect(shared.audit.ofType("LLM_REFUSED")).toHaveLength(2);
     expect(JSON.stringify(shared.audit.events)).not.toContain("sk-tried");
   });
 
-  test("callers nobody knows cannot fill the disk: of many in a second the rest is one record", () => {
+  const { caller, total, summaryMs } = REFUSAL_LIMITS;
+
+  const knock = (shared: Gateway, times: number): void => {
+    for (let i = 0; i < times; i += 1) {
+      const trip = shared.trip().requestHeaders({ headers: { authorization: "Bearer nobody" } });
+      expect(trip.exchange.responded.status).toBe(401);
+    }
+  };
+
+  test("callers that nobody knows cannot fill the disk: the rest of many is one record", async () => {
     const shared = gateway();
-    const knock = (times: number): void => {
-      for (let i = 0; i < times; i += 1) {
-        const trip = shared.trip().requestHeaders({ headers: { authorization: "Bearer nobody" } });
-        expect(trip.exchange.responded.status).toBe(401);
-      }
-    };
-    knock(ANONYMOUS_RECORDS_PER_SECOND + 30);
-    expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND);
-    shared.clock.advance(1_000);
-    expect(shared.audit.events.at(-1)).toEqual({
-      type: "LLM_REFUSED",
-      fields: { count: 30, codes: { invalid_key: 30 } },
+    knock(shared, caller.burst + 30);
+    expect(shared.audit.events).toHaveLength(caller.burst);
+    await shared.clock.advanceAndSettle(summaryMs);
+    expect(shared.audit.events.at(-1)).toMatchObject({
+      type: REFUSALS_LEFT_OUT,
+      fields: {
+        of: "LLM_REFUSED",
+        count: 30,
+        callers: { anonymous: 30 },
+        codes: { invalid_key: 30 },
+      },
     });
-    knock(1);
-    expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND + 2);
+    knock(shared, 1);
+    expect(shared.audit.events).toHaveLength(caller.burst + 2);
   });
 
-  test("callers that are known are each on record", () => {
+  test("nor can a caller that is known; what it completes is on record, call by call", () => {
     const shared = gateway();
-    for (let i = 0; i < ANONYMOUS_RECORDS_PER_SECOND + 30; i += 1)
-      shared.trip().request({ body: chat("gone/m") });
-    expect(shared.audit.events).toHaveLength(ANONYMOUS_RECORDS_PER_SECOND + 30);
+    for (let i = 0; i < caller.burst + 30; i += 1) shared.trip().request({ body: chat("gone/m") });
+    expect(shared.audit.ofType("LLM_REFUSED")).toHaveLength(caller.burst);
+    for (let i = 0; i < total.burst + caller.burst; i += 1)
+      shared.trip().request().responseHeaders(200).responseBody(ANSWERS.openai);
+    expect(shared.audit.ofType("LLM_CALL")).toHaveLength(total.burst + caller.burst);
+  });
+
+  test("nor can holders of revoked keys, each told apart from the other of its name", async () => {
+    const open = provider("openai", { external: EXTERNAL });
+    const shared = new Gateway(open);
+    const keys = ["one", "two"].map((namespace) =>
+      accessKey(open, { namespace, revoked: true, workload: "ext:laptop" }),
+    );
+    shared.policy = {
+      ...shared.policy,
+      keysByHash: new Map(
+        keys.map((key) => [hashKey(`svc_${key.namespace}`), { key, graceUntil: undefined }]),
+      ),
+    };
+    for (let i = 0; i < caller.burst + 7; i += 1)
+      for (const { namespace } of keys)
+        shared.trip().requestHeaders({
+          path: "/ext/v1/chat/completions",
+          headers: { authorization: `Bearer svc_${namespace}` },
+        });
+    expect(shared.audit.ofType("LLM_REFUSED")).toHaveLength(2 * caller.burst);
+    await shared.refusals.close();
+    expect(shared.audit.ofType(REFUSALS_LEFT_OUT)).toMatchObject([
+      { callers: { "ext:one/laptop": 7, "ext:two/laptop": 7 }, codes: { key_revoked: 14 } },
+    ]);
+  });
+
+  test("what is refused because the chain cannot be written is counted, not lost", async () => {
+    const shared = gateway();
+    shared.audit.refusing = true;
+    shared.audit.state = "failing";
+    for (let i = 0; i < 5; i += 1) shared.trip().request();
+    expect(shared.audit.events).toEqual([]);
+    shared.audit.state = "ok";
+    await shared.clock.advanceAndSettle(summaryMs);
+    expect(shared.audit.ofType(REFUSALS_LEFT_OUT)).toMatchObject([
+      { codes: { audit_unavailable: 5 }, reasons: { failure: 5 } },
+    ]);
   });
 });

@@ -1,8 +1,8 @@
 /** Limits as callers meet them, through the whole pipeline with counters in memory. */
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { hashKey } from "../access/credentials.ts";
 import type { AgentLimits, ProviderPolicy } from "../policy/snapshot.ts";
-import { ASSUMED_OUTPUT_TOKENS } from "./budget.ts";
+import { ASSUMED_OUTPUT_TOKENS } from "./call-size.ts";
 import {
   accessKey,
   agent,
@@ -14,6 +14,7 @@ import {
   TOKEN,
   type Trip,
 } from "./testing.ts";
+import { settled } from "../platform/testing.ts";
 import { ANSWERS, chat } from "./testing-samples.ts";
 
 const KEY = `svc_${"k".repeat(43)}`;
@@ -146,16 +147,58 @@ describe("maxConcurrentRequests", () => {
     const store = Promise.withResolvers<void>();
     const admit = gateway.limits.admit.bind(gateway.limits);
     gateway.limits.admit = async (request) => store.promise.then(() => admit(request));
+    const trip = gateway.trip().requestHeaders();
+    trip.closed();
+    store.resolve();
+    await settled();
+    gateway.limits.admit = admit;
+    expect(trip.exchange.answers).toEqual([]);
+    expect(gateway.audit.events).toEqual([]);
+    expect(passed(await ask(gateway))).toBe(true);
+  });
+
+  test("a client that leaves while its budget is reserved holds nothing, and no upstream is asked", async () => {
+    const gateway = limited({ maxConcurrentRequests: 1, maxTokensPerDay: 10_000 });
+    const store = Promise.withResolvers<void>();
+    const reserve = gateway.limits.reserve.bind(gateway.limits);
+    gateway.limits.reserve = async (...asked) => store.promise.then(() => reserve(...asked));
     const trip = gateway.trip().request();
     trip.closed();
     store.resolve();
-    await vi.waitFor(() => expect(gateway.audit.ofType("LLM_CALL")).toHaveLength(1));
-    gateway.limits.admit = admit;
+    await settled();
+    gateway.limits.reserve = reserve;
     expect(trip.exchange.last.kind).toBe("pass");
     expect(gateway.calls.size).toBe(0);
-    expect(gateway.audit.ofType("LLM_CALL")).toMatchObject([
-      { end: "disconnected", usage: "none" },
-    ]);
+    expect(gateway.audit.events).toEqual([]);
+    expect(passed(await ask(gateway))).toBe(true);
+  });
+
+  test("a defect in the middle gives back what the request holds", async () => {
+    const gateway = limited({ maxConcurrentRequests: 1, maxTokensPerDay: 10_000 });
+    const { prices } = gateway;
+    const failing = {
+      priceOf: (): never => {
+        throw new Error("defect");
+      },
+    };
+    Object.assign(gateway, { prices: failing });
+    expect((await ask(gateway)).exchange.last.kind).toBe("fail");
+    Object.assign(gateway, { prices });
+    expect(gateway.defects.map(String)).toEqual(["Error: defect"]);
+    expect(await gateway.bytesInFlight()).toBe(0);
+    expect(passed(await ask(gateway))).toBe(true);
+  });
+
+  test("counts from the headers on: before the body is there, and until a refusal of the body", async () => {
+    const gateway = limited({ maxConcurrentRequests: 1 });
+    const uploading = gateway.trip().requestHeaders();
+    expect(uploading.exchange.last.kind).toBe("pass");
+    expect(refusal(gateway.trip().requestHeaders()).code).toBe("concurrent_requests_exceeded");
+    uploading.requestBody("{");
+    expect(refusal(uploading).code).toBe("invalid_request");
+    const next = gateway.trip().requestHeaders();
+    expect(next.exchange.last.kind).toBe("pass");
+    next.closed();
     expect(passed(await ask(gateway))).toBe(true);
   });
 });
@@ -218,7 +261,7 @@ describe("maxTokensPerDay", () => {
   test("what names no maximum is reserved as one that is assumed, and asked for as it is", async () => {
     const gateway = limited({ maxTokensPerDay: 100_000 });
     const trip = await ask(gateway);
-    expect(trip.call().demand).toMatchObject({ outputTokens: ASSUMED_OUTPUT_TOKENS });
+    expect(trip.call().size).toMatchObject({ outputTokens: ASSUMED_OUTPUT_TOKENS });
     expect(String(trip.exchange.proceeded.body)).not.toContain("max_");
   });
 

@@ -1,76 +1,62 @@
-/** How large a call may become, as far as a limit asks. */
-import type { CallerPolicy } from "../policy/snapshot.ts";
-import type { PriceBook } from "../pricing/price-book.ts";
-import { ASSUMED_OUTPUT_TOKENS, type Demand, priceDemand } from "./budget.ts";
+/** CallSize: how many tokens a call may come to, estimated before a provider has counted. */
+import type { JsonSize } from "../platform/json/scan.ts";
 import type { PublicError } from "./dialects/dialect.ts";
 import { publicError } from "./errors.ts";
 import type { RequestFacts } from "./facts.ts";
 import { estimatePromptTokens } from "./prompt-size.ts";
 import type { LlmRoute } from "./routes.ts";
 
-export type Size =
-  /** No limit asks. */
-  | { readonly kind: "unlimited"; readonly outputCap: undefined }
-  | {
-      readonly kind: "sized";
-      readonly promptTokens: number;
-      readonly outputTokens: number;
-      /** To be asked of the provider, for each answer; undefined where the request says it. */
-      readonly outputCap: number | undefined;
-    }
-  | { readonly kind: "too_large"; readonly error: PublicError };
+/** Reserved for the answer to a request that names no maximum, and whose caller has none; tokens. */
+export const ASSUMED_OUTPUT_TOKENS = 4_096;
+
+export interface CallSize {
+  readonly kind: "sized";
+  readonly promptTokens: number;
+  /** Most tokens of all answers together; 0 where the operation has no answer to pay for. */
+  readonly outputTokens: number;
+  /** To be asked of the provider, for each answer; undefined where the request says it. */
+  readonly outputCap: number | undefined;
+}
+
+export type Size = CallSize | { readonly kind: "too_large"; readonly error: PublicError };
 
 export interface Sizing {
-  readonly caller: CallerPolicy;
   readonly route: LlmRoute;
   readonly facts: RequestFacts;
-  readonly body: unknown;
-  /** Whether a budget asks. */
-  readonly limited: boolean;
+  readonly body: { readonly size: JsonSize };
+  /** Prompt and answer together; undefined for no limit. */
+  readonly maxTokensPerRequest: number | undefined;
+}
+
+/**
+ * Estimates the prompt, and takes the most that the request asks for. What a request does not say is
+ * what `maxTokensPerRequest` leaves, and then the provider is told so; without such a limit it is
+ * assumed.
+ */
+export function sizeOf({ route, facts, body, maxTokensPerRequest }: Sizing): Size {
+  const promptTokens = route.operation === "count_tokens" ? 0 : estimatePromptTokens(body.size);
+  const asked = askedOutputTokens(route, facts);
+  if (maxTokensPerRequest === undefined) {
+    const outputTokens = asked ?? ASSUMED_OUTPUT_TOKENS * facts.choices;
+    return { kind: "sized", promptTokens, outputTokens, outputCap: undefined };
+  }
+  const left = maxTokensPerRequest - promptTokens;
+  if (left < (asked ?? facts.choices)) {
+    return { kind: "too_large", error: tooLarge(maxTokensPerRequest, promptTokens, asked) };
+  }
+  const outputCap = asked === undefined ? Math.floor(left / facts.choices) : undefined;
+  return { kind: "sized", promptTokens, outputTokens: asked ?? left, outputCap };
 }
 
 /** More than any model has: keeps sums of what clients write within exact integers. */
 const MOST_TOKENS = 1_000_000_000_000;
 
-/**
- * The prompt, and the most that is asked for. What a request does not say is what `maxTokensPerRequest` leaves, and then
- * the provider is told so; without such a limit it is assumed.
- */
-export function sizeOf({ caller, route, facts, body, limited }: Sizing): Size {
-  const perRequest = caller.kind === "agent" ? caller.limits.maxTokensPerRequest : undefined;
-  if (perRequest === undefined && !limited) return { kind: "unlimited", outputCap: undefined };
-  const promptTokens = route.operation === "count_tokens" ? 0 : estimatePromptTokens(body);
-  const answers = route.operation === "chat" || route.operation === "responses";
-  const asked = answers ? total(facts.maxOutputTokens, facts.choices) : 0;
-  if (perRequest === undefined) {
-    return {
-      kind: "sized",
-      promptTokens,
-      outputTokens: asked ?? ASSUMED_OUTPUT_TOKENS * facts.choices,
-      outputCap: undefined,
-    };
-  }
-  const left = perRequest - promptTokens;
-  if (left < (asked ?? facts.choices))
-    return { kind: "too_large", error: tooLarge(perRequest, promptTokens, asked) };
-  const outputCap = asked === undefined ? Math.floor(left / facts.choices) : undefined;
-  return { kind: "sized", promptTokens, outputTokens: asked ?? left, outputCap };
-}
-
-export function demandOf(
-  { promptTokens, outputTokens }: Extract<Size, { kind: "sized" }>,
-  model: string,
-  prices: PriceBook,
-): Demand {
-  return {
-    promptTokens,
-    outputTokens,
-    microUsd: priceDemand(prices, model, promptTokens, outputTokens),
-  };
-}
-
-function total(tokens: number | undefined, choices: number): number | undefined {
-  return tokens === undefined ? undefined : Math.min(Math.ceil(tokens) * choices, MOST_TOKENS);
+/** Returns the most output tokens that a request asks for; undefined where it does not say. */
+export function askedOutputTokens(route: LlmRoute, facts: RequestFacts): number | undefined {
+  if (route.operation !== "chat" && route.operation !== "responses") return 0;
+  const { maxOutputTokens, choices } = facts;
+  if (maxOutputTokens === undefined) return undefined;
+  return Math.min(Math.ceil(maxOutputTokens) * choices, MOST_TOKENS);
 }
 
 function tooLarge(limit: number, promptTokens: number, asked: number | undefined): PublicError {

@@ -1,14 +1,19 @@
 /** One LLM call, from its permit to its settlement. */
 import type { Lease } from "../limits/limits.ts";
+import type { LimitSubject } from "../limits/subject.ts";
+import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
-import type { Books, Demand } from "./budget.ts";
+import type { CallSize } from "./call-size.ts";
 import type { PublicError, Usage } from "./dialects/dialect.ts";
+import type { Entry } from "./entry.ts";
+import type { RequestFacts } from "./facts.ts";
+import type { JsonBody } from "./json-body.ts";
 import type { Failure, RetryPlan, Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 
 /**
- * Proof that a caller may use a model. Only `authorize.ts` makes one, and whatever puts a provider's key on a request
- * takes one: forgetting the check does not compile.
+ * Proof that a caller may use a model. Only `authorize.ts` makes one, and whatever puts a
+ * provider's key on a request takes one: forgetting the check does not compile.
  */
 export interface Permit {
   readonly caller: CallerPolicy;
@@ -25,16 +30,22 @@ export interface VendorHeaders {
 }
 
 export interface Attempt {
-  readonly provider: string;
-  readonly model: string;
+  readonly target: Target;
+  /** Milliseconds, monotonic: when it was sent, or began to wait for its turn. */
+  readonly startedAt: number;
   /** undefined while it is the current one, or for the one that answered. */
   failure?: Failure;
+  /** When the failure was reported; milliseconds, monotonic. */
+  failedAt?: number;
 }
 
 /** How a call ended, for the log, the metrics and the audit. */
 export interface CallOutcome {
   readonly status: number;
-  /** `completed` whole, `failed` with an error to the client, `cut` in the middle, `disconnected` by the client. */
+  /**
+   * `completed` whole, `failed` with an error to the client, `cut` in the middle, `disconnected` by
+   * the client.
+   */
   readonly end: "completed" | "failed" | "cut" | "disconnected";
   readonly code: string | undefined;
 }
@@ -48,25 +59,25 @@ export const SKIPPED: Failure = {
 
 /** What a call begins with. */
 export interface CallInit {
-  /** Of the client, canonical. */
+  /** The client's address, canonical. */
   readonly address: string;
   /** Milliseconds since the epoch: the day that the call counts into. */
   readonly admittedAt: number;
-  readonly books: Books;
-  readonly demand: Demand | undefined;
-  /** The most output tokens to ask a provider for, where the body names none. */
-  readonly outputCap: number | undefined;
+  readonly subject: LimitSubject;
+  /** What the request held when it entered; the call gives it back. */
+  readonly entry: Entry;
+  /** undefined where no limit asks. */
+  readonly size: CallSize | undefined;
+  readonly facts: RequestFacts;
   readonly id: string;
   readonly route: LlmRoute;
   readonly permit: Permit;
+  readonly clock: TimeSource;
   /** Milliseconds, monotonic. */
   readonly startedAt: number;
   readonly plan: RetryPlan;
   readonly vendorHeaders: VendorHeaders;
-  /** As the client asked. */
-  readonly stream: boolean;
-  readonly wantsUsage: boolean;
-  readonly original: { readonly raw: Buffer; readonly body: unknown };
+  readonly original: JsonBody;
 }
 
 export class Call {
@@ -75,39 +86,48 @@ export class Call {
   readonly permit: Permit;
   readonly address: string;
   readonly admittedAt: number;
-  readonly books: Books;
-  /** What it may come to; undefined where no limit asks. */
-  readonly demand: Demand | undefined;
-  readonly outputCap: number | undefined;
-  /** What was reserved for it; undefined where nothing had to be. */
-  lease: Lease | undefined;
+  readonly subject: LimitSubject;
+  readonly size: CallSize | undefined;
+  readonly facts: RequestFacts;
   readonly startedAt: number;
   readonly plan: RetryPlan;
   readonly vendorHeaders: VendorHeaders;
-  /** As the client asked. */
-  readonly stream: boolean;
-  readonly wantsUsage: boolean;
-  /** The caller's body, for attempts at another provider; dropped once an answer has begun. */
-  original: { readonly raw: Buffer; readonly body: unknown } | undefined;
-  readonly requestCharacters: number;
+  readonly requestBytes: number;
   readonly attempts: Attempt[];
-  /** Who answers, or is being asked. */
+  /** The provider that answers, or is being asked. */
   target: Target;
   /** The first attempt is under way: at once where it goes straight to its provider. */
   firstAttemptStarted = true;
-  /** Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of the last answer. */
+  /**
+   * Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of
+   * the last answer.
+   */
   plannedError:
     | { readonly error: PublicError; readonly retryAfterMs: number | undefined }
     | undefined;
+  /** When the answer began; milliseconds, monotonic. */
   firstByteAt: number | undefined;
+  /** When the first content of a streamed answer passed; milliseconds, monotonic. */
+  firstContentAt: number | undefined;
+  /** When a streamed answer last went on; milliseconds, monotonic. */
+  lastProgressAt: number | undefined;
   /** As the provider said it, finally. */
   usage: Usage | undefined;
   /** What the provider said of a stream that broke before its final word: its input is exact. */
   partialUsage: Usage | undefined;
-  /** Characters of the answer seen, for an estimate when usage never came. */
-  outputCharacters = 0;
+  /** Bytes of answer seen, for an estimate when usage never came. */
+  outputBytes = 0;
+  /** Events of a streamed answer seen. */
+  outputEvents = 0;
   /** Whether an upstream has begun an answer that costs. */
   answered = false;
+  /** The whole answer was there: an estimate takes its bytes for all that was generated. */
+  receivedWhole = false;
+  /** The answer is a stream, whatever was asked for; undefined while none has begun. */
+  answersStreaming: boolean | undefined;
+  readonly #clock: TimeSource;
+  readonly #entry: Entry;
+  #original: JsonBody | undefined;
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
@@ -117,18 +137,48 @@ export class Call {
     this.permit = init.permit;
     this.address = init.address;
     this.admittedAt = init.admittedAt;
-    this.books = init.books;
-    this.demand = init.demand;
-    this.outputCap = init.outputCap;
+    this.subject = init.subject;
+    this.size = init.size;
+    this.facts = init.facts;
     this.startedAt = init.startedAt;
     this.plan = init.plan;
     this.vendorHeaders = init.vendorHeaders;
-    this.stream = init.stream;
-    this.wantsUsage = init.wantsUsage;
-    this.original = init.original;
-    this.requestCharacters = init.original.raw.length;
+    this.requestBytes = init.original.raw.length;
+    this.#clock = init.clock;
+    this.#entry = init.entry;
+    this.#original = init.original;
     this.target = init.plan.current;
-    this.attempts = [{ provider: this.target.provider.name, model: this.target.model }];
+    this.attempts = [{ target: this.target, startedAt: init.startedAt }];
+  }
+
+  /** As the client asked. */
+  get stream(): boolean {
+    return this.facts.stream;
+  }
+
+  get wantsUsage(): boolean {
+    return this.facts.wantsUsage;
+  }
+
+  /** The most output tokens to ask a provider for, where the body names none. */
+  get outputCap(): number | undefined {
+    return this.size?.outputCap;
+  }
+
+  /** What was reserved for it; undefined where nothing had to be. */
+  get lease(): Lease | undefined {
+    return this.#entry.lease;
+  }
+
+  /** The caller's body, for attempts at another provider; undefined once an answer has begun. */
+  get original(): JsonBody | undefined {
+    return this.#original;
+  }
+
+  /** Lets go of the caller's body: no further attempt will be made. */
+  dropOriginal(): void {
+    this.#original = undefined;
+    this.#entry.bytes.release();
   }
 
   get retries(): number {
@@ -139,33 +189,34 @@ export class Call {
   get fellBackFrom(): string | undefined {
     const first = this.attempts[0];
     if (first === undefined) return undefined;
-    const { provider, model } = this.target;
-    return first.provider === provider.name && first.model === model
-      ? undefined
-      : `${first.provider}/${first.model}`;
+    const from = refOf(first.target);
+    return from === this.modelId ? undefined : from;
   }
 
+  /** `<provider>/<model>` of the current target. */
   get modelId(): string {
-    return `${this.target.provider.name}/${this.target.model}`;
+    return refOf(this.target);
   }
 
   begin(target: Target): void {
     this.target = target;
-    this.attempts.push({ provider: target.provider.name, model: target.model });
+    this.attempts.push({ target, startedAt: this.#clock.monotonic() });
   }
 
-  /** Attempt `number` (1 is the first) failed. The first word counts. */
+  /** Attempt `number` (1 is the first) failed. The first report counts. */
   reportFailure(number: number, failure: Failure): void {
     const attempt = this.attempts[number - 1];
     if (attempt === undefined || attempt.failure !== undefined) return;
     attempt.failure = failure;
+    attempt.failedAt = this.#clock.monotonic();
     this.#waiting.get(number)?.(failure);
     this.#waiting.delete(number);
   }
 
   /**
-   * Envoy's router reports that an attempt failed: once for each that it sent, in their order. It does not count those
-   * that were skipped before they were sent, because their provider cannot express the request.
+   * Envoy's router reports that an attempt failed: once for each that it sent, in their order. It
+   * does not count those that were skipped before they were sent, because their provider cannot
+   * express the request.
    */
   reportSentFailure(failure: Failure): void {
     let number = 0;
@@ -181,4 +232,8 @@ export class Call {
     if (known !== undefined) callback(known);
     else this.#waiting.set(number, callback);
   }
+}
+
+function refOf({ provider, model }: Target): string {
+  return `${provider.name}/${model}`;
 }

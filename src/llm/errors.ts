@@ -1,4 +1,7 @@
-/** The one table of the gateway's own error codes: stable, shown to clients, kept equal to docs/errors.md by a test. */
+/**
+ * The one table of the gateway's own error codes: stable, shown to clients, kept equal to
+ * docs/errors.md by a test.
+ */
 import type { PublicError } from "./dialects/dialect.ts";
 
 interface ErrorKind {
@@ -41,8 +44,18 @@ export const ERRORS = {
     meaning: "The model exists, but the caller or its provider does not allow it.",
   },
   model_not_found: { status: 404, meaning: "No provider of the caller has this model." },
+  field_not_allowed: {
+    status: 403,
+    meaning:
+      "A field of the body names another model, an address or a key, which the gateway alone chooses.",
+  },
+  feature_not_allowed: {
+    status: 403,
+    meaning: "The request asks for a feature whose cost is not known, and the caller has a budget.",
+  },
   not_found: { status: 404, meaning: "The gateway has no such path." },
   method_not_allowed: { status: 405, meaning: "The path exists, with another method." },
+  request_timeout: { status: 408, meaning: "The request body did not arrive in time." },
   body_too_large: { status: 413, meaning: "The request body is above 32 MiB." },
   unsupported_encoding: { status: 415, meaning: "The request body is compressed; send it plain." },
   requests_per_minute_exceeded: {
@@ -75,6 +88,15 @@ export const ERRORS = {
     meaning:
       "The tokens of today that the provider has for all external callers are used up, or reserved.",
   },
+  bytes_in_flight_exceeded: {
+    status: 429,
+    meaning: "The caller's requests that are being uploaded or retried are too large together.",
+  },
+  fair_share_exceeded: {
+    status: 429,
+    meaning:
+      "The gateway is busy, and the caller has used more than its share of it for a while; try again.",
+  },
   not_implemented: { status: 501, meaning: "The model's provider has no such endpoint." },
   upstream_invalid: {
     status: 502,
@@ -96,6 +118,10 @@ export const ERRORS = {
   audit_unavailable: {
     status: 503,
     meaning: "The audit log cannot be written, and nothing goes unrecorded; try again.",
+  },
+  overloaded: {
+    status: 503,
+    meaning: "The gateway holds as many request bodies as it can; try again.",
   },
   gateway_unavailable: {
     status: 503,

@@ -1,7 +1,8 @@
-/** What the pipeline must know of a request before it goes anywhere. */
-import { BadRequestError, type CallFacts } from "./dialects/dialect.ts";
-import { tokenLimit } from "./dialects/facts.ts";
+/** The facts that the pipeline must know of a request before it goes anywhere. */
+import { BadRequestError, type BodyFields, type CallFacts } from "./dialects/dialect.ts";
+import { choiceCount, streamFlag, tokenLimit } from "./dialects/facts.ts";
 import { dialects } from "./dialects/registry.ts";
+import { checkModelName } from "./model-name.ts";
 import type { LlmRoute } from "./routes.ts";
 
 export interface RequestFacts extends Omit<CallFacts, "model"> {
@@ -10,28 +11,26 @@ export interface RequestFacts extends Omit<CallFacts, "model"> {
 }
 
 /** @throws BadRequestError */
-export function readFacts(route: LlmRoute, body: unknown): RequestFacts {
-  const facts =
-    route.operation === "chat" ? dialects[route.dialect].readFacts(body) : plainFacts(body);
+export function readFacts(route: LlmRoute, body: BodyFields): RequestFacts {
+  const facts = route.operation === "chat" ? dialects[route.dialect].readFacts(body) : plain(body);
   const model = route.model ?? facts.model;
-  if (model === undefined || model === "")
-    throw new BadRequestError("model: required, a string", "model");
+  if (model === undefined) throw new BadRequestError("model: required, a string", "model");
+  checkModelName(model);
   return { ...facts, model, stream: route.stream ?? facts.stream };
 }
 
-/** Embeddings, responses and token counting: passed through as they are. */
-function plainFacts(body: unknown): CallFacts {
-  if (typeof body !== "object" || body === null || Array.isArray(body)) {
-    throw new BadRequestError("the body must be a JSON object");
-  }
-  const { model, stream, max_output_tokens: limit } = body as Record<string, unknown>;
-  if (model !== undefined && typeof model !== "string")
+/** Embeddings, responses and token counting, which pass through as they are. */
+function plain(body: BodyFields): CallFacts {
+  const model = body.get("model");
+  if (model !== undefined && typeof model !== "string") {
     throw new BadRequestError("model: must be a string", "model");
+  }
   return {
     model,
-    stream: stream === true,
-    maxOutputTokens: tokenLimit(limit, "max_output_tokens"),
-    choices: 1,
+    stream: streamFlag(body),
+    maxOutputTokens: tokenLimit(body.get("max_output_tokens"), "max_output_tokens"),
+    choices: choiceCount(body.get("n"), "n"),
+    reasoning: { kind: "unspecified" },
     wantsUsage: true,
   };
 }

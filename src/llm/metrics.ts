@@ -1,12 +1,20 @@
 /** Prometheus metrics of the LLM gateway. */
 import { Counter, Histogram, type Registry } from "prom-client";
+import { LabelBound } from "../platform/label-bound.ts";
+import type { Cost } from "../pricing/price-book.ts";
+import type { Usage } from "./dialects/dialect.ts";
 import { toUsdNumber } from "../pricing/cost.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { Settlement } from "./accounting.ts";
+import type { Target } from "./retry-plan.ts";
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
+/** Models of a provider with a label of their own; callers may write any name. */
+const MODELS_PER_PROVIDER = 100;
+
 export class LlmMetrics {
+  readonly #models = new LabelBound(MODELS_PER_PROVIDER);
   readonly #requests: Counter;
   readonly #tokens: Counter;
   readonly #cost: Counter;
@@ -85,7 +93,7 @@ export class LlmMetrics {
   settled(call: Call, outcome: CallOutcome, settlement: Settlement): void {
     const workload = call.permit.caller.workload;
     const provider = call.target.provider.name;
-    const { model } = call.target;
+    const model = this.#models.bound(provider, call.target.model);
     const target = { workload, model, provider };
     this.#requests.inc({ ...target, status: String(outcome.status), end: outcome.end });
     this.#duration.observe(target, settlement.durationMs / 1000);
@@ -93,14 +101,27 @@ export class LlmMetrics {
       this.#firstToken.observe(target, (call.firstByteAt - call.startedAt) / 1000);
     }
     if (call.retries > 0) this.#countRetries(call, workload);
-    const { usage, cost } = settlement;
-    if (usage === undefined) return;
-    const source = settlement.usageKind;
-    this.#tokens.inc({ ...target, kind: "input", source }, usage.inputTokens);
-    if (usage.cachedInputTokens > 0) {
-      this.#tokens.inc({ ...target, kind: "cached_input", source }, usage.cachedInputTokens);
+    const { usage, usageKind, cost, lost } = settlement;
+    for (const { attempt, usage: used, cost: costs } of lost) {
+      this.#countUsage(workload, attempt.target, { usage: used, cost: costs, source: "estimated" });
     }
-    this.#tokens.inc({ ...target, kind: "output", source }, usage.outputTokens);
+    if (usage !== undefined) {
+      this.#countUsage(workload, call.target, { usage, cost, source: usageKind });
+    }
+  }
+
+  #countUsage(
+    workload: string,
+    target: Target,
+    { usage, cost, source }: { usage: Usage; cost: Cost | undefined; source: string },
+  ): void {
+    const provider = target.provider.name;
+    const model = this.#models.bound(provider, target.model);
+    const tokens = (kind: string, count: number): void =>
+      this.#tokens.inc({ workload, model, provider, kind, source }, count);
+    tokens("input", usage.inputTokens);
+    if (usage.cachedInputTokens > 0) tokens("cached_input", usage.cachedInputTokens);
+    tokens("output", usage.outputTokens);
     if (cost === undefined) {
       this.#unpriced.inc({ workload, model });
       return;
@@ -119,9 +140,15 @@ export class LlmMetrics {
         attempt.failure.status === 0
           ? attempt.failure.flags || "none"
           : String(attempt.failure.status);
-      this.#retries.inc({ workload, provider: attempt.provider, status });
+      this.#retries.inc({ workload, provider: attempt.target.provider.name, status });
     }
-    if (call.fellBackFrom !== undefined)
-      this.#fallbacks.inc({ workload, from: call.fellBackFrom, to: call.modelId });
+    const first = call.attempts[0];
+    if (call.fellBackFrom === undefined || first === undefined) return;
+    const from = this.#refOf(first.target);
+    this.#fallbacks.inc({ workload, from, to: this.#refOf(call.target) });
+  }
+
+  #refOf({ provider: { name }, model }: Target): string {
+    return `${name}/${this.#models.bound(name, model)}`;
   }
 }

@@ -1,15 +1,19 @@
-/** Makes one attempt's request: headers, path and body for one provider, from the caller's original. */
+/**
+ * Makes one attempt's request: headers, path and body for one provider, from the caller's original.
+ */
+import { InternalHeader, relayedCluster } from "../compile/envoy/names.ts";
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
 import type { Permit, VendorHeaders } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 import { type OutputCap, passRequest, translateRequest } from "./dialects/registry.ts";
+import type { JsonBody } from "./json-body.ts";
 import type { Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
 
 /**
- * Headers that belong to one attempt: each attempt sets its own, and takes off the others'. What no upstream may see,
- * whoever set it, is taken off by the routes.
+ * Headers that belong to one attempt: each attempt sets its own, and takes off the others'. What no
+ * upstream may see, whoever set it, is taken off by the routes.
  */
 const ATTEMPT_HEADERS: readonly string[] = [
   ...CREDENTIAL_HEADERS,
@@ -20,14 +24,14 @@ const ATTEMPT_HEADERS: readonly string[] = [
 export interface AttemptRequest {
   readonly set: readonly (readonly [name: string, value: string])[];
   readonly remove: readonly string[];
-  readonly body: Buffer;
+  /** In pieces; undefined where the caller's own bytes go on. */
+  readonly body: readonly Buffer[] | undefined;
 }
 
 export interface AttemptSource {
   readonly route: LlmRoute;
   readonly stream: boolean;
-  readonly raw: Buffer;
-  readonly body: unknown;
+  readonly body: JsonBody;
   readonly vendorHeaders: VendorHeaders;
   /** The most output tokens to ask for, where the body names none; undefined for no limit. */
   readonly outputCap: number | undefined;
@@ -61,6 +65,7 @@ export function prepareAttempt(
     [":authority", address.authority],
     ["content-type", "application/json"],
   ];
+  if (provider.readsToEnd) set.push([InternalHeader.relay, relayedCluster(provider)]);
   const key = upstreamKey(provider);
   if (key !== undefined) set.push(key);
   if (provider.dialect === "anthropic") {
@@ -76,15 +81,17 @@ export function prepareAttempt(
   };
 }
 
-function attemptBody(target: Target, source: AttemptSource): Buffer {
-  const { route, raw, body, stream, outputCap } = source;
+function attemptBody(target: Target, source: AttemptSource): readonly Buffer[] | undefined {
+  const { route, body, stream, outputCap } = source;
   const from = route.dialect;
   const to = target.provider.dialect;
-  if (from !== to)
-    return translateRequest({ from, to, body, model: target.model, stream, outputCap }).body;
+  if (from !== to) {
+    const { model } = target;
+    return [translateRequest({ from, to, body: body.value, model, stream, outputCap }).body];
+  }
   // Gemini names the model in the path; a completion's options are for chat completions only.
   const model = from === "gemini" ? undefined : target.model;
-  return passRequest(from, raw, body, {
+  return passRequest(from, body, {
     model,
     stream: stream && route.operation === "chat",
     outputCap:
@@ -94,7 +101,9 @@ function attemptBody(target: Target, source: AttemptSource): Buffer {
   });
 }
 
-/** OpenAI's newer models refuse `max_tokens`; servers that speak its dialect may know nothing else. */
+/**
+ * OpenAI's newer models refuse `max_tokens`; servers that speak its dialect may know nothing else.
+ */
 function outputLimitField({ provider }: Target, route: LlmRoute): OutputCap["field"] {
   if (provider.dialect === "gemini") return "generationConfig";
   if (route.operation === "responses") return "max_output_tokens";

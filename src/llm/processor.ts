@@ -1,57 +1,87 @@
 /**
- * The LLM pipeline as Envoy's router-level external processor: one stream a request.
+ * LlmProcessor is the LLM pipeline as Envoy's router-level external processor: one stream a request.
  *
- *   request headers   which operation, who calls                       -> go on, or refuse
- *   request body      which model, may they, have they budget left     -> send it on its way
- *   response headers  whole or streamed, which headers                 -> go on
- *   response body     translate, count                                 -> settle with the last byte
+ *   request headers   identify, share, enter: who calls, is there room    -> go on, or refuse
+ *   request body      read ... prepare: which model, may they, the budget -> send it on its way
+ *   response headers  whole or streamed, which headers                    -> go on
+ *   response body     translate, count                                    -> settle with the last byte
  *
- * Attempts after the first are made ready by `attempt-processor.ts`.
+ * `pipeline/stages.ts` lists the stages. Attempts after the first are made ready by
+ * `attempt-processor.ts`.
  */
-import { InternalHeader } from "../compile/envoy/names.ts";
+import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
+import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
 import type { Exchange, Processor } from "../extproc/server.ts";
 import type { HeaderMap, Phase } from "../extproc/wire/messages.ts";
-import type { PolicySnapshot } from "../policy/snapshot.ts";
-import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
-import type { Limits } from "../limits/limits.ts";
-import type { PriceBook } from "../pricing/price-book.ts";
-import { type Admitted, admit, type Caller, readCaller, type Refusal } from "./admission.ts";
+import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { AuditTrail } from "./audit-trail.ts";
-import { reserve, type Reservation, retryAfterSeconds } from "./budget.ts";
+import { retryAfterSeconds } from "./budget.ts";
+import type { DialectName } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "./errors.ts";
+import type { RequestFacts } from "./facts.ts";
 import type { LlmMetrics } from "./metrics.ts";
+import type { PipelineServices, RequestContext } from "./pipeline/context.ts";
+import type { Entered } from "./pipeline/enter.ts";
+import type { Arrival, Identified } from "./pipeline/identify.ts";
+import type { Prepared } from "./pipeline/prepare.ts";
+import { ANONYMOUS, shareName } from "./pipeline/share.ts";
+import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
+import { Refusal, type Who } from "./refusal.ts";
 import { CallResponse, localReplyError, type ResponseOptions } from "./response.ts";
+import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
 
-export interface LlmProcessorOptions extends ResponseOptions {
+export interface LlmProcessorOptions
+  extends ResponseOptions, Omit<PipelineServices, "auditRefuses"> {
   readonly policy: () => PolicySnapshot;
   readonly metrics: LlmMetrics;
-  readonly limits: Limits;
   readonly audit: AuditTrail;
-  readonly prices: () => PriceBook;
   readonly clientAddress: ClientAddress;
-  /** A defect of ours; the request fails closed. */
-  readonly onDefect: (error: unknown) => void;
-  /** Uniform in [0, 1). */
-  readonly random: () => number;
   readonly newCallId: () => string;
+  /** Time that every upload has, milliseconds: see {@link uploadDeadlineMs}. */
+  readonly uploadIdleMs: number;
+}
+
+/** What is known of a request while its stages run. */
+interface Known {
+  readonly address?: string;
+  readonly route?: LlmRoute | undefined;
+  readonly caller?: CallerPolicy;
+  readonly facts?: RequestFacts;
 }
 
 export class LlmProcessor implements Processor {
   readonly #exchange: Exchange;
   readonly #options: LlmProcessorOptions;
-  /** Read once: a reload in the middle of a request does not change what it sees. */
-  readonly #snapshot: PolicySnapshot;
-  readonly #startedAt: number;
-  #caller: Caller | undefined;
-  #closed = false;
+  readonly #context: RequestContext;
+  #path = "";
+  #dialect: DialectName = "openai";
+  #known: Known = {};
+  #entered: (Arrival & Identified & Entered) | undefined;
+  #cancelDeadline: (() => void) | undefined;
   #response: CallResponse | undefined;
+  #closed = false;
 
   constructor(exchange: Exchange, options: LlmProcessorOptions) {
     this.#exchange = exchange;
     this.#options = options;
-    this.#snapshot = options.policy();
-    this.#startedAt = options.clock.monotonic();
+    const { audit, bytes, clock, expected, limits, newCallId, policy, prices, random, share } =
+      options;
+    this.#context = {
+      snapshot: policy(),
+      callId: newCallId(),
+      admittedAt: clock.now(),
+      startedAt: clock.monotonic(),
+      chargeTo: (name) => exchange.chargeTo((ms) => share.charge(name, ms)),
+      share,
+      auditRefuses: () => audit.refusing,
+      clock,
+      limits,
+      bytes,
+      expected,
+      prices,
+      random,
+    };
   }
 
   phase(phase: Phase): void {
@@ -74,119 +104,140 @@ export class LlmProcessor implements Processor {
 
   closed(): void {
     this.#closed = true;
-    this.#response?.closed();
+    this.#cancelDeadline?.();
+    if (this.#response === undefined) this.#leave();
+    else this.#response.closed();
   }
 
   #requestHeaders(headers: HeaderMap, endOfStream: boolean): void {
-    const caller = readCaller(headers, endOfStream, {
-      snapshot: this.#snapshot,
-      clientAddress: this.#options.clientAddress,
-      now: this.#options.clock.now(),
+    const path = headers.get(":path") ?? "";
+    this.#path = path.split("?", 1)[0] ?? "";
+    const route = parseRoute(path);
+    this.#dialect = route?.dialect ?? dialectOfPath(path);
+    const address = this.#options.clientAddress(
+      headers.get(InternalHeader.peer),
+      headers.get("x-forwarded-for"),
+    );
+    this.#known = { route, address };
+    HEADER_STAGES.run({ headers, endOfStream, route, address }, this.#context, {
+      when: (promise, callback) => this.#exchange.when(promise, callback),
+      done: (entered) => this.#awaitBody(entered),
+      refused: (refusal, known) => {
+        if (known.caller === undefined) this.#refuseStranger(refusal, known);
+        else this.#refuse(refusal, known);
+      },
     });
-    if (caller.kind === "refused") return this.#refuse(caller);
-    this.#caller = caller;
+  }
+
+  /** Refuses a request whose caller is not known; when there are too many of them, after a while. */
+  #refuseStranger(refusal: Refusal, known: Known): void {
+    this.#context.chargeTo(ANONYMOUS);
+    const turn = this.#options.share.enter(ANONYMOUS, 0);
+    if (turn === undefined) this.#refuse(refusal, known);
+    else this.#exchange.when(turn, () => this.#refuse(refusal, known));
+  }
+
+  #awaitBody(entered: Arrival & Identified & Entered): void {
+    this.#known = entered;
+    this.#entered = entered;
+    // The client left while the counters were asked.
+    if (this.#closed) return this.#leave();
+    const bytes = Number(entered.headers.get("content-length") ?? MAX_REQUEST_BODY_BYTES);
+    const deadline = uploadDeadlineMs(bytes, this.#options.uploadIdleMs);
+    this.#cancelDeadline = this.#exchange.after(deadline, () =>
+      this.#refuse(bodyTimeout(), this.#known),
+    );
     this.#exchange.pass("request_headers");
   }
 
   #requestBody(raw: Buffer): void {
-    const { audit, clock, limits, prices, random, newCallId } = this.#options;
-    const caller = this.#caller as Caller;
-    if (audit.refusing)
-      return this.#refuse(
-        refusal(
-          caller,
-          publicError("audit_unavailable", "The audit log cannot be written. Try again."),
-        ),
-      );
-    const admission = admit(caller, raw, {
-      snapshot: this.#snapshot,
-      prices: prices(),
-      now: clock.now(),
-      startedAt: this.#startedAt,
-      random,
-      newCallId,
+    this.#cancelDeadline?.();
+    const entered = this.#entered;
+    if (entered === undefined) return this.#exchange.fail();
+    if (!entered.headers.has("content-length")) {
+      this.#options.share.chargeBytes(shareName(entered.caller), raw.length);
+    }
+    BODY_STAGES.run({ ...entered, raw }, this.#context, {
+      // A client that has left stops its stages: nothing was sent, and nothing is owed.
+      when: (promise, callback) =>
+        this.#exchange.when(promise, (value) => {
+          if (!this.#closed) callback(value);
+        }),
+      done: (prepared) => this.#send(prepared),
+      refused: (refusal, known) => this.#refuse(refusal, known),
     });
-    if (admission.kind === "refused") return this.#refuse(admission);
-    const { call } = admission;
-    const reservation = reserve(limits, call.id, call.books, call.demand);
-    if (!(reservation instanceof Promise)) return this.#send(admission, reservation);
-    reservation
-      .then((known) => this.#send(admission, known))
-      .catch((error: unknown) => {
-        this.#options.onDefect(error);
-        this.#exchange.fail();
-      });
   }
 
-  #send(admission: Admitted, reservation: Reservation): void {
-    const { call } = admission;
-    if (reservation.kind === "refused") {
-      if (this.#closed) return;
-      const model = call.permit.grant.ref;
-      const refused = refusal(this.#caller as Caller, reservation.error);
-      return this.#refuse({
-        ...refused,
-        who: { ...refused.who, model },
-        retryAfterMs: reservation.retryAfterMs,
-      });
-    }
-    call.lease = reservation.lease;
+  #send({ call, request }: Prepared): void {
     this.#options.calls.add(call);
     this.#response = new CallResponse(this.#exchange, call, this.#options);
-    // The client left while the counters were asked: nothing was sent, and nothing is owed.
-    if (this.#closed) return this.#response.abandoned();
     this.#exchange.proceed("request_body", {
-      headers: admission.headers,
+      headers: request.headers,
       clearRouteCache: true,
-      ...(admission.body === undefined ? {} : { body: admission.body }),
+      ...(request.body === undefined ? {} : { body: request.body }),
     });
   }
 
   /** Envoy answers by itself before the call began, e.g. a body above its buffers. */
   #replyBeforeTheCall(headers: HeaderMap): void {
-    const error = localReplyError(
-      Number(headers.get(":status") ?? 0),
-      headers.get(InternalHeader.local) ?? "",
-    );
-    const caller = this.#caller;
-    if (caller !== undefined) return this.#refuse(refusal(caller, error));
-    this.#refuse({
-      kind: "refused",
-      error,
-      dialect: "openai",
-      who: { policy: undefined, address: UNKNOWN_ADDRESS, model: undefined, path: "" },
-    });
+    const status = Number(headers.get(":status") ?? 0);
+    const local = headers.get(InternalHeader.local) ?? "";
+    const refusal = status === 408 ? bodyTimeout() : new Refusal(localReplyError(status, local));
+    this.#refuse(refusal, this.#known);
   }
 
   /** Nothing was sent upstream. */
-  #refuse(refused: Refusal): void {
-    const { error, dialect, retryAfterMs } = refused;
+  #refuse(refusal: Refusal, known: Known): void {
+    this.#cancelDeadline?.();
+    this.#leave();
+    const { error, retryAfterMs } = refusal;
+    const who: Who = {
+      policy: refusal.policy ?? known.caller,
+      address: known.address ?? UNKNOWN_ADDRESS,
+      model: known.facts?.model ?? known.route?.model,
+      path: this.#path,
+    };
     this.#options.metrics.refused(error.code);
-    this.#options.audit.refused(refused, () => {
-      this.#exchange.respond({
-        status: error.status,
-        headers: {
-          set: [
-            ["content-type", "application/json"],
-            ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
-          ],
-        },
-        body: dialects[dialect].renderError(error),
-      });
+    this.#options.audit.refused({ error, who });
+    this.#exchange.respond({
+      status: error.status,
+      headers: {
+        set: [
+          ["content-type", "application/json"],
+          ["x-svc-call-id", this.#context.callId],
+          ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
+        ],
+      },
+      body: dialects[this.#dialect].renderError(error),
     });
+  }
+
+  /** Gives back what the request holds and no call has taken over. */
+  #leave(): void {
+    this.#entered?.entry.release();
+    this.#entered = undefined;
   }
 }
 
-function refusal({ route, who }: Caller, error: Refusal["error"]): Refusal {
-  return { kind: "refused", error, dialect: route.dialect, who };
+/** An upload that is slower than this on the whole is ended. */
+const UPLOAD_BYTES_PER_SECOND = 65_536;
+
+/** Envoy ends uploads that pause; this ends those that trickle. */
+function uploadDeadlineMs(bytes: number, idleMs: number): number {
+  return idleMs + (bytes / UPLOAD_BYTES_PER_SECOND) * 1_000;
+}
+
+function bodyTimeout(): Refusal {
+  const message = "The request body did not arrive in time. Send it without pauses.";
+  return new Refusal(publicError("request_timeout", message));
 }
 
 /** Longer than this the vendors' SDKs do not wait, but try again at once, which is of no use. */
 const LONGEST_SDK_WAIT_MS = 60_000;
 
 /**
- * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 where waiting changes nothing. OpenAI's and Anthropic's SDKs heed
- * `x-should-retry`.
+ * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 where waiting changes nothing. OpenAI's and
+ * Anthropic's SDKs heed `x-should-retry`.
  */
 function retryHeaders(retryAfterMs: number): (readonly [name: string, value: string])[] {
   const never = retryAfterMs === 0 || retryAfterMs > LONGEST_SDK_WAIT_MS;

@@ -286,6 +286,21 @@ describe("a stream", () => {
     },
   );
 
+  test.each(["openai", "anthropic"] as const)(
+    "an event without end is not held without end: to %s",
+    (client) => {
+      const shared = gateway();
+      const trip = ask(shared, client, "openai", true).responseHeaders(200, EVENT_STREAM);
+      const part = Buffer.alloc(1024 * 1024, "x");
+      trip.responseBody('data: "', false);
+      for (let n = 0; n < 40 && trip.exchange.last.kind !== "fail"; n++) {
+        trip.responseBody(part, false);
+      }
+      expect(trip.exchange.last.kind).toBe("fail");
+      expect(shared.log).toMatchObject([{ end: "cut", code: "upstream_invalid" }]);
+    },
+  );
+
   test("an error event of the provider ends it: cut, with the provider's error", () => {
     const shared = gateway();
     const trip = ask(shared, "anthropic", "anthropic", true).responseHeaders(200, EVENT_STREAM);
@@ -414,7 +429,7 @@ describe("a client that leaves", () => {
         trip
           .responseHeaders(200, EVENT_STREAM)
           .responseBody(STREAMS.openai.slice(0, 3).join(""), false),
-      { status: 200, usage: "estimated", outputTokens: 3 },
+      { status: 200, usage: "estimated", outputTokens: 4 },
     ],
     [
       "after the usage, before the end",
@@ -440,7 +455,7 @@ describe("a client that leaves", () => {
     const shared = gateway();
     const trip = ask(shared, "anthropic", "anthropic", true).responseHeaders(200, EVENT_STREAM);
     trip.responseBody(STREAMS.anthropic.slice(0, 3).join(""), false).closed();
-    expect(shared.log).toMatchObject([{ usage: "estimated", inputTokens: 100, outputTokens: 3 }]);
+    expect(shared.log).toMatchObject([{ usage: "estimated", inputTokens: 100, outputTokens: 4 }]);
   });
 
   test("after every attempt was refused: nothing was used", () => {
@@ -531,12 +546,10 @@ describe("nothing secret is told", () => {
     [
       "an error that holds the key",
       (trip) =>
-        trip
-          .responseHeaders(401)
-          .responseBody({
-            type: "error",
-            error: { type: "x", message: "bad key sk-ant-api03-abcdefghijklmnop" },
-          }),
+        trip.responseHeaders(401).responseBody({
+          type: "error",
+          error: { type: "x", message: "bad key sk-ant-api03-abcdefghijklmnop" },
+        }),
     ],
     ["an answer that is no JSON", (trip) => trip.responseHeaders(200).responseBody("the-answer")],
     ["nothing", () => undefined],
@@ -581,12 +594,10 @@ describe("nothing secret is told", () => {
 
   test("a refusal does not show the key", () => {
     const shared = gateway();
-    const trip = shared
-      .trip()
-      .requestHeaders({
-        path: "/v1beta/models/x:generateContent?key=svcw_wrong-key",
-        headers: { authorization: "" },
-      });
+    const trip = shared.trip().requestHeaders({
+      path: "/v1beta/models/x:generateContent?key=svcw_wrong-key",
+      headers: { authorization: "" },
+    });
     expect(JSON.stringify(trip.exchange.answers)).not.toContain("svcw_wrong-key");
     expect(shared.logText.join("")).not.toContain("svcw_wrong-key");
   });

@@ -1,24 +1,34 @@
-/** The way back of one call: the upstream's answer becomes the caller's, is counted, and settles the call. */
+/**
+ * The way back of one call: the upstream's answer becomes the caller's, is counted, and settles the
+ * call.
+ */
 import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
 import type { Exchange } from "../extproc/server.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
-import type { Clock } from "../platform/clock.ts";
-import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
+import type { TimeSource } from "../platform/clock.ts";
+import { type Accounting, identityHeaders, type Settlement, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import { retryAfterSeconds } from "./budget.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
-import type { PublicError, StreamReader } from "./dialects/dialect.ts";
+import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "./errors.ts";
+import type { Relay } from "./relay.ts";
+import { localReplyFlags } from "./response-flags.ts";
 
 export interface ResponseOptions {
   readonly calls: CallRegistry;
   readonly accounting: Accounting;
-  readonly clock: Clock;
+  readonly clock: TimeSource;
+  /** Reads on what a client has left; undefined where no provider is read to the end. */
+  readonly relay?: Pick<Relay, "claim">;
 }
 
 type HeaderPair = readonly [name: string, value: string];
+
+/** A single event of an LLM's stream is smaller: images come in some MiB. */
+const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 
@@ -37,6 +47,8 @@ export class CallResponse {
   #status = 0;
   #expected: Expected = { kind: "nothing" };
   #settled = false;
+  /** Bytes of an event that has not ended yet. */
+  #heldBytes = 0;
   /** The end of the stream so far. */
   #lastBytes: Buffer = Buffer.alloc(0);
 
@@ -50,20 +62,23 @@ export class CallResponse {
     if (this.#settled) return this.#exchange.pass("response_headers");
     const call = this.#call;
     this.#status = Number(headers.get(":status") ?? 0);
-    call.original = undefined;
+    call.dropOriginal();
     const { plannedError } = call;
     if (plannedError !== undefined)
       return this.#fail(plannedError.error, plannedError.retryAfterMs);
     const local = headers.get(InternalHeader.local);
-    if (local !== undefined) return this.#fail(localReplyError(this.#status, local));
+    if (local !== undefined) return this.#localReply(local);
     if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
+    // From here on the provider is paid, whether its answer can be used or not.
     call.answered = true;
     call.firstByteAt = this.#options.clock.monotonic();
+    call.receivedWhole = endOfStream;
     if (endOfStream)
       return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
     const streamed = (headers.get("content-type") ?? "")
       .toLowerCase()
       .startsWith("text/event-stream");
+    call.answersStreaming = streamed;
     if (streamed !== call.stream) {
       const got = streamed ? "a stream that was not asked for" : "no stream";
       return this.#fail(publicError("upstream_invalid", `The provider answered with ${got}.`));
@@ -97,27 +112,40 @@ export class CallResponse {
     }
   }
 
-  /** The client left before anything was sent upstream. */
-  abandoned(): void {
-    this.#settle({ status: 499, end: "disconnected", code: undefined }, () => {});
-  }
-
-  /** The exchange is over. What was not settled by an answer was left by the client, or broke: billed for what passed. */
+  /**
+   * The exchange is over. What was not settled by an answer was left by the client, or broke:
+   * billed for what passed.
+   */
   closed(): void {
     if (this.#settled) return;
     const call = this.#call;
     // Nobody refused it yet: an upstream is, or may be, at work on it.
     call.answered ||= call.attempts.at(-1)?.failure === undefined;
     if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
-    this.#settle(
-      { status: this.#status === 0 ? 499 : this.#status, end: "disconnected", code: undefined },
-      () => {},
-    );
+    const outcome: CallOutcome = {
+      status: this.#status === 0 ? 499 : this.#status,
+      end: "disconnected",
+      code: undefined,
+    };
+    const settle = (): void => this.#settle(outcome, () => {});
+    if (call.usage !== undefined || !call.answered) return settle();
+    const restRead = this.#exchange.guard((usage: Usage | undefined) => {
+      call.usage = usage;
+      settle();
+    });
+    if (this.#options.relay?.claim(call, restRead) !== true) settle();
   }
 
   /** Google's SDK fails on an SSE comment: there the last chunk's own `usageMetadata` has to do. */
   get #takesComment(): boolean {
     return this.#call.route.dialect !== "gemini";
+  }
+
+  /** Envoy answers for the provider: no attempt brought an answer. */
+  #localReply(local: string): void {
+    const failure = { status: 0, retryAfterMs: undefined, flags: localReplyFlags(local) };
+    this.#call.reportFailure(this.#call.attempts.length, failure);
+    this.#fail(localReplyError(this.#status, local));
   }
 
   #errorHeaders(headers: HeaderMap, endOfStream: boolean): void {
@@ -148,6 +176,8 @@ export class CallResponse {
         publicError("upstream_invalid", "The provider's compressed answer cannot be read."),
       );
     }
+    call.receivedWhole = true;
+    call.outputBytes = plain.length;
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
@@ -186,6 +216,9 @@ export class CallResponse {
 
   #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
     const out = reader.push(chunk);
+    this.#noteProgress(reader);
+    this.#heldBytes = out.length > 0 ? 0 : this.#heldBytes + chunk.length;
+    if (this.#heldBytes > MAX_HELD_BYTES) return this.#giveUp(reader);
     if (!endOfStream) {
       if (out.length > 0) this.#lastBytes = out.subarray(-4);
       if (out === chunk) this.#exchange.pass("response_body");
@@ -202,6 +235,21 @@ export class CallResponse {
     });
   }
 
+  /** The upstream sends an event without end: the client's connection breaks, as it would. */
+  #giveUp(reader: StreamReader): void {
+    this.#takeUsage(reader);
+    const outcome = { status: this.#status, end: "cut", code: "upstream_invalid" } as const;
+    this.#settle(outcome, () => this.#exchange.fail());
+  }
+
+  /** For an estimate, should the stream end before its usage is known. */
+  #noteProgress(reader: StreamReader): void {
+    const now = this.#options.clock.monotonic();
+    this.#call.lastProgressAt = now;
+    if (this.#call.firstContentAt === undefined && reader.sawContent)
+      this.#call.firstContentAt = now;
+  }
+
   /** Whether what the client has got so far ends with a blank line. */
   #endsEvent(out: Buffer, tail: Buffer): boolean {
     const last = tail.length > 0 ? tail : out.length > 0 ? out : this.#lastBytes;
@@ -212,8 +260,10 @@ export class CallResponse {
   }
 
   #takeUsage(reader: StreamReader): void {
-    this.#call.outputCharacters = reader.outputCharacters;
-    // A first report (Anthropic's message_start) is not the whole: the rest is estimated from what passed.
+    this.#call.outputBytes = reader.outputBytes;
+    this.#call.outputEvents = reader.outputEvents;
+    // A first report (Anthropic's message_start) is not the whole: the rest is estimated from what
+    // passed.
     if (reader.usageIsFinal) this.#call.usage = reader.usage;
     else this.#call.partialUsage = reader.usage;
   }
@@ -224,17 +274,17 @@ export class CallResponse {
     this.#settled = true;
     this.#expected = { kind: "done" };
     this.#options.calls.remove(this.#call);
-    this.#options.accounting.settle(this.#call, outcome, (settlement, kept) => {
+    this.#call.dropOriginal();
+    const recorded = this.#exchange.guard((settlement: Settlement, kept: boolean) => {
       if (kept) answer(totalsHeaders(settlement));
       // Whatever has left already, its end does not: nothing goes unrecorded.
       else this.#exchange.fail();
     });
+    this.#options.accounting.settle(this.#call, outcome, recorded);
   }
 
   /** An error of ours, after the call went upstream. */
   #fail(error: PublicError, retryAfterMs?: number): void {
-    // An answer that came and cannot be used was paid for; one that never came was not.
-    if (this.#expected.kind !== "whole") this.#call.answered = false;
     this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
       if (retryAfterMs !== undefined)

@@ -48,7 +48,7 @@ describe("the reader", () => {
         outcome: { kind: "complete" },
         usage: COUNTED,
         usageIsFinal: true,
-        outputCharacters: 10,
+        outputBytes: 10,
         sawContent: true,
       });
     }
@@ -97,7 +97,7 @@ describe("the reader", () => {
 
   test("a final event without usage leaves it to an estimate", () => {
     const { reader } = read([Buffer.from(DELTA + final("response.failed", null))]);
-    expect(reader).toMatchObject({ usage: undefined, usageIsFinal: false, outputCharacters: 5 });
+    expect(reader).toMatchObject({ usage: undefined, usageIsFinal: false, outputBytes: 5 });
   });
 
   test("an error event is the end, and no second one is added", () => {
@@ -125,7 +125,7 @@ describe("the reader", () => {
     expect(reader).toMatchObject({
       outcome: { kind: "cut" },
       sawContent: false,
-      outputCharacters: 0,
+      outputBytes: 0,
     });
     expect(events(text)).toMatchObject([{ type: "error" }]);
   });

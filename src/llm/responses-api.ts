@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API, passed through byte for byte: only its usage is read.
- * Source: `Response.usage` and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
+ * OpenAI's Responses API, passed through byte for byte: only its usage is read. Source:
+ * `Response.usage` and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
  */
 import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
 import { PASS, PassStreamReader, type StreamProbe, type Verdict } from "./dialects/pass-stream.ts";
@@ -43,7 +43,7 @@ class ResponsesProbe implements StreamProbe {
   complete = false;
   usage: Usage | undefined;
   usageIsFinal = false;
-  outputCharacters = 0;
+  outputBytes = 0;
   sawContent = false;
 
   /** No block is: each event is small, and its type decides. */
@@ -62,7 +62,7 @@ class ResponsesProbe implements StreamProbe {
     if (type === "error") return { kind: "error", message: String(member(event, "message")) };
     const delta = member(event, "delta");
     if (typeof delta === "string") {
-      this.outputCharacters += delta.length;
+      this.outputBytes += delta.length;
       this.sawContent = true;
     }
     if (typeof type !== "string" || !FINAL.has(type)) return PASS;

@@ -1,7 +1,8 @@
 /** Reads how long an upstream asks to wait. */
 
 /**
- * @param headers `retry-after-ms` (milliseconds) wins over `retry-after` (seconds, or an HTTP date, RFC 9110 10.2.3)
+ * @param headers `retry-after-ms` (milliseconds) wins over `retry-after` (seconds, or an HTTP date,
+ * RFC 9110 10.2.3)
  * @returns milliseconds, never negative; undefined where nothing readable was said
  */
 export function retryAfterMs(

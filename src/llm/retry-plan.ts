@@ -1,6 +1,7 @@
 /**
- * Walks one call's attempts: each provider's own, then its fallbacks. Envoy finds out that an attempt failed and starts
- * the next; this says which provider it goes to and how long it waits first.
+ * Walks one call's attempts: each provider's own, then its fallbacks. Envoy finds out that an
+ * attempt failed and starts the next; this says which provider it goes to and how long it waits
+ * first.
  */
 import type { ProviderPolicy } from "../policy/snapshot.ts";
 
@@ -61,7 +62,10 @@ export class RetryPlan {
     return this.#limit;
   }
 
-  /** Longest that one attempt can take until its first byte, the wait before it included, milliseconds. */
+  /**
+   * Longest that one attempt can take until its first byte, the wait before it included,
+   * milliseconds.
+   */
   get longestAttemptMs(): number {
     const longest = (pick: (provider: ProviderPolicy) => number): number =>
       Math.max(...this.#targets.map((target) => pick(target.provider)));

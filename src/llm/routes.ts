@@ -1,6 +1,7 @@
 /**
- * Which LLM operation a path asks for. The paths are the vendors' own; behind `/ext` they are for holders of an access
- * key. Anthropic's clients add `/v1` to their base URL themselves, so `{base_url}/ext/v1` makes `/ext/v1/v1/...` of it.
+ * Which LLM operation a path asks for. The paths are the vendors' own; behind `/ext` they are for
+ * holders of an access key. Anthropic's clients add `/v1` to their base URL themselves, so
+ * `{base_url}/ext/v1` makes `/ext/v1/v1/...` of it.
  */
 import type { DialectName } from "./dialects/dialect.ts";
 
@@ -36,7 +37,9 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
 const GEMINI =
   /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
 
-/** @returns undefined where the path is none of ours, or its model is not valid percent-encoding. */
+/**
+ * @returns undefined where the path is none of ours, or its model is not valid percent-encoding.
+ */
 export function parseRoute(path: string): LlmRoute | undefined {
   const mark = path.indexOf("?");
   const { surface, pathname } = splitSurface(mark < 0 ? path : path.slice(0, mark));

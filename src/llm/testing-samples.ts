@@ -5,7 +5,10 @@ export function chat(model: string, more: object = {}): object {
   return { model, messages: [{ role: "user", content: "the-prompt" }], ...more };
 }
 
-/** Whole answers, one for each dialect of an upstream: 100 tokens in (20 cached), 7 out, the text `the-answer`. */
+/**
+ * Whole answers, one for each dialect of an upstream: 100 tokens in (20 cached), 7 out, the text
+ * `the-answer`.
+ */
 export const ANSWERS = {
   openai: {
     id: "chatcmpl-1",

@@ -1,19 +1,27 @@
-/** For tests of the pipeline: a clock that tests move, an exchange that records, policies and whole calls. */
+/**
+ * For tests of the pipeline: a clock that tests move, an exchange that records, policies and whole
+ * calls.
+ */
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
 import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
-import type { AuditSink } from "../audit/sink.ts";
-import type { Exchange } from "../extproc/server.ts";
+import { RefusalLog } from "../audit/refusals.ts";
+import type { AuditSink, AuditState } from "../audit/sink.ts";
+import { RequestGuard } from "../extproc/request-guard.ts";
+import type { Exchange, Processor } from "../extproc/server.ts";
 import type {
   ContinueReply,
   HeaderChanges,
   HeaderMap,
   ImmediateReply,
+  Phase,
   PhaseKind,
 } from "../extproc/wire/messages.ts";
+import { BytesInFlight } from "../limits/bytes-in-flight.ts";
+import { FairShare } from "../limits/fair-share.ts";
 import { createLimits, type Limits } from "../limits/limits.ts";
 import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
@@ -29,9 +37,10 @@ import type {
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting, type Settlement } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
-import { AuditTrail } from "./audit-trail.ts";
+import { AuditTrail, LLM_REFUSED } from "./audit-trail.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import { CallRegistry } from "./call-registry.ts";
+import { ExpectedDemand } from "./expected-demand.ts";
 import { LlmMetrics } from "./metrics.ts";
 import { LlmProcessor } from "./processor.ts";
 import { chat } from "./testing-samples.ts";
@@ -47,6 +56,38 @@ export type Answer =
 
 export class RecordingExchange implements Exchange {
   readonly answers: Answer[] = [];
+  readonly #guard: RequestGuard;
+
+  constructor(gateway: Pick<Gateway, "clock" | "defects">) {
+    this.#guard = new RequestGuard(gateway.clock, (error) => {
+      gateway.defects.push(error);
+      this.fail();
+    });
+  }
+
+  /** Told that the exchange is over, as the server tells it. */
+  processor: Processor | undefined;
+
+  /** Phases come under the guard, as from the server. */
+  phase(phase: Phase): void {
+    this.#guard.run(() => this.processor?.phase(phase));
+  }
+
+  guard<A extends readonly unknown[]>(callback: (...args: A) => void): (...args: A) => void {
+    return this.#guard.guard(callback);
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    return this.#guard.after(ms, callback);
+  }
+
+  when<T>(promise: Promise<T>, callback: (value: T) => void): void {
+    this.#guard.when(promise, callback);
+  }
+
+  chargeTo(charge: (ms: number) => void): void {
+    this.#guard.chargeTo(charge);
+  }
 
   pass(phase: PhaseKind): void {
     this.answers.push({ kind: "pass", phase });
@@ -66,6 +107,7 @@ export class RecordingExchange implements Exchange {
 
   fail(): void {
     this.answers.push({ kind: "fail" });
+    this.processor?.closed();
   }
 
   /** The only, or last, answer as it must be. */
@@ -75,10 +117,12 @@ export class RecordingExchange implements Exchange {
     return last;
   }
 
-  get proceeded(): ContinueReply {
+  /** The reply, its body in one piece. */
+  get proceeded(): Omit<ContinueReply, "body"> & { readonly body?: Buffer } {
     if (this.last.kind !== "proceed")
       throw new Error(`not proceeded: ${JSON.stringify(this.last)}`);
-    return this.last.reply;
+    const { body, ...reply } = this.last.reply;
+    return body === undefined ? reply : { ...reply, body: Buffer.concat([body].flat()) };
   }
 
   get responded(): {
@@ -123,6 +167,8 @@ export function provider(name: string, overrides: Partial<ProviderPolicy> = {}):
     retries: { attempts: 1, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 },
     firstByteTimeoutMs: 300_000,
     fallbacks: [],
+    readsToEnd: false,
+    allowedFeatures: new Set(),
     external: undefined,
     allowsModel: () => true,
     ...overrides,
@@ -137,7 +183,10 @@ export const NO_LIMITS: AgentLimits = {
   maxMicroUsdPerDay: undefined,
 };
 
-/** An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all of them. */
+/**
+ * An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all
+ * of them.
+ */
 export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
   const grants: ModelGrant[] = providers.map((each) => ({
     ref: `${each.name}/m`,
@@ -207,14 +256,18 @@ export interface LogLine {
 export class FakeAudit implements AuditSink {
   readonly events: AuditEvent[] = [];
   refusing = false;
+  state: AuditState = "ok";
   /** What becomes of the next records. */
   outcome: AppendOutcome = "committed";
   /** While true a record's fate is not told: see {@link release}. */
   hold = false;
+  /** Records that somebody waits for. */
+  awaited = 0;
   readonly #held: (() => void)[] = [];
 
   append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void {
     this.events.push(event);
+    if (done !== undefined) this.awaited += 1;
     const tell = (): void => done?.(this.outcome);
     if (this.hold) this.#held.push(tell);
     else tell();
@@ -237,8 +290,21 @@ export class Gateway {
   readonly registry = new Registry();
   readonly metrics = new LlmMetrics(this.registry);
   readonly audit = new FakeAudit();
-  readonly trail = new AuditTrail(this.audit, this.clock);
+  readonly refusals: RefusalLog;
+  readonly trail: AuditTrail;
   readonly limits: Limits;
+  readonly bytes = new BytesInFlight({
+    total: 1 << 30,
+    perCaller: 1 << 29,
+    registry: this.registry,
+  });
+  readonly share = new FairShare({
+    clock: this.clock,
+    registry: this.registry,
+    utilization: () => this.utilization,
+  });
+  /** How busy the event loop is: 0 to 1. */
+  utilization = 0;
   readonly defects: unknown[] = [];
   /** `x-forwarded-for` is believed from here. */
   trustedProxies: readonly string[] = [];
@@ -258,6 +324,9 @@ export class Gateway {
       },
     });
     const log = pino({ level: "trace" }, destination);
+    const { audit, clock, registry } = this;
+    this.refusals = new RefusalLog({ sink: audit, of: LLM_REFUSED, clock, log, registry });
+    this.trail = new AuditTrail({ sink: audit, refusals: this.refusals });
     this.limits = createLimits({
       clock: this.clock,
       log,
@@ -285,6 +354,10 @@ export class Gateway {
     return this.logText.map((line) => JSON.parse(line) as LogLine);
   }
 
+  async bytesInFlight(): Promise<number | undefined> {
+    return (await this.metric("svc_request_bytes_in_flight"))[0]?.value;
+  }
+
   trip(): Trip {
     return new Trip(this);
   }
@@ -296,10 +369,13 @@ export class Gateway {
       accounting: this.accounting,
       metrics: this.metrics,
       limits: this.limits,
+      bytes: this.bytes,
+      share: this.share,
+      expected: new ExpectedDemand(),
       audit: this.trail,
       prices: () => this.prices,
       clientAddress: compileClientAddress(this.trustedProxies),
-      onDefect: (error) => this.defects.push(error),
+      uploadIdleMs: 15_000,
       clock: this.clock,
       random: () => 0.5,
       newCallId: () => `call-${++this.#ids}`,
@@ -311,8 +387,8 @@ export class Gateway {
     readonly exchange: RecordingExchange;
     readonly processor: AttemptProcessor;
   } {
-    const exchange = new RecordingExchange();
-    const processor = new AttemptProcessor(exchange, { calls: this.calls, clock: this.clock });
+    const exchange = new RecordingExchange(this);
+    const processor = new AttemptProcessor(exchange, { calls: this.calls, share: this.share });
     processor.phase({
       kind: "request_headers",
       headers: headers({ "x-request-id": callId }),
@@ -343,13 +419,15 @@ export interface Request {
 
 /** One HTTP request through the router-level processor. */
 export class Trip {
-  readonly exchange = new RecordingExchange();
+  readonly exchange: RecordingExchange;
   readonly #gateway: Gateway;
   readonly processor: LlmProcessor;
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway;
+    this.exchange = new RecordingExchange(gateway);
     this.processor = gateway.processor(this.exchange);
+    this.exchange.processor = this.processor;
   }
 
   /** The call; it leaves the registry when it is settled. */
@@ -360,7 +438,7 @@ export class Trip {
   }
 
   requestHeaders(request: Request = {}, endOfStream = false): this {
-    this.processor.phase({
+    this.exchange.phase({
       kind: "request_headers",
       headers: headers({
         ":method": "POST",
@@ -374,11 +452,13 @@ export class Trip {
   }
 
   requestBody(body: unknown): this {
+    // Envoy sends no body after it was told to answer.
+    if (this.exchange.answers.at(-1)?.kind === "respond") return this;
     const bytes =
       typeof body === "string" || Buffer.isBuffer(body)
         ? Buffer.from(body)
         : Buffer.from(JSON.stringify(body));
-    this.processor.phase({ kind: "request_body", body: bytes, endOfStream: true });
+    this.exchange.phase({ kind: "request_body", body: bytes, endOfStream: true });
     return this;
   }
 
@@ -391,7 +471,7 @@ export class Trip {
     values: Readonly<Record<string, string>> = { "content-type": "application/json" },
     end = false,
   ): this {
-    this.processor.phase({
+    this.exchange.phase({
       kind: "response_headers",
       headers: headers({ ":status": String(status), ...values }),
       endOfStream: end,
@@ -404,7 +484,7 @@ export class Trip {
       typeof body === "string" || Buffer.isBuffer(body)
         ? Buffer.from(body)
         : Buffer.from(JSON.stringify(body));
-    this.processor.phase({ kind: "response_body", body: bytes, endOfStream });
+    this.exchange.phase({ kind: "response_body", body: bytes, endOfStream });
     return this;
   }
 

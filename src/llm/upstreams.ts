@@ -35,7 +35,10 @@ const openai: UpstreamKind = {
   authenticate: bearer,
 };
 
-/** Anthropic's `anthropic-version` when the client named none (platform.claude.com/docs, "Versions"). */
+/**
+ * Anthropic's `anthropic-version` when the client named none (platform.claude.com/docs,
+ * "Versions").
+ */
 export const ANTHROPIC_VERSION = "2023-06-01";
 
 const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
@@ -47,7 +50,8 @@ const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
       operation === "responses" ? undefined : OPENAI_PATHS[operation],
   },
   "azure-openai": {
-    // Without apiVersion it is the v1 API, whose paths are OpenAI's; with it, the model is a deployment in the path.
+    // Without apiVersion it is the v1 API, whose paths are OpenAI's; with it, the model is a
+    // deployment in the path.
     path: (provider, operation, model) => {
       const suffix = OPENAI_PATHS[operation];
       if (suffix === undefined || provider.apiVersion === undefined) return suffix;

@@ -1,6 +1,7 @@
 /**
- * What the mock model says: a function of the request alone. It echoes the last user message; asked with tools and a
- * message that names one of them, it calls it (all that are named, so parallel calls can be had).
+ * What the mock model says: a function of the request alone. It echoes the last user message; asked
+ * with tools and a message that names one of them, it calls it (all that are named, so parallel
+ * calls can be had).
  */
 export interface MockToolCall {
   readonly id: string;

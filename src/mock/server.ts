@@ -1,6 +1,7 @@
 /**
- * The upstream of ModelProviders of kind `mock`: deterministic, local, in OpenAI's shape, with streaming, tool calls,
- * embeddings and usage. For a first call on a fresh machine and for trying things out; it costs nothing.
+ * The upstream of ModelProviders of kind `mock`: deterministic, local, in OpenAI's shape, with
+ * streaming, tool calls, embeddings and usage. For a first call on a fresh machine and for trying
+ * things out; it costs nothing.
  */
 import http from "node:http";
 import type { AddressInfo } from "node:net";

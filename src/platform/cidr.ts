@@ -1,13 +1,16 @@
 /**
- * IP addresses and CIDR blocks. An IPv4 address written as an IPv6 one (`::ffff:192.0.2.1`, RFC 4291 section 2.5.5.2) is
- * the same address; a zone (`fe80::1%eth0`) is no part of it.
+ * IP addresses and CIDR blocks. An IPv4 address written as an IPv6 one (`::ffff:192.0.2.1`, RFC
+ * 4291 section 2.5.5.2) is the same address; a zone (`fe80::1%eth0`) is no part of it.
  */
 import net from "node:net";
 import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** undefined for anything that is not exactly one address: the library would take `127.1`, `0x7f.1` and octets in octal. */
+/**
+ * undefined for anything that is not exactly one address: the library would take `127.1`, `0x7f.1`
+ * and octets in octal.
+ */
 function parseAddress(text: string): Address | undefined {
   const zone = text.indexOf("%");
   const bare = zone < 0 ? text : text.slice(0, zone);
@@ -16,10 +19,13 @@ function parseAddress(text: string): Address | undefined {
   return ipaddr.process(family === 6 ? withoutDottedTail(bare) : bare);
 }
 
-/** `::10.1.2.3` -> `::a01:203`: the library takes the first for the IPv4-mapped `::ffff:10.1.2.3`, which it is not. */
+/**
+ * `::10.1.2.3` -> `::a01:203`: the library takes the first for the IPv4-mapped `::ffff:10.1.2.3`,
+ * which it is not.
+ */
 function withoutDottedTail(address: string): string {
   return address.replace(
-    /(\d+)\.(\d+)\.(\d+)\.(\d+)$/,
+    /(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/,
     (_text, a: string, b: string, c: string, d: string) => {
       const group = (high: string, low: string): string =>
         (Number(high) * 256 + Number(low)).toString(16);
@@ -28,7 +34,10 @@ function withoutDottedTail(address: string): string {
   );
 }
 
-/** The one way to write an address: lower-case, shortest, IPv4 where it is one. undefined where `text` is none. */
+/**
+ * The one way to write an address: lower-case, shortest, IPv4 where it is one. undefined where
+ * `text` is none.
+ */
 export function canonicalAddress(text: string): string | undefined {
   return parseAddress(text)?.toString();
 }

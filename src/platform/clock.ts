@@ -1,10 +1,18 @@
 /** Time as a parameter: tests pass a clock of their own. */
-export interface Clock {
+export interface TimeSource {
   /** Milliseconds since the epoch. */
   now(): number;
   /** Milliseconds from an arbitrary start; never goes back. */
   monotonic(): number;
-  /** Calls once after `ms`; the function returned cancels. */
+}
+
+/**
+ * Clock also schedules callbacks. Code that serves requests takes a {@link TimeSource} and schedules
+ * through its request's guard (`Exchange.after`), so that an error in a timer fails one request and
+ * never the process.
+ */
+export interface Clock extends TimeSource {
+  /** Calls `callback` once after `ms` milliseconds; the returned function cancels it. */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -16,3 +24,19 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Returns `clock` with callbacks whose errors go to `onDefect` instead of ending the process. */
+export function guardedClock(clock: Clock, onDefect: (error: unknown) => void): Clock {
+  return {
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    after: (ms, callback) =>
+      clock.after(ms, () => {
+        try {
+          callback();
+        } catch (error) {
+          onDefect(error);
+        }
+      }),
+  };
+}

@@ -12,14 +12,14 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 const MAX_MS = 3_650 * 86_400_000;
 
 /**
- * @returns milliseconds; undefined for what is no duration: without a unit, negative, empty, a unit twice, or more than
- * ten years
+ * @returns milliseconds; undefined for what is no duration: without a unit, negative, empty, a unit
+ * twice, or more than ten years
  */
 export function parseDuration(text: string): number | undefined {
   if (!/^(?:\d{1,15}(?:\.\d{1,6})?(?:ms|s|m|h|d))+$/.test(text)) return undefined;
   const seen = new Set<string>();
   let total = 0;
-  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
+  for (const [, number, unit] of text.matchAll(/(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d)/g)) {
     if (seen.has(unit as string)) return undefined;
     seen.add(unit as string);
     total += Number(number) * (UNIT_MS[unit as string] as number);
@@ -27,7 +27,9 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_MS ? Math.round(total) : undefined;
 }
 
-/** The two largest units that say something, for tables: `45s`, `5m`, `2h30m`, `7d`. Rounds down. */
+/**
+ * The two largest units that say something, for tables: `45s`, `5m`, `2h30m`, `7d`. Rounds down.
+ */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const [minutes, hours, days] = [

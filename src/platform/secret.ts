@@ -1,6 +1,7 @@
 /**
- * A secret value that cannot be shown by accident: its `toString`, JSON and inspect forms are redacted.
- * Only {@link Secret.reveal} gives the value; grep for it to see every place a secret leaves.
+ * A secret value that cannot be shown by accident: its `toString`, JSON and inspect forms are
+ * redacted. Only {@link Secret.reveal} gives the value; grep for it to see every place a secret
+ * leaves.
  */
 export class Secret {
   readonly #value: string;

@@ -1,4 +1,7 @@
-/** A child process that is kept running: restarted with backoff, and never left behind when this process dies. */
+/**
+ * A child process that is kept running: restarted with backoff, and never left behind when this
+ * process dies.
+ */
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -10,6 +13,8 @@ export interface SupervisedProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
+  /** Its standard input, each time it is started; none where undefined. For what is secret. */
+  readonly input?: string;
   readonly log: Logger;
   /** A session of its own: the terminal's signals (Ctrl-C) do not reach it. */
   readonly ownSession?: boolean;
@@ -28,8 +33,9 @@ const MAX_BACKOFF_MS = 5_000;
 const GOOD_RUN_MS = 10_000;
 
 /**
- * util-linux's setpriv asks the kernel to signal the child when its parent dies, also by SIGKILL (PR_SET_PDEATHSIG);
- * every Debian has it. Elsewhere a child notices by itself or is found by its pid.
+ * util-linux's setpriv asks the kernel to signal the child when its parent dies, also by SIGKILL
+ * (PR_SET_PDEATHSIG); every Debian has it. Elsewhere a child notices by itself or is found by its
+ * pid.
  */
 const SETPRIV = "/usr/bin/setpriv";
 
@@ -55,13 +61,16 @@ export class SupervisedProcess {
 
   start(): void {
     const { command, args, env, name, log, onLine, ownSession: detached = false } = this.#options;
+    const { input } = this.#options;
     const output = onLine === undefined ? "inherit" : "pipe";
-    const stdio: StdioOptions = ["ignore", output, output];
+    const stdio: StdioOptions = [input === undefined ? "ignore" : "pipe", output, output];
     const child = existsSync(SETPRIV)
       ? spawn(SETPRIV, ["--pdeathsig", "TERM", "--", command, ...args], { env, stdio, detached })
       : spawn(command, args, { env, stdio, detached });
     const startedAt = performance.now();
     this.#child = child;
+    // One that does not read it to its end is no error.
+    child.stdin?.on("error", () => undefined).end(input);
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null && onLine !== undefined)
         createInterface({ input: stream }).on("line", onLine);

@@ -1,5 +1,16 @@
-/** For tests: time that moves when it is told to. */
+/** For tests: a clock that moves when it is told to, and a log that is kept. */
+import { pino } from "pino";
 import type { Clock } from "./clock.ts";
+import type { Logger } from "./log.ts";
+
+/** CapturedLog keeps every line that is logged, parsed. */
+export class CapturedLog {
+  readonly lines: Record<string, unknown>[] = [];
+  readonly log: Logger = pino(
+    { level: "trace" },
+    { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+}
 
 /** Stands still until it is told to go on; timers are called when they are due. */
 export class FakeClock implements Clock {

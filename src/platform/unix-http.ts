@@ -13,7 +13,10 @@ export interface UnixRequestOptions {
   readonly timeoutMs?: number;
 }
 
-/** @throws an error with the `code` of what kept it from connecting (ENOENT, ECONNREFUSED, EACCES), or without one */
+/**
+ * @throws an error with the `code` of what kept it from connecting (ENOENT, ECONNREFUSED, EACCES),
+ * or without one
+ */
 export function unixRequest(
   socketPath: string,
   path: string,

@@ -18,6 +18,16 @@ export const PROVIDER_KINDS = [
 ] as const;
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
+/** Features of requests that a ModelProvider may allow (`spec.allowedFeatures`). */
+export const FEATURES = [
+  "background",
+  "serverTools",
+  "serviceTiers",
+  "remoteResources",
+  "otherModels",
+] as const;
+export type Feature = (typeof FEATURES)[number];
+
 /** Retry settings of a ModelProvider, defaults applied. Times in milliseconds. */
 export interface RetryPolicy {
   /** Attempts at this provider, the first included (>= 1). */
@@ -60,6 +70,10 @@ export interface ProviderPolicy {
   /** Longest wait for the first byte of one attempt, milliseconds. */
   readonly firstByteTimeoutMs: number;
   readonly fallbacks: readonly FallbackTarget[];
+  /** Answers are read to their end when their client leaves, for their usage. */
+  readonly readsToEnd: boolean;
+  /** Features that requests may use although their cost or their reach cannot be checked. */
+  readonly allowedFeatures: ReadonlySet<Feature>;
   /** Through the external gateway; undefined where it is off. */
   readonly external: ExternalPolicy | undefined;
   /** `allowedModels` less `deniedModels`; `*` at the end of an entry is a wildcard. */
@@ -94,7 +108,10 @@ export interface AgentLimits {
 /** Who may call: an Agent with its workload token, or whoever holds an AccessKey. */
 export type CallerPolicy = AgentPolicy | AccessKeyPolicy;
 
-/** An AccessKey: opens one ModelProvider, to callers outside. What is refused, and why, is asked for each request. */
+/**
+ * An AccessKey: opens one ModelProvider, to callers outside. What is refused, and why, is asked for
+ * each request.
+ */
 export interface AccessKeyPolicy {
   readonly kind: "key";
   readonly namespace: string;
@@ -133,7 +150,10 @@ export interface AgentPolicy {
   readonly workload: string;
   readonly limits: AgentLimits;
   readonly grants: readonly ModelGrant[];
-  /** The grant a request's `model` names (`<provider>/<model>`, or the bare model where unambiguous). */
+  /**
+   * The grant a request's `model` names (`<provider>/<model>`, or the bare model where
+   * unambiguous).
+   */
   resolveModel(model: string): ModelResolution;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Status of an object: whether it is in use, and why (not). The reasons are the words of statuses, events and tests;
- * each is the fact that was found.
+ * Status of an object: whether it is in use, and why (not). The reasons are the words of statuses,
+ * events and tests; each is the fact that was found.
  */
 import { keyOf } from "../resources/metadata.ts";
 import type { Problem, ProblemReason } from "../resources/problem.ts";
@@ -66,8 +66,9 @@ export interface ObjectStatus {
 }
 
 /**
- * Adds what the source found wrong. An object whose last good version still serves keeps its `ready` and gets the
- * problem's reason; one that was never loaded is not ready. Problems of no one object are left to the caller.
+ * Adds what the source found wrong. An object whose last good version still serves keeps its
+ * `ready` and gets the problem's reason; one that was never loaded is not ready. Problems of no one
+ * object are left to the caller.
  */
 export function withProblems(
   statuses: readonly ObjectStatus[],
@@ -85,7 +86,8 @@ export function withProblems(
       continue;
     const id = resourceId({ kind, namespace, name });
     const serving = byId.get(id);
-    // The first problem of an object speaks for it, and one of a second object of its name does not speak for the first.
+    // The first problem of an object speaks for it, and one of a second object of its name does not
+    // speak for the first.
     if (
       serving !== undefined &&
       (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")

@@ -1,12 +1,16 @@
 /**
- * What a call cost. Money is an integer number of picodollars (10^-12 US dollars) in a bigint: a price in US dollars per
- * million tokens with up to six decimals is then a whole number of picodollars per token, and no sum is ever rounded.
+ * What a call cost. Money is an integer number of picodollars (10^-12 US dollars) in a bigint: a
+ * price in US dollars per million tokens with up to six decimals is then a whole number of
+ * picodollars per token, and no sum is ever rounded.
  */
 import type { Cost, ModelPrice, TokenCounts } from "./price-book.ts";
 
 const PICODOLLARS = 1_000_000_000_000n;
 
-/** Cost of a call. Where a vendor's breakdown of its input exceeds the total, the breakdown is what is charged. */
+/**
+ * Cost of a call. Where a vendor's breakdown of its input exceeds the total, the breakdown is what
+ * is charged.
+ */
 export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
   const cached = count(usage.cachedInputTokens);
   const written5m = count(usage.cacheWrite5mTokens);
@@ -27,7 +31,9 @@ export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
   return { input, cachedInput, output, total: input + cachedInput + output };
 }
 
-/** A count as a vendor sent it: what is no positive integer counts for nothing, or is cut to one. */
+/**
+ * A count as a vendor sent it: what is no positive integer counts for nothing, or is cut to one.
+ */
 function count(tokens: number): bigint {
   return Number.isFinite(tokens) && tokens > 0 ? BigInt(Math.trunc(tokens)) : 0n;
 }
@@ -40,11 +46,17 @@ function percent(picodollars: bigint, percentage: number | undefined): bigint {
 export function formatUsd(picodollars: bigint): string {
   const sign = picodollars < 0n ? "-" : "";
   const absolute = picodollars < 0n ? -picodollars : picodollars;
-  const fraction = (absolute % PICODOLLARS).toString().padStart(12, "0").replace(/0+$/, "");
+  const fraction = (absolute % PICODOLLARS)
+    .toString()
+    .padStart(12, "0")
+    .replace(/(?<!0)0+$/, "");
   return `${sign}${absolute / PICODOLLARS}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** Rounds up to whole micro-dollars, the unit of counters in the state store: a call that cost anything counts. */
+/**
+ * Rounds up to whole micro-dollars, the unit of counters in the state store: a call that cost
+ * anything counts.
+ */
 export function toMicrodollars(picodollars: bigint): bigint {
   return (picodollars + 999_999n) / 1_000_000n;
 }

@@ -1,6 +1,6 @@
 /**
- * The operator's prices: a file that maps models to prices, or the manifest of the ConfigMap `svc-model-prices`, each of
- * whose values is such a file.
+ * The operator's prices: a file that maps models to prices, or the manifest of the ConfigMap
+ * `svc-model-prices`, each of whose values is such a file.
  */
 import { readFile } from "node:fs/promises";
 import { parseDocument } from "yaml";
@@ -114,7 +114,10 @@ export interface WatchOverridesOptions {
   readonly onError: (error: Error) => void;
   /** @defaultValue reads the file as UTF-8 */
   readonly readText?: (path: string) => Promise<string>;
-  /** Runs a task again and again; returns how to stop. @defaultValue setInterval, not keeping the process alive */
+  /**
+   * Runs a task again and again; returns how to stop. @defaultValue setInterval, not keeping the
+   * process alive
+   */
   readonly every?: (task: () => void, intervalMs: number) => () => void;
 }
 
@@ -125,7 +128,10 @@ export interface PriceOverrides {
   close(): void;
 }
 
-/** Reads the file of overrides, and again at every interval. Never throws: what is wrong goes to `onError`. */
+/**
+ * Reads the file of overrides, and again at every interval. Never throws: what is wrong goes to
+ * `onError`.
+ */
 export async function watchOverrides(options: WatchOverridesOptions): Promise<PriceOverrides> {
   const {
     path,

@@ -8,14 +8,19 @@ export interface PriceEntry {
   readonly cachedInput?: string | undefined;
   /** @defaultValue 1.25 times the input price for `claude` models, else the input price */
   readonly cacheWrite5m?: string | undefined;
-  /** @defaultValue 2 times the input price for `claude` models, else the price of a 5 minute write */
+  /**
+   * @defaultValue 2 times the input price for `claude` models, else the price of a 5 minute write
+   */
   readonly cacheWrite1h?: string | undefined;
   readonly output: string;
   /** Dearer long requests. @defaultValue none */
   readonly longPrompt?: LongPrompt | undefined;
 }
 
-/** A request with more input tokens than `above` is charged these percentages of the prices, for all its tokens. */
+/**
+ * A request with more input tokens than `above` is charged these percentages of the prices, for all
+ * its tokens.
+ */
 export interface LongPrompt {
   readonly above: number;
   /** Of input, cached input and cache writes. */
@@ -36,7 +41,10 @@ export interface ModelPrice {
   readonly longPrompt: LongPrompt | undefined;
 }
 
-/** Token counts of a call; has the fields of a dialect's `Usage`. `inputTokens` includes cached reads and cache writes. */
+/**
+ * Token counts of a call; has the fields of a dialect's `Usage`. `inputTokens` includes cached
+ * reads and cache writes.
+ */
 export interface TokenCounts {
   readonly inputTokens: number;
   readonly cachedInputTokens: number;
@@ -63,8 +71,9 @@ export interface PriceBook {
 const MAX_REMEMBERED = 4096;
 
 /**
- * Compiles tables into a book. Entries of `override` replace those of `table` under the same key; then a model's exact
- * name wins, and the longest wildcard after it, whichever table they came from.
+ * Compiles tables into a book. Entries of `override` replace those of `table` under the same key;
+ * then a model's exact name wins, and the longest wildcard after it, whichever table they came
+ * from.
  * @throws RangeError naming the model of a price that cannot be read.
  */
 export function createPriceBook(table: PriceTable, override: PriceTable = {}): PriceBook {

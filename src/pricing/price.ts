@@ -2,7 +2,8 @@
 
 /**
  * Reads a price in US dollars per million tokens (`"2.50"`) as picodollars per token.
- * @throws RangeError for anything but a plain decimal with at most six decimals, up to a million dollars.
+ * @throws RangeError for anything but a plain decimal with at most six decimals, up to a million
+ * dollars.
  */
 export function parsePricePerMillion(text: string): bigint {
   const match = /^(\d{1,7})(?:\.(\d{1,6}))?$/.exec(text);

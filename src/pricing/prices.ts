@@ -1,8 +1,9 @@
 /**
- * The shipped price table: US dollars per million tokens, standard tier, text. Kept by hand. Each block names
- * the vendor's page, against which a figure is to be checked, and the day of the sources that it was taken from: release
- * notes and collected price data, not the page itself. Batch, priority and regional surcharges, audio
- * and image tokens, tool fees and cache storage are not in it.
+ * The shipped price table: US dollars per million tokens, standard tier, text. Kept by hand. Each
+ * block names the vendor's page, against which a figure is to be checked, and the day of the
+ * sources that it was taken from: release notes and collected price data, not the page itself.
+ * Batch, priority and regional surcharges, audio and image tokens, tool fees and cache storage are
+ * not in it.
  */
 import type { PriceEntry, PriceTable } from "./price-book.ts";
 
@@ -15,7 +16,10 @@ export interface PriceSource {
   readonly models: Readonly<Record<string, PriceEntry>>;
 }
 
-/** Above 272,000 input tokens the whole request costs twice for input and caches, and half as much again for output. */
+/**
+ * Above 272,000 input tokens the whole request costs twice for input and caches, and half as much
+ * again for output.
+ */
 const OPENAI_LONG = { above: 272_000, inputPercent: 200, outputPercent: 150 };
 
 /** The same above 200,000 input tokens, for Gemini's Pro models. */
@@ -149,7 +153,10 @@ const ANTHROPIC: PriceSource = {
   },
 };
 
-/** Prices of the 3.6 to 3.8 Flash models double on 2027-01-01, those of gemini-4-argon on 2026-12-01. */
+/**
+ * Prices of the 3.6 to 3.8 Flash models double on 2027-01-01, those of gemini-4-argon on
+ * 2026-12-01.
+ */
 const GEMINI: PriceSource = {
   vendor: "Google",
   url: "https://ai.google.dev/gemini-api/docs/pricing",
@@ -181,7 +188,10 @@ const GEMINI: PriceSource = {
 
 export const PRICE_SOURCES: readonly PriceSource[] = [OPENAI, ANTHROPIC, GEMINI];
 
-/** All of it; a model's dated snapshots (`gpt-5-2025-08-07`, `claude-opus-4-5-20251101`) cost what it costs. */
+/**
+ * All of it; a model's dated snapshots (`gpt-5-2025-08-07`, `claude-opus-4-5-20251101`) cost what
+ * it costs.
+ */
 export const SHIPPED_PRICES: PriceTable = Object.fromEntries(
   PRICE_SOURCES.flatMap(({ models }) =>
     Object.entries(models).flatMap(([model, price]): [string, PriceEntry][] => [

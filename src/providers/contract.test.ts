@@ -1,11 +1,13 @@
 /**
- * What holds for every plugin. A plugin is tested because its folder is there: its `contract-sample.ts` says what a Secret
- * and requests of it look like, and what does not hold for it, with the reason.
+ * What holds for every plugin. A plugin is tested because its folder is there: its
+ * `contract-sample.ts` says what a Secret and requests of it look like, and what does not hold for
+ * it, with the reason.
  */
 import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
+import { scopeSchema } from "../resources/provider.ts";
 import {
   ConfigError,
   InjectionError,
@@ -182,6 +184,11 @@ for (const folder of folders.filter(hasSample)) {
       for (const header of plugin.credentialHeaders) expect(header).toMatch(HEADER);
       for (const about of Object.values(plugin.configKeys))
         expect(about.length).toBeGreaterThan(10);
+      expect(Object.keys(plugin.scopeKeys).length).toBeGreaterThan(0);
+      for (const [key, about] of Object.entries(plugin.scopeKeys)) {
+        expect(Object.keys(scopeSchema.shape)).toContain(key);
+        expect(about.length).toBeGreaterThan(10);
+      }
       for (const body of plugin.bodies) {
         expect(body.maxBytes).toBeGreaterThan(0);
         expect(body.maxBytes).toBeLessThanOrEqual(32 * 1024 * 1024);
@@ -283,6 +290,7 @@ for (const folder of folders.filter(hasSample)) {
       "/%2e",
     ])("a path that ends in %j is not understood", (attack) => {
       if (sample.exceptions?.["paths are names"] !== undefined) return;
+      if (sample.namesMayEnd?.ends.includes(attack) === true) return;
       const { instance } = made(authTypes[0] as string);
       for (const { request: sent } of sample.requests)
         expect([
@@ -387,12 +395,15 @@ function wellFormed(
     return;
   }
   if (resolution.actions.length === 0) throw new Error(`resolved to nothing: ${inspect(sent)}`);
-  for (const { action, resources } of resolution.actions) {
-    if (!ACTION.test(action)) throw new Error(`${action} is no action: ${inspect(sent)}`);
+  for (const { action, broader = [], resources } of resolution.actions) {
+    for (const name of [action, ...broader])
+      if (!ACTION.test(name)) throw new Error(`${name} is no action: ${inspect(sent)}`);
+    if (broader.includes(action)) throw new Error(`${action} covers itself: ${inspect(sent)}`);
     for (const resource of resources) {
       if (resource.kind !== "scoped") continue;
-      // A scope's globs are matched by segment: what is held against them must have none of a path's tricks.
-      if (!plugin.scopeKeys.includes(resource.key) || resource.value === "")
+      // A scope's globs are matched by segment: what is held against them must have none of a
+      // path's tricks.
+      if (!Object.hasOwn(plugin.scopeKeys, resource.key) || resource.value === "")
         throw new Error(`${inspect(resource)}: ${inspect(sent)}`);
     }
   }

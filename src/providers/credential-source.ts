@@ -1,4 +1,6 @@
-/** Where a plugin has its credential from: a Secret as it stands, or an exchange that is repeated. */
+/**
+ * Where a plugin has its credential from: a Secret as it stands, or an exchange that is repeated.
+ */
 
 /** `T` is a token, or whatever a plugin signs with. */
 export interface CredentialSource<T> {

@@ -1,6 +1,7 @@
 /**
- * Every plugin there is, one line each. A sidecar loads those that its bindings name: the others' tables of operations cost
- * it no memory. The bundles hold what is imported here, and nothing is looked for at run time.
+ * Every plugin there is, one line each. A sidecar loads those that its bindings name: the others'
+ * tables of operations cost it no memory. The bundles hold what is imported here, and nothing is
+ * looked for at run time.
  */
 import type { ProviderPlugin } from "./contract.ts";
 

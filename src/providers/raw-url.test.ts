@@ -1,12 +1,5 @@
 import { describe, expect, test } from "vitest";
-import {
-  decodeOnce,
-  overridingHeader,
-  parseForm,
-  parseQuery,
-  pathSegments,
-  repeatedName,
-} from "./raw-url.ts";
+import { decodeOnce, parseForm, parseQuery, pathSegments, repeatedName } from "./raw-url.ts";
 
 describe("an escape", () => {
   test("is decoded once", () => {
@@ -138,11 +131,4 @@ describe("a query", () => {
       ]),
     ).toBeUndefined();
   });
-});
-
-test("headers that override the request line are told", () => {
-  expect(overridingHeader(new Map([["x-http-method-override", "DELETE"]]))).toBe(
-    "x-http-method-override",
-  );
-  expect(overridingHeader(new Map([["content-type", "text/plain"]]))).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 /**
- * Paths and queries as they are on the wire, read strictly: what two servers could read in two ways is refused here, so
- * that what is judged is what the far end will do.
+ * Paths and queries as they are on the wire, read strictly: what two servers could read in two ways
+ * is refused here, so that what is judged is what the far end will do.
  */
 
 /** Printable ASCII without what RFC 3986 allows nowhere; `%` must begin an escape. */
@@ -9,7 +9,10 @@ const WIRE = /^(?:[!#-$&-;=?-[\]_a-z~]|%[0-9A-Fa-f]{2})*$/;
 const UNRESERVED_ESCAPED = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/;
 const CONTROL = /\p{Cc}/u;
 
-/** Decodes escapes once; undefined where one is broken, is no UTF-8 or hides a control character. `+` is a plus. */
+/**
+ * Decodes escapes once; undefined where one is broken, is no UTF-8 or hides a control character.
+ * `+` is a plus.
+ */
 export function decodeOnce(raw: string): string | undefined {
   const decoded = decodeText(raw);
   return decoded === undefined || CONTROL.test(decoded) ? undefined : decoded;
@@ -31,8 +34,9 @@ export interface PathSegments {
 }
 
 /**
- * The segments of an API's path. Undefined where it holds an empty segment, `.` or `..` (escaped or not), `;`, `\`, a
- * broken or needless escape, or, unless `slashes` allows them inside a segment, an escaped slash.
+ * The segments of an API's path. Undefined where it holds an empty segment, `.` or `..` (escaped or
+ * not), `;`, `\`, a broken or needless escape, or, unless `slashes` allows them inside a segment,
+ * an escaped slash.
  */
 export function pathSegments(
   path: string,
@@ -65,7 +69,10 @@ function isPlain(segment: string, slashes: boolean): boolean {
 
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
-/** A query's parameters in order, decoded; undefined where `+`, `;`, an escape or a nameless part leaves a doubt. */
+/**
+ * A query's parameters in order, decoded; undefined where `+`, `;`, an escape or a nameless part
+ * leaves a doubt.
+ */
 export function parseQuery(query: string): Parameters | undefined {
   return /[+;]/.test(query) ? undefined : parameters(query, decodeOnce);
 }
@@ -100,19 +107,4 @@ export function repeatedName(parameters: Parameters): string | undefined {
     seen.add(name.toLowerCase());
   }
   return undefined;
-}
-
-/** Headers by which a client asks for another method, path or host than the request line has. */
-const OVERRIDES = [
-  "x-http-method-override",
-  "x-http-method",
-  "x-method-override",
-  "x-original-url",
-  "x-rewrite-url",
-  "x-original-uri",
-];
-
-/** The name of a header that would turn the request into another one; undefined for none. */
-export function overridingHeader(headers: ReadonlyMap<string, string>): string | undefined {
-  return OVERRIDES.find((name) => headers.has(name));
 }

@@ -1,6 +1,7 @@
 /**
- * Finds the operation that a method and a path stand for. Built once from a service's routes; asked for every request. As
- * in services' own routers a word beats a parameter, and a route that lacks the method is none.
+ * Finds the operation that a method and a path stand for. Built once from a service's routes; asked
+ * for every request. As in services' own routers a word beats a parameter, and a route that lacks
+ * the method is none.
  */
 import type { Segment } from "./url-path.ts";
 
@@ -70,7 +71,7 @@ export class RouteTrie {
     });
     const route = {
       method,
-      template: typed.replaceAll(/:[^}]+\}/g, "}"),
+      template: typed.replaceAll(/:[a-z]{1,20}\}/g, "}"),
       category,
       subcategory,
       operation,
@@ -83,7 +84,10 @@ export class RouteTrie {
     return route;
   }
 
-  /** The same paths are served below another prefix, `typed`, of which `template` tells where they are. */
+  /**
+   * The same paths are served below another prefix, `typed`, of which `template` tells where they
+   * are.
+   */
   alias(typed: string, template: string): void {
     const follow = (text: string, step: (node: Node, word: string) => Node): Node =>
       text.split("/").slice(1).reduce(step, this.#root);

@@ -1,7 +1,11 @@
 /**
- * JSON that every parser reads alike. Of two equal keys one parser takes the first and another the last, so what is judged
- * here might not be what the service does: they are refused, as are bytes that are not UTF-8 and a byte order mark.
+ * JSON that every parser reads alike. Of two equal keys one parser takes the first and another the
+ * last, so what is judged here might not be what the service does: they are refused, as are bytes
+ * that are not UTF-8 and a byte order mark.
  */
+import { parseJson } from "../platform/json/parse.ts";
+import { JSON_LIMITS, JsonError, type JsonLimits } from "../platform/json/scan.ts";
+
 export type Json =
   | null
   | boolean
@@ -18,49 +22,37 @@ export function isJsonObject(value: Json | undefined): value is { readonly [key:
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Deeper nesting is refused: parsers differ in what they stand. */
-const MAX_DEPTH = 128;
+export interface JsonMember {
+  /** Name of the member; of an array's items the array's own. Empty for the whole value. */
+  readonly key: string;
+  readonly value: Json;
+}
 
-export function parseStrictJson(bytes: Uint8Array): ParsedJson {
-  let text: string;
-  try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return { kind: "invalid", reason: "is not UTF-8 text" };
-  }
-  try {
-    const value = JSON.parse(text) as Json;
-    const fault = findFault(text);
-    return fault === undefined ? { kind: "parsed", value } : { kind: "invalid", reason: fault };
-  } catch {
-    return { kind: "invalid", reason: "is not JSON" };
+/**
+ * Every value of a document, itself included; an array's items go by the array's name. Members of
+ * the names in `skipped` are left out, with all that is in them.
+ */
+export function* jsonMembers(document: Json, skipped?: ReadonlySet<string>): Generator<JsonMember> {
+  const open: JsonMember[] = [{ key: "", value: document }];
+  for (let member = open.pop(); member !== undefined; member = open.pop()) {
+    const { key, value } = member;
+    if (skipped?.has(key) === true) continue;
+    yield member;
+    if (Array.isArray(value)) for (const item of value as Json[]) open.push({ key, value: item });
+    else if (isJsonObject(value))
+      for (const [name, inner] of Object.entries(value)) open.push({ key: name, value: inner });
   }
 }
 
-const TOKEN = /"(?:[^"\\]|\\.)*"|[{}[\],]/gs;
+/** Bodies of services may have more members than a request to a model. */
+const LIMITS: JsonLimits = { ...JSON_LIMITS, members: 10_000 };
 
-/** @param text valid JSON */
-function findFault(text: string): string | undefined {
-  /** Keys so far of each object that is open; undefined for an array. */
-  const open: (Set<string> | undefined)[] = [];
-  let keyNext = false;
-  for (const [token] of text.matchAll(TOKEN)) {
-    if (token === "{" || token === "[") {
-      open.push(token === "{" ? new Set() : undefined);
-      if (open.length > MAX_DEPTH) return "is nested too deeply";
-      keyNext = token === "{";
-    } else if (token === "}" || token === "]") {
-      open.pop();
-      keyNext = false;
-    } else if (token === ",") keyNext = open.at(-1) !== undefined;
-    else if (keyNext) {
-      const keys = open.at(-1);
-      const key = JSON.parse(token) as string;
-      if (keys?.has(key) === true || key === "__proto__")
-        return "holds a key twice, or one that is not to be";
-      keys?.add(key);
-      keyNext = false;
-    }
+export function parseStrictJson(bytes: Uint8Array): ParsedJson {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    return { kind: "parsed", value: parseJson(buffer, LIMITS).value as Json };
+  } catch (error) {
+    const problem = error instanceof JsonError ? `: ${error.message}` : "";
+    return { kind: "invalid", reason: `is not JSON that every parser reads alike${problem}` };
   }
-  return undefined;
 }

@@ -78,7 +78,10 @@ export function context(
   };
 }
 
-/** What the contract suite needs to know of a plugin: `contract-sample.ts` of its folder exports it as `sample`. */
+/**
+ * What the contract suite needs to know of a plugin: `contract-sample.ts` of its folder exports it
+ * as `sample`.
+ */
 export interface ContractSample {
   /** By kind of `spec.auth.type`: a Secret that works. */
   readonly auth: Readonly<
@@ -92,19 +95,27 @@ export interface ContractSample {
   >;
   /** Of the token server, where there is one. */
   readonly respond?: (call: Call) => Response | Promise<Response>;
-  /** Parts of credentials that must never be seen but in an injection, besides the Secret's values: tokens that `respond` gives. */
+  /**
+   * Parts of credentials that must never be seen but in an injection, besides the Secret's values:
+   * tokens that `respond` gives.
+   */
   readonly tokens?: readonly string[];
   /** Requests that are understood, and their actions. */
   readonly requests: readonly {
     readonly request: ServiceRequest;
     readonly actions: readonly string[];
   }[];
+  /** Ends of paths that a request's last name may have, with the reason. */
+  readonly namesMayEnd?: { readonly ends: readonly string[]; readonly reason: string };
   /** What of the suite does not hold for this plugin, with the reason. */
   readonly exceptions?: Partial<Record<ContractException, string>>;
 }
 
 export type ContractException =
-  /** Dots, empty segments and encoded slashes of a path are part of a name that the service takes literally. */
+  /**
+   * Dots, empty segments and encoded slashes of a path are part of a name that the service takes
+   * literally.
+   */
   | "paths are names"
   /** Sets headers that are no credentials, and so are not among those taken off. */
   | "sets other headers"

@@ -1,7 +1,8 @@
 /**
- * A token that ages, kept fresh: renewed in the background before it expires, by one exchange at a time, and used to its
- * true end while the token server is away. Of the clock it trusts the monotonic one for age, so that a step back of the
- * wall clock does not keep a dead token alive, and the wall one too, which goes on while a machine sleeps.
+ * A token that ages, kept fresh: renewed in the background before it expires, by one exchange at a
+ * time, and used to its true end while the token server is away. Of the clock it trusts the
+ * monotonic one for age, so that a step back of the wall clock does not keep a dead token alive,
+ * and the wall one too, which goes on while a machine sleeps.
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -10,7 +11,10 @@ import { InjectionError } from "./contract.ts";
 
 export interface FetchedToken {
   readonly token: Secret;
-  /** Milliseconds since the epoch, by our clock: where the server says a lifetime, add it to `clock.now()`. */
+  /**
+   * Milliseconds since the epoch, by our clock: where the server says a lifetime, add it to
+   * `clock.now()`.
+   */
   readonly expiresAt: number;
 }
 
@@ -64,7 +68,10 @@ const BACKOFF_MAX_MS = 60_000;
 /** A server that asks for more than this is asked again nevertheless. */
 const RETRY_AFTER_MAX_MS = 10 * 60_000;
 const REFRESH_MIN_MS = 1_000;
-/** Part of a token's age by which renewals are spread, so that sidecars started together do not renew together. */
+/**
+ * Part of a token's age by which renewals are spread, so that sidecars started together do not
+ * renew together.
+ */
 const SPREAD = 0.05;
 
 export class TokenRefresher {
@@ -83,8 +90,8 @@ export class TokenRefresher {
   }
 
   /**
-   * Gets the first token. A token server that is away or refuses does not fail it: that is logged, tried again in the
-   * background, and told to who asks for the token meanwhile.
+   * Gets the first token. A token server that is away or refuses does not fail it: that is logged,
+   * tried again in the background, and told to who asks for the token meanwhile.
    */
   async start(): Promise<void> {
     this.#stopped = false;
@@ -112,7 +119,8 @@ export class TokenRefresher {
   }
 
   /**
-   * Gets a new token now; who asks at the same time shares the exchange. The old one stays in use where it fails.
+   * Gets a new token now; who asks at the same time shares the exchange. The old one stays in use
+   * where it fails.
    * @throws InjectionError
    */
   async refresh(): Promise<void> {
@@ -125,7 +133,8 @@ export class TokenRefresher {
   }
 
   async #awaited(): Promise<Secret> {
-    // After a failure the timer asks again: a request does not, or an agent's haste would become ours.
+    // After a failure the timer asks again: a request does not, or an agent's haste would become
+    // ours.
     if (this.#exchange !== undefined || this.#failure === undefined) await this.refresh();
     const held = this.#valid();
     if (held === undefined) throw this.#unavailable();

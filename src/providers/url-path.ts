@@ -1,7 +1,8 @@
 /**
- * A request's path, cut into segments without changing it. What is judged is what is forwarded, so a path that the service,
- * or something between, could read in another way than it is read here is refused: dot segments, empty segments, `;`, `\`,
- * control bytes, encoded forms of what needs no encoding, encoded twice.
+ * A request's path, cut into segments without changing it. What is judged is what is forwarded, so
+ * a path that the service, or something between, could read in another way than it is read here is
+ * refused: dot segments, empty segments, `;`, `\`, control bytes, encoded forms of what needs no
+ * encoding, encoded twice.
  */
 
 export interface Segment {
@@ -20,10 +21,16 @@ export type SplitPath =
   | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
 
 const MAX_BYTES = 8_192;
-/** RFC 3986 `pchar` and `/` without `;`, with `[`, `]` and `^`, which clients leave raw in logins and revisions. */
+/**
+ * RFC 3986 `pchar` and `/` without `;`, with `[`, `]` and `^`, which clients leave raw in logins
+ * and revisions.
+ */
 const PLAIN = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@%/[\]^]*$/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
-/** Letters, digits, `-`, `.`, `_`: all that a service's own words are made of. Encoded they could only hide one. */
+/**
+ * Letters, digits, `-`, `.`, `_`: all that a service's own words are made of. Encoded they could
+ * only hide one.
+ */
 const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f)/i;
 const ENCODED_TWICE = /%25[0-9A-Fa-f]{2}/;
 const DOT_SEGMENT = /^\.{1,2}(?:;|$)/;

@@ -157,7 +157,10 @@ export interface Agent extends ResourceBase {
   readonly spec: AgentSpec;
 }
 
-/** Parsed and refused: nothing here acts on them yet, and a guard or limit that is not applied must not look as if it were. */
+/**
+ * Parsed and refused: nothing here acts on them yet, and a guard or limit that is not applied must
+ * not look as if it were.
+ */
 export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
   { path: ["spec", "guards"] },
   { path: ["spec", "filesystem"] },

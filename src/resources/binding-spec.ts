@@ -1,6 +1,7 @@
 /**
- * The resolved providers of one agent: the content of the ConfigMap `svc-{workload}-providers`, which its sidecar reads.
- * Holds no secret: only the names of the environment variables that hold them.
+ * The resolved providers of one agent: the content of the ConfigMap `svc-{workload}-providers`,
+ * which its sidecar reads. Holds no secret: only the names of the environment variables that hold
+ * them.
  */
 import { z } from "zod";
 import { nameSchema } from "./metadata.ts";

@@ -1,6 +1,6 @@
 /**
- * CustomResourceDefinitions from the schemas. The API server then refuses what the schema refuses, save for checks that
- * span fields, which are ours alone. Rules of structural schemas:
+ * CustomResourceDefinitions from the schemas. The API server then refuses what the schema refuses,
+ * save for checks that span fields, which are ours alone. Rules of structural schemas:
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { stringify } from "yaml";
@@ -163,14 +163,15 @@ const KEPT = [
 ] as const;
 
 /**
- * A structural form: a type everywhere, no `const`, `$ref` or `additionalProperties: false` (the API server prunes, or
- * with strict validation refuses, unknown fields by itself).
+ * A structural form: a type everywhere, no `const`, `$ref` or `additionalProperties: false` (the
+ * API server prunes, or with strict validation refuses, unknown fields by itself).
  */
 function structural(schema: JsonSchema): JsonSchema {
   const result: JsonSchema = {};
   for (const keyword of KEPT)
     if (schema[keyword] !== undefined) Object.assign(result, { [keyword]: schema[keyword] });
-  // RE2, which the API server uses, has no look-ahead and writes Unicode classes alike; such a check stays ours alone.
+  // RE2, which the API server uses, has no look-ahead and writes Unicode classes alike; such a
+  // check stays ours alone.
   if (typeof result["pattern"] === "string" && /\(\?[=!<]/.test(result["pattern"]))
     delete result["pattern"];
   // Bounds that only say "a safe integer" say nothing.

@@ -1,4 +1,7 @@
-/** Turns what a schema found wrong into messages with a path, and a fix, for people. Only runs when something is wrong. */
+/**
+ * Turns what a schema found wrong into messages with a path, and a fix, for people. Only runs when
+ * something is wrong.
+ */
 import { z } from "zod";
 
 export interface Explanation {
@@ -7,7 +10,10 @@ export interface Explanation {
   readonly fix: string;
 }
 
-/** Explains the issues of one value, one entry for each field concerned. Quotes names of fields, never values. */
+/**
+ * Explains the issues of one value, one entry for each field concerned. Quotes names of fields,
+ * never values.
+ */
 export function explainIssues(
   issues: readonly z.core.$ZodIssue[],
   value: unknown,

@@ -1,6 +1,6 @@
 /**
- * What every resource has: its group and version, and its metadata.
- * Field reference of Kubernetes ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
+ * What every resource has: its group and version, and its metadata. Field reference of Kubernetes
+ * ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
  */
 import { z } from "zod";
 
@@ -9,7 +9,9 @@ export const API_VERSION = "svc.io/v1";
 
 export const DEFAULT_NAMESPACE = "default";
 
-/** An object that carries it is skipped while the environment variable it names is unset or empty. */
+/**
+ * An object that carries it is skipped while the environment variable it names is unset or empty.
+ */
 export const WHEN_ENV_ANNOTATION = "svc.io/when-env";
 
 /** A DNS-1123 label, as Kubernetes wants of names that become parts of host names. */
@@ -38,7 +40,10 @@ export const subdomainSchema = z
     "must be a DNS-1123 subdomain: lower-case letters, digits, '-' and '.', at most 253 characters",
   );
 
-/** Fields the API server writes: accepted, so that the output of `kubectl get -o yaml` can be read back, and unused. */
+/**
+ * Fields the API server writes: accepted, so that the output of `kubectl get -o yaml` can be read
+ * back, and unused.
+ */
 const SERVER_FIELDS = {
   uid: z.string().optional(),
   resourceVersion: z.string().optional(),
@@ -93,7 +98,10 @@ export type Metadata = z.output<typeof metadataSchema>;
 export interface ResourceBase {
   readonly namespace: string;
   readonly name: string;
-  /** Hash of what the object was parsed from: equal versions mean equal content. Of a Secret, never shown. */
+  /**
+   * Hash of what the object was parsed from: equal versions mean equal content. Of a Secret, never
+   * shown.
+   */
   readonly version: string;
   /** Environment variable of {@link WHEN_ENV_ANNOTATION}. */
   readonly whenEnv: string | undefined;
@@ -106,7 +114,10 @@ export function keyOf(resource: { readonly namespace: string; readonly name: str
   return `${resource.namespace}/${resource.name}`;
 }
 
-/** A field that is parsed, documented, and refused when set to something that would matter, until its issue comes. */
+/**
+ * A field that is parsed, documented, and refused when set to something that would matter, until
+ * its issue comes.
+ */
 export interface UnsupportedField {
   /** Path from the object's root, e.g. `["spec", "guards"]`. */
   readonly path: readonly string[];

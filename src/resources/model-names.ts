@@ -1,13 +1,25 @@
 /**
- * Names of models and patterns over them. A pattern is a name, or a prefix followed by one `*` as its last character;
- * matching is case-sensitive. `*` alone matches every name. Nothing else is special, so every pattern can be
- * intersected with every other exactly.
+ * Names of models and patterns over them. A pattern is a name, or a prefix followed by one `*` as
+ * its last character; matching is case-sensitive. `*` alone matches every name. Nothing else is
+ * special, so every pattern can be intersected with every other exactly.
  */
 
-/** A model name or trailing-wildcard pattern: no white space, no control characters, `*` only at the end. */
-export const MODEL_PATTERN = /^(?:[^\s*\p{C}]+\*?|\*)$/u;
+/** Longest name or pattern, characters. Vendors' longest, with their own prefixes, have some 120. */
+export const MAX_MODEL_NAME = 256;
 
-/** Splits `<provider>/<model>` at its first slash: model names may hold slashes. undefined where either part is missing. */
+/**
+ * A model name: visible ASCII without quotes, backslash and `*`. Names become labels of metrics,
+ * fields of logs and parts of paths.
+ */
+export const MODEL_NAME = /^[!#-&()+-[\]^_a-~]+$/;
+
+/** A model name or trailing-wildcard pattern: `*` only at the end. */
+export const MODEL_PATTERN = /^(?:[!#-&()+-[\]^_a-~]+\*?|\*)$/;
+
+/**
+ * Splits `<provider>/<model>` at its first slash: model names may hold slashes. undefined where
+ * either part is missing.
+ */
 export function splitModelRef(
   ref: string,
 ): { readonly provider: string; readonly model: string } | undefined {

@@ -1,12 +1,12 @@
 /**
- * ModelProvider: an upstream that serves models, and how it is used.
- * Fields named by the interface; `baseURL`, `apiVersion`, `retries`, `timeouts` and the shape of a fallback are ours.
+ * ModelProvider: an upstream that serves models, and how it is used. Fields named by the interface;
+ * `baseURL`, `apiVersion`, `retries`, `timeouts` and the shape of a fallback are ours.
  */
 import { z } from "zod";
 import { parseBaseURL } from "./base-url.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
-import { MODEL_PATTERN } from "./model-names.ts";
+import { MAX_MODEL_NAME, MODEL_NAME, MODEL_PATTERN } from "./model-names.ts";
 import { statusSchema } from "./object-status.ts";
 
 /** Upstream kinds. `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
@@ -17,6 +17,15 @@ const KINDS = [
   "azure-openai",
   "openai-compatible",
   "mock",
+] as const;
+
+/** `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
+const FEATURES = [
+  "background",
+  "serverTools",
+  "serviceTiers",
+  "remoteResources",
+  "otherModels",
 ] as const;
 
 /** Where a kind is when `baseURL` is not given; kinds not listed must say. */
@@ -31,13 +40,13 @@ const NEEDS_BASE_URL: ReadonlySet<string> = new Set(["azure-openai", "openai-com
 
 const modelPattern = z
   .string()
-  .max(256)
+  .max(MAX_MODEL_NAME)
   .regex(MODEL_PATTERN, "must be a model name, optionally with one '*' as its last character");
 
 const modelName = z
   .string()
-  .max(256)
-  .regex(/^[^\s*\p{C}]+$/u, "must be a model name without white space or '*'");
+  .max(MAX_MODEL_NAME)
+  .regex(MODEL_NAME, "must be a model name: visible ASCII without quotes, backslashes and '*'");
 
 const milliseconds = (max: number) => z.int().min(1).max(max);
 
@@ -122,6 +131,24 @@ const specSchema = z
       .max(1000)
       .default([])
       .describe("Models it never exposes, same form. The deny list wins."),
+    onDisconnect: z
+      .enum(["cancel", "readToEnd"])
+      .default("cancel")
+      .describe(
+        "What becomes of an answer whose client leaves. `cancel`: the request to the provider is cancelled, and the call " +
+          "is settled at an upper bound. `readToEnd`: the rest is read and thrown away, so that the call is settled exactly; it costs " +
+          "what the vendor charges for the rest, and each call passes the gateway service once more.",
+      ),
+    allowedFeatures: z
+      .array(z.enum(FEATURES))
+      .max(FEATURES.length)
+      .default([])
+      .describe(
+        "Features that requests may use although the gateway cannot check them. `background`, `serverTools` (tools that the " +
+          "vendor runs) and `serviceTiers` (other prices): their cost is not known, so callers with a budget of tokens or USD " +
+          "may not use them otherwise. `remoteResources` (fields that name addresses or keys) and `otherModels` (fields that " +
+          "name further models): nobody may use them otherwise.",
+      ),
     fallbacks: z
       .array(
         z.strictObject({

@@ -1,7 +1,10 @@
 /** The `status` of our kinds in Kubernetes: written by us, accepted and unused when read. */
 import { z } from "zod";
 
-/** Fields every kind's status has, and those given. Unlike a spec it may hold more: an older or newer version wrote it. */
+/**
+ * Fields every kind's status has, and those given. Unlike a spec it may hold more: an older or
+ * newer version wrote it.
+ */
 export function statusSchema<Shape extends z.ZodRawShape>(fields: Shape) {
   return z
     .looseObject({

@@ -1,6 +1,6 @@
 /**
- * Text or plain objects in, resources and problems out. This is the only door: what passes it has been checked in
- * full, and nothing behind it sees an unknown field.
+ * Text or plain objects in, resources and problems out. This is the only door: what passes it has
+ * been checked in full, and nothing behind it sees an unknown field.
  */
 import { createHash } from "node:crypto";
 import type { z } from "zod";
@@ -241,7 +241,10 @@ export type ObjectResult =
       readonly findings: readonly Finding[];
     };
 
-/** Checks one object as YAML, JSON or the API server gave it. undefined for an object that is not meant for us. */
+/**
+ * Checks one object as YAML, JSON or the API server gave it. undefined for an object that is not
+ * meant for us.
+ */
 export function parseObject(value: unknown): ObjectResult | undefined {
   const identity = identityOf(value);
   const refuse = (findings: readonly Finding[]): ObjectResult => ({
@@ -322,7 +325,10 @@ export function parseObject(value: unknown): ObjectResult | undefined {
   return refuse(findings);
 }
 
-/** Hash of the object as it was written; what the API server changes with every write, and our status, do not count. */
+/**
+ * Hash of the object as it was written; what the API server changes with every write, and our
+ * status, do not count.
+ */
 function versionOf(value: object): string {
   const {
     status: _status,

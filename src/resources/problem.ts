@@ -1,4 +1,7 @@
-/** Why an object, or a file, was not loaded, with the place and the way out. Holds no value of a Secret. */
+/**
+ * Why an object, or a file, was not loaded, with the place and the way out. Holds no value of a
+ * Secret.
+ */
 
 export type ProblemReason =
   /** The text is not YAML or JSON. */
@@ -14,7 +17,9 @@ export type ProblemReason =
 
 export interface Problem {
   readonly reason: ProblemReason;
-  /** As the source names it: a path relative to the watched directory, or an object of the cluster. */
+  /**
+   * As the source names it: a path relative to the watched directory, or an object of the cluster.
+   */
   readonly file: string;
   /** Line in the file, from 1; undefined where the source has no lines. */
   readonly line: number | undefined;
@@ -22,7 +27,9 @@ export interface Problem {
   readonly kind: string | undefined;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
-  /** Field from the object's root, e.g. `spec.fallbacks[0].provider`; empty for the whole object. */
+  /**
+   * Field from the object's root, e.g. `spec.fallbacks[0].provider`; empty for the whole object.
+   */
   readonly path: string;
   readonly message: string;
   /** What to do about it. */

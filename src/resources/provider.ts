@@ -1,10 +1,16 @@
-/** Provider: an external service that agents call through their sidecar, and what of it they may use. */
+/**
+ * Provider: an external service that agents call through their sidecar, and what of it they may
+ * use.
+ */
 import { z } from "zod";
 import type { ResourceBase, UnsupportedField } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { statusSchema } from "./object-status.ts";
 
-/** Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to `src/providers/registry.ts`. */
+/**
+ * Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to
+ * `src/providers/registry.ts`.
+ */
 export const SERVICE_TYPES = [
   "github",
   "aws",
@@ -90,6 +96,11 @@ export const scopeSchema = z.strictObject({
     .max(1000)
     .optional()
     .describe("Azure resource groups, `<subscription>/<group>`."),
+  containers: z
+    .array(glob)
+    .max(1000)
+    .optional()
+    .describe("Azure blob containers, `<account>/<container>`."),
   channels: z.array(glob).max(1000).optional().describe("Chat channels."),
 });
 

@@ -1,6 +1,6 @@
 /**
- * Secret: the core Kubernetes kind (`v1`), as far as it is read here. Values leave this file only inside
- * {@link Secret}, or as the name of an environment variable.
+ * Secret: the core Kubernetes kind (`v1`), as far as it is read here. Values leave this file only
+ * inside {@link Secret}, or as the name of an environment variable.
  */
 import { z } from "zod";
 import { Secret } from "../platform/secret.ts";
@@ -9,11 +9,13 @@ import { secretMetadataSchema } from "./metadata.ts";
 
 const key = z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be letters, digits, '-', '_' or '.'");
 
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
 /** Base64 of RFC 4648 with padding, line breaks allowed as Kubernetes does. */
 const base64 = z
   .string()
-  .regex(
-    /^(?:[A-Za-z0-9+/]{4}|\s)*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?\s*$/,
+  .refine(
+    (text) => BASE64.test(text.replaceAll(/\s/g, "")),
     "must be base64; plain text belongs in stringData",
   );
 
@@ -46,8 +48,8 @@ export interface SecretResource extends ResourceBase {
 const ENV_REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?\}$/;
 
 /**
- * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists in files alone, so whoever
- * can write a Secret in a cluster cannot read the gateway's environment.
+ * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists in files
+ * alone, so whoever can write a Secret in a cluster cannot read the gateway's environment.
  */
 export function secretValues(
   parsed: z.output<typeof secretSchema>,

@@ -1,4 +1,7 @@
-/** Reading YAML (and JSON, which it includes) with places kept, and errors that quote nothing of the text. */
+/**
+ * Reading YAML (and JSON, which it includes) with places kept, and errors that quote nothing of the
+ * text.
+ */
 import type { Document, ErrorCode, Node } from "yaml";
 import { isMap, isScalar, isSeq, parseAllDocuments } from "yaml";
 
@@ -37,7 +40,10 @@ export function syntaxMessage(code: ErrorCode): string {
   return SYNTAX_MESSAGES[code] ?? "not valid YAML";
 }
 
-/** Splits and parses a text. Never throws; each document holds its own errors, unknown tags among them. */
+/**
+ * Splits and parses a text. Never throws; each document holds its own errors, unknown tags among
+ * them.
+ */
 export function readDocuments(text: string): readonly YamlDocument[] {
   const parsed = parseAllDocuments(text, {
     prettyErrors: false,

@@ -1,4 +1,7 @@
-/** The command's environment: made, not inherited. What a shell holds (keys, sockets of agents) stays outside. */
+/**
+ * The command's environment: made, not inherited. What a shell holds (keys, sockets of agents)
+ * stays outside.
+ */
 import { trustEnvironment } from "../interception/trust-environment.ts";
 import { StartError } from "../up/errors.ts";
 import type { AgentUser } from "./agent-user.ts";
@@ -17,6 +20,11 @@ export interface AgentEnvironmentOptions {
 
 /** How terminals, languages and programs are found; nothing of who called. */
 const KEPT = /^(?:PATH|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
+/**
+ * Before the names under which the variables travel until nothing that handles them has rights: see
+ * agent-process.ts.
+ */
+export const CARRIED = "SVC_AGENT_ENV_";
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 /** @throws StartError for an `extra` that is no assignment */
@@ -39,7 +47,8 @@ export function agentEnvironment({
     LOGNAME: user.name,
     SHELL: "/bin/sh",
     ...trustEnvironment(trustDir),
-    // Where each SDK adds its own path: openai /chat/completions, anthropic /v1/messages, google-genai /v1beta/models.
+    // Where each SDK adds its own path: openai /chat/completions, anthropic /v1/messages,
+    // google-genai /v1beta/models.
     OPENAI_BASE_URL: `${gatewayUrl}/v1`,
     OPENAI_API_KEY: token,
     ANTHROPIC_BASE_URL: gatewayUrl,
@@ -56,6 +65,8 @@ function assignment(text: string, env: NodeJS.ProcessEnv): [string, string] {
     throw new StartError(
       `--env ${JSON.stringify(text.split("=")[0])}: NAME=value is wanted, or NAME.`,
     );
+  if (name.startsWith(CARRIED))
+    throw new StartError(`--env ${name}: names that begin with ${CARRIED} are svc's own.`);
   const found = value ?? env[name];
   if (found === undefined)
     throw new StartError(`--env ${name}: it is not set here. Give it a value: --env ${name}=...`);

@@ -1,17 +1,14 @@
-/** What `svc up` gives for an agent's sidecar to run: asked over its socket, which opens to its user and to root alone. */
+/**
+ * What `svc up` gives for an agent's sidecar to run: asked over its socket, which opens to its user
+ * and to root alone.
+ */
 import { z } from "zod";
+import { auditFolderSchema } from "../audit/options.ts";
 import { parseServerName } from "../interception/server-name.ts";
 import { Secret } from "../platform/secret.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { StartError } from "../up/errors.ts";
 import type { StatePaths } from "../up/state.ts";
-
-const auditSchema = z.object({
-  dir: z.string(),
-  keyFile: z.string(),
-  onFailure: z.enum(["refuse", "continue"]),
-  sync: z.enum(["group", "none"]),
-});
 
 const grantSchema = z.object({
   /** Resolved providers; no secret is in them. */
@@ -27,15 +24,22 @@ const grantSchema = z.object({
   /** Bound hosts. Patterns (`*.`) are among them, which no hosts file can hold. */
   hosts: z.array(z.string()).transform((hosts) => hosts.filter((host) => !host.startsWith("*."))),
   /** Where the gateway's own chain is; undefined for none. */
-  audit: auditSchema.optional(),
+  audit: auditFolderSchema.optional(),
   /** Files and folders that hold secrets, such as the resources. */
   private: z.array(z.string()).default([]),
 });
 
 export type AgentGrant = z.infer<typeof grantSchema>;
 
-/** What would make the loader or Node run something else in a process that holds secrets. */
-const NOT_SECRETS = /^(?:PATH|HOME|IFS|NODE_.*|LD_.*|GLIBC_.*|SSL_.*|OPENSSL_.*)$/;
+/** As compile/bindings.ts names them: nothing that the loader or Node.js looks at. */
+const SECRET_NAME = /^SVC_SECRET_[A-Z0-9_]+$/;
+
+/** What of the specs says which variables there are. */
+const namingSchema = z.object({
+  bindings: z
+    .array(z.object({ auth: z.object({ env: z.record(z.string(), z.string()) }) }))
+    .default([]),
+});
 
 /** @throws StartError */
 export async function askGrant(
@@ -64,15 +68,24 @@ export async function askGrant(
     throw new StartError(
       `svc up's answer for the agent ${namespace}/${name} is not understood (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): is it of another version?`,
     );
+  const named = namesIn(parsed.data.specs);
   const odd = Object.keys(parsed.data.secrets).find(
-    (variable) => NOT_SECRETS.test(variable) || !/^\w+$/.test(variable),
+    (variable) => !named.has(variable) || !SECRET_NAME.test(variable),
   );
   if (odd !== undefined)
-    throw new StartError(`svc up names a secret ${JSON.stringify(odd)}, which is no name for one.`);
+    throw new StartError(
+      `svc up names a secret ${JSON.stringify(odd)}, which no Provider of the agent has: is it of another version?`,
+    );
   const nameless = parsed.data.hosts.find((host) => parseServerName(host) === undefined);
   if (nameless !== undefined)
     throw new StartError(`svc up names a host ${JSON.stringify(nameless)}, which is no host name.`);
   return parsed.data;
+}
+
+/** Variables that the Providers' specs name. */
+function namesIn(specs: unknown): ReadonlySet<string> {
+  const { data } = namingSchema.safeParse(specs);
+  return new Set(data?.bindings.flatMap(({ auth }) => Object.values(auth.env)));
 }
 
 function parseJson(text: string): unknown {

@@ -2,9 +2,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import os from "node:os";
+import { CARRIED } from "./agent-environment.ts";
 import type { AgentUser } from "./agent-user.ts";
 import { childrenOf, type Namespace } from "./namespace.ts";
-import type { Tools } from "./tools.ts";
+import { type Tools, TOOLS_PATH } from "./tools.ts";
 
 export interface AgentProcessOptions {
   readonly tools: Tools;
@@ -23,12 +24,29 @@ export interface AgentProcess {
   readonly signal: (name: NodeJS.Signals) => void;
 }
 
-/** Of those who wait for the command: a signal is for the command alone, which then decides for all. */
+/**
+ * Of those who wait for the command: a signal is for the command alone, which then decides for all.
+ */
 const IGNORED = "INT,QUIT,TERM,HUP,USR1,USR2";
 
 /**
- * Runs as the agent, in its folder. It waits, so that a signal's death becomes an exit code; the shell's own words about
- * it ("Terminated") are kept from the command's standard error.
+ * Runs as the agent and gives it its variables. Until then they travel under names of ours: a
+ * program with rights must not find LD_PRELOAD and the like in its environment, and on a command
+ * line every user of the machine could read them. `command` keeps a shell that knows a name as
+ * read-only (UID in bash) from ending; such a variable is the shell's own.
+ */
+function unpack(count: number): string {
+  const names = Array.from({ length: count }, (_, index) => `${CARRIED}${index}`);
+  return [
+    "unset PATH",
+    ...names.map((name) => `command export "$${name}" || :`),
+    `unset ${names.join(" ")}`,
+  ].join("\n");
+}
+
+/**
+ * Runs as the agent, in its folder. It waits, so that a signal's death becomes an exit code; the
+ * shell's own words about it ("Terminated") are kept from the command's standard error.
  */
 const WAIT = `cd -- "$1" || exit 125
 shift
@@ -60,10 +78,11 @@ export function startAgent(options: AgentProcessOptions): AgentProcess {
     ],
     ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"],
   ].flat();
+  const variables = Object.entries(env);
   const wait = [
     "/bin/sh",
     "-c",
-    WAIT,
+    `${unpack(variables.length)}\n${WAIT}`,
     "svc-run",
     workDir,
     tools.env,
@@ -85,7 +104,12 @@ export function startAgent(options: AgentProcessOptions): AgentProcess {
     ],
     {
       stdio: "inherit",
-      env,
+      env: {
+        PATH: TOOLS_PATH,
+        ...Object.fromEntries(
+          variables.map(([name, value], index) => [`${CARRIED}${index}`, `${name}=${value}`]),
+        ),
+      },
       cwd: "/",
       detached: !terminal,
     },
@@ -120,9 +144,10 @@ function commandOf(pid: number | undefined): number | undefined {
 }
 
 /**
- * A process that shares a terminal can type into it where the kernel still knows TIOCSTI, and what it types is read by
- * the shell outside (CVE-2017-5226). There the command gets the terminal's input and output, but not its control: signals
- * are passed on, and shells in it have no job control. Linux 6.2 and later may have `dev.tty.legacy_tiocsti = 0`.
+ * A process that shares a terminal can type into it where the kernel still knows TIOCSTI, and what
+ * it types is read by the shell outside (CVE-2017-5226). There the command gets the terminal's
+ * input and output, but not its control: signals are passed on, and shells in it have no job
+ * control. Linux 6.2 and later may have `dev.tty.legacy_tiocsti = 0`.
  */
 export function sharesTerminal(
   isTerminal: boolean,

@@ -5,13 +5,14 @@ import { applyRedirect } from "../interception/redirect.ts";
 import type { Logger } from "../platform/log.ts";
 import { findCaBundle } from "../up/ca-bundle.ts";
 import { StartError } from "../up/errors.ts";
-import { findEnvoy } from "../up/find-envoy.ts";
+import { envoyOfRun, findEnvoy } from "../up/find-envoy.ts";
 import { statePaths } from "../up/state.ts";
 import { agentEnvironment } from "./agent-environment.ts";
 import { type AgentGrant, askGrant } from "./agent-grant.ts";
 import { sharesTerminal, startAgent } from "./agent-process.ts";
 import { startSidecar } from "./agent-sidecar.ts";
 import { resolveUser } from "./agent-user.ts";
+import { assertAuditOwner } from "./audit-owner.ts";
 import { closeInherited } from "./inherited-files.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
 import { AGENT_TRUST_DIR } from "./namespace-script.ts";
@@ -29,6 +30,10 @@ export interface AgentRunOptions {
   readonly extraEnv: readonly string[];
   /** More files and folders that the command shall not see. */
   readonly hide: readonly string[];
+  /** The Envoy binary; undefined to look for it. */
+  readonly envoy: string | undefined;
+  /** PEM bundle that the services are verified against; undefined for the system's. */
+  readonly caFile: string | undefined;
   readonly logLevel: string;
 }
 
@@ -67,12 +72,13 @@ export async function runAgent(
   const { root, env, log, stdinIsTerminal, onSignal } = environment;
   const tools = findTools();
   closeInherited();
-  const envoy = findEnvoy(env, root);
+  const envoy = findEnvoy(envoyOfRun(options.envoy, root));
   const user = resolveUser(options.user);
   const workDir = folder(options.workDir);
   const state = statePaths(options.stateDir, env);
   const ask = (): Promise<AgentGrant> => askGrant(state, options.namespace, options.agent);
   const grant = await ask();
+  if (grant.audit !== undefined) assertAuditOwner(grant.audit, state.dir);
   const hidden = [state.dir, ...grant.private, ...options.hide]
     .map(real)
     .filter((each) => each !== undefined);
@@ -116,11 +122,10 @@ export async function runAgent(
     const sidecar = await startSidecar({
       root,
       envoy,
-      env,
       log,
       onLine: (line) => environment.stderr(`${line}\n`),
       secrets: grant.secrets,
-      service: serviceOptions(options, environment, { files, namespace, grant, gatewayPort }),
+      service: serviceOptions(options, { files, namespace, grant, gatewayPort }),
     });
     cleanups.push(sidecar.stop);
     if (stopped !== undefined) return stopped;
@@ -134,7 +139,8 @@ export async function runAgent(
       command: options.command,
       terminal,
     });
-    // Before the sidecar: what is left running then makes no calls, and those under way have an end to be recorded.
+    // Before the sidecar: what is left running then makes no calls, and those under way have an end
+    // to be recorded.
     cleanups.push(namespace.end);
     forward = (name) => {
       if (!terminal || !OF_TERMINAL.has(name)) agent.signal(name);
@@ -177,8 +183,7 @@ interface ServiceParts {
 }
 
 function serviceOptions(
-  { namespace, agent, logLevel }: AgentRunOptions,
-  { env }: AgentRunEnvironment,
+  { namespace, agent, caFile, logLevel }: AgentRunOptions,
   parts: ServiceParts,
 ): { readonly runDir: string } & Record<string, unknown> {
   const { files, grant, gatewayPort } = parts;
@@ -199,7 +204,10 @@ function serviceOptions(
     ...(audit === undefined
       ? {}
       : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
-    upstreamCaFile: findCaBundle(env, files.sidecarDir),
+    upstreamCaFile: findCaBundle(
+      caFile === undefined ? undefined : { file: caFile, by: "--ca-file" },
+      files.sidecarDir,
+    ),
     logLevel,
   };
 }

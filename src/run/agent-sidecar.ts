@@ -1,4 +1,7 @@
-/** The sidecar of one run: the service that judges, with the secrets in its environment, and its Envoy. */
+/**
+ * The sidecar of one run: the service that judges, with the secrets in its environment, and its
+ * Envoy.
+ */
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { SIDECAR_NODE_ENV, SIDECAR_NODE_FLAGS } from "../binding/node-flags.ts";
@@ -8,6 +11,7 @@ import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { envoyLineLogger } from "../up/envoy-log.ts";
 import { StartError } from "../up/errors.ts";
+import { TOOLS_PATH } from "./tools.ts";
 
 export interface AgentSidecarOptions {
   /** The package's. */
@@ -16,7 +20,6 @@ export interface AgentSidecarOptions {
   /** Of the sidecar service's process, as JSON. */
   readonly service: { readonly runDir: string } & Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, Secret>>;
-  readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
   /** Gets the service's log lines. */
   readonly onLine: (line: string) => void;
@@ -35,13 +38,16 @@ const ENVOY_SOCKET = "envoy-admin.sock";
 const READY_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 const STOP_GRACE_MS = 5_000;
-/** How long Envoy may take to tell how the last calls ended: it does so in batches, of a tenth of a second. */
+/**
+ * How long Envoy may take to tell how the last calls ended: it does so in batches, of a tenth of a
+ * second.
+ */
 const RECORD_GRACE_MS = 2_000;
 const TOO_MANY_RESTARTS = 3;
 
 /** Resolves once it serves. @throws StartError */
 export async function startSidecar(options: AgentSidecarOptions): Promise<AgentSidecar> {
-  const { root, envoy, service, secrets, env, log, onLine } = options;
+  const { root, envoy, service, secrets, log, onLine } = options;
   const { runDir } = service;
   const bootstrap = path.join(runDir, SIDECAR_BOOTSTRAP);
   let lastWords = "";
@@ -52,7 +58,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     command: process.execPath,
     args: [...SIDECAR_NODE_FLAGS, path.join(root, "dist/sidecar.js"), JSON.stringify(service)],
     env: {
-      PATH: env["PATH"],
+      PATH: TOOLS_PATH,
       ...SIDECAR_NODE_ENV,
       ...Object.fromEntries(
         Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]),
@@ -79,7 +85,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
       "--log-format",
       "%l|%n|%v",
     ],
-    env: { PATH: env["PATH"] ?? "" },
+    env: {},
     log,
     ownSession: true,
     // What it says of connections that it closes as it is stopped is no news.

@@ -1,5 +1,15 @@
 import http from "node:http";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import {
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { pino } from "pino";
@@ -7,10 +17,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Secret } from "../platform/secret.ts";
 import { StartError } from "../up/errors.ts";
 import { statePaths } from "../up/state.ts";
-import { agentEnvironment } from "./agent-environment.ts";
+import { agentEnvironment, CARRIED } from "./agent-environment.ts";
 import { type AgentGrant, askGrant } from "./agent-grant.ts";
 import { sharesTerminal } from "./agent-process.ts";
 import { resolveUser } from "./agent-user.ts";
+import { assertAuditOwner } from "./audit-owner.ts";
 import { makeRunFolder, removeRunFolder } from "./run-folder.ts";
 import { keepSpecFile } from "./spec-file.ts";
 import { findTools } from "./tools.ts";
@@ -112,11 +123,61 @@ describe("its environment", () => {
     expect(() => agentEnvironment({ ...options, env: {}, extra: ["NOT_SET"] })).toThrow(
       "NOT_SET: it is not set here",
     );
+    expect(() => agentEnvironment({ ...options, env: {}, extra: [`${CARRIED}0=x`] })).toThrow(
+      "svc's own",
+    );
     expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(
       /^--env "a b": NAME=value is wanted/,
     );
   });
 });
+
+describe.runIf(process.getuid?.() === 0)(
+  "where svc run, as root, writes for a user's svc up",
+  () => {
+    const USER = 65_532;
+
+    function place(owners: { readonly dir: number; readonly keyFile: number }): {
+      readonly dir: string;
+      readonly keyFile: string;
+    } {
+      const files = { dir: path.join(dir, "audit"), keyFile: path.join(dir, "audit.key") };
+      mkdirSync(files.dir);
+      writeFileSync(files.keyFile, "key");
+      chownSync(files.dir, owners.dir, owners.dir);
+      chownSync(files.keyFile, owners.keyFile, owners.keyFile);
+      return files;
+    }
+
+    test("is that user's own", () => {
+      const files = place({ dir: USER, keyFile: USER });
+      chownSync(dir, USER, USER);
+      expect(() => assertAuditOwner(files, dir)).not.toThrow();
+    });
+
+    test.each([
+      ["a folder of root's", { dir: 0, keyFile: USER }, /audit folder .* belongs to the user 0/],
+      ["a key of root's", { dir: USER, keyFile: 0 }, /audit key .* belongs to the user 0/],
+    ])("not %s", (_name, owners, message) => {
+      const files = place(owners);
+      chownSync(dir, USER, USER);
+      expect(() => assertAuditOwner(files, dir)).toThrow(StartError);
+      expect(() => assertAuditOwner(files, dir)).toThrow(message);
+    });
+
+    test("not by a link to a folder of root's, nor where nothing is", () => {
+      const files = place({ dir: USER, keyFile: USER });
+      chownSync(dir, USER, USER);
+      symlinkSync("/etc", path.join(dir, "link"));
+      expect(() => assertAuditOwner({ ...files, dir: path.join(dir, "link") }, dir)).toThrow(
+        /belongs to the user 0/,
+      );
+      expect(() => assertAuditOwner({ ...files, dir: path.join(dir, "none") }, dir)).toThrow(
+        /does not exist/,
+      );
+    });
+  },
+);
 
 test("the terminal is shared only where nobody can type into it", () => {
   expect(sharesTerminal(true, () => "0\n")).toBe(true);
@@ -170,8 +231,8 @@ describe("the run's folder", () => {
 describe("what svc up gives", () => {
   const secret = "c2VjcmV0";
   const good = {
-    specs: { version: 1 },
-    secrets: { SVC_BINDING_A: secret },
+    specs: { version: 1, bindings: [{ name: "a", auth: { env: { token: "SVC_SECRET_A" } } }] },
+    secrets: { SVC_SECRET_A: secret },
     gateway: { address: "127.0.0.1", port: 8000 },
     token: "svcw_t",
     hosts: ["api.example.com", "*.example.org"],
@@ -196,7 +257,7 @@ describe("what svc up gives", () => {
   test("is taken, with its secrets sealed, and without patterns", async () => {
     const grant = await given(200, good);
     expect(grant.hosts).toEqual(["api.example.com"]);
-    expect(grant.secrets["SVC_BINDING_A"]?.reveal()).toBe(secret);
+    expect(grant.secrets["SVC_SECRET_A"]?.reveal()).toBe(secret);
     expect(JSON.stringify(grant)).not.toContain(secret);
     expect(JSON.stringify(grant)).not.toContain("svcw_t");
   });
@@ -211,14 +272,27 @@ describe("what svc up gives", () => {
       { ...good, gateway: { address: "x", port: 0 }, token: undefined },
       /not understood \(gateway\.port, token\)/,
     ],
-    ...["PATH", "LD_PRELOAD", "NODE_OPTIONS", "A=B", "", "a b"].map(
-      (name): [string, number, unknown, RegExp] => [
-        `a secret named ${name}`,
-        200,
-        { ...good, secrets: { [name]: secret } },
-        /no name for one/,
+    ...["PATH", "LD_PRELOAD", "NODE_OPTIONS", "BASH_ENV", "UV_THREADPOOL_SIZE", "A=B", ""].flatMap(
+      (name): [string, number, unknown, RegExp][] => [
+        [`a secret named ${name}`, 200, { ...good, secrets: { [name]: secret } }, /no Provider/],
+        [
+          `a secret named ${name}, by a Provider's spec`,
+          200,
+          {
+            ...good,
+            specs: { bindings: [{ auth: { env: { token: name } } }] },
+            secrets: { [name]: secret },
+          },
+          /no Provider/,
+        ],
       ],
     ),
+    [
+      "a secret that no spec names",
+      200,
+      { ...good, secrets: { SVC_SECRET_A: secret, SVC_SECRET_B: secret } },
+      /"SVC_SECRET_B", which no Provider/,
+    ],
     ["a host that is a line", 200, { ...good, hosts: ["a\n127.0.0.1 b"] }, /no host name/],
   ])("%s", async (_name, status, body, message) => {
     const error = await given(status, body).catch((thrown: unknown) => thrown);

@@ -1,4 +1,7 @@
-/** Descriptors that this process was born with, beyond the standard three: a child would have them, too. */
+/**
+ * Descriptors that this process was born with, beyond the standard three: a child would have them,
+ * too.
+ */
 import { closeSync, readdirSync, readFileSync } from "node:fs";
 
 const STANDARD = 2;

@@ -1,6 +1,7 @@
 /**
- * What makes a namespace the agent's: run by root as its first process, before any agent is in it. It ends as that first
- * process, which does nothing but be there: when it dies, the kernel ends everything else in the namespace.
+ * What makes a namespace the agent's: run by root as its first process, before any agent is in it.
+ * It ends as that first process, which does nothing but be there: when it dies, the kernel ends
+ * everything else in the namespace.
  */
 
 /** Where the agent finds the certificates, in its own /run. */
@@ -10,10 +11,10 @@ export const AGENT_TRUST_DIR = "/run/svc/trust";
 export const NAMESPACE_READY = "ready";
 
 /**
- * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the working folder, then the
- * files and folders that are hidden. Folders that hold sockets or others' files are the agent's own and empty: a socket is a
- * way out that no network namespace closes. A mount that a user namespace inherits cannot be taken off in it, so nothing
- * comes to light again.
+ * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the
+ * working folder, then the files and folders that are hidden. Folders that hold sockets or others'
+ * files are the agent's own and empty: a socket is a way out that no network namespace closes. A
+ * mount that a user namespace inherits cannot be taken off in it, so nothing comes to light again.
  */
 export const NAMESPACE_SCRIPT = `set -eu
 scratch=$1 trust=$2 etc=$3 workdir=$4

@@ -1,4 +1,7 @@
-/** The folder of one run: root's alone, in /run, so that its sockets' paths are short and a boot clears it. */
+/**
+ * The folder of one run: root's alone, in /run, so that its sockets' paths are short and a boot
+ * clears it.
+ */
 import {
   chmodSync,
   mkdirSync,

@@ -1,4 +1,7 @@
-/** The file of resolved providers, kept as `svc up` has them: an edit of a policy takes force without a restart. */
+/**
+ * The file of resolved providers, kept as `svc up` has them: an edit of a policy takes force
+ * without a restart.
+ */
 import { renameSync, writeFileSync } from "node:fs";
 import type { Logger } from "../platform/log.ts";
 import type { AgentGrant } from "./agent-grant.ts";

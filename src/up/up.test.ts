@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  chownSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -7,8 +8,10 @@ import {
   readdirSync,
   readFileSync,
   realpathSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import net from "node:net";
@@ -18,12 +21,12 @@ import tls from "node:tls";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writeBootstrap } from "./bootstrap.ts";
-import { findCaBundle } from "./ca-bundle.ts";
+import { caBundleOf, findCaBundle } from "./ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
 import { StartError } from "./errors.ts";
-import { findEnvoy } from "./find-envoy.ts";
+import { envoyOfRun, envoyOfUp, findEnvoy } from "./find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
-import { makeRunDir, prepareState, statePaths } from "./state.ts";
+import { makeRunDir, prepareState, type StatePaths, statePaths } from "./state.ts";
 import { startUp, type Up, type UpOptions } from "./up.ts";
 
 let dir: string;
@@ -45,27 +48,35 @@ function file(name: string, text = "", mode = 0o644): string {
 }
 
 describe("findEnvoy", () => {
-  test("takes ENVOY_PATH, then the PATH in its order, then the checkout's own", () => {
+  const find = (env: NodeJS.ProcessEnv, option?: string): string =>
+    findEnvoy(envoyOfUp(option, env, dir, false));
+
+  test("takes the option, ENVOY_PATH, then the PATH in its order, then the checkout's own", () => {
+    const option = file("option", "", 0o755);
     const named = file("named", "", 0o755);
     const first = file("a/envoy", "", 0o755);
     const second = file("b/envoy", "", 0o755);
     const own = file(".venv/bin/envoy", "", 0o755);
     const PATH = [path.dirname(first), path.dirname(second)].join(path.delimiter);
-    expect(findEnvoy({ ENVOY_PATH: named, PATH }, dir)).toBe(named);
-    expect(findEnvoy({ ENVOY_PATH: "", PATH }, dir)).toBe(first);
+    expect(find({ ENVOY_PATH: named, PATH }, option)).toBe(option);
+    expect(find({ ENVOY_PATH: named, PATH })).toBe(named);
+    expect(find({ ENVOY_PATH: "", PATH })).toBe(first);
     rmSync(first);
-    expect(findEnvoy({ PATH }, dir)).toBe(second);
-    expect(findEnvoy({ PATH: "" }, dir)).toBe(own);
-    expect(findEnvoy({}, dir)).toBe(own);
+    expect(find({ PATH })).toBe(second);
+    expect(find({ PATH: "" })).toBe(own);
+    expect(find({})).toBe(own);
   });
 
-  test("passes over what is no program", () => {
+  test("passes over what is no program, and over folders that depend on where one is", () => {
     mkdirSync(path.join(dir, "a/envoy"), { recursive: true });
     const plain = file("b/envoy");
     const program = file("c/envoy", "", 0o755);
-    const PATH = ["a", "b", "c"].map((name) => path.join(dir, name)).join(path.delimiter);
+    const relative = path.relative(process.cwd(), path.dirname(file("d/envoy", "", 0o755)));
+    const PATH = [relative, ...["a", "b", "c"].map((name) => path.join(dir, name))].join(
+      path.delimiter,
+    );
     if (process.getuid?.() !== 0) expect(statSync(plain).mode & 0o111).toBe(0);
-    expect(findEnvoy({ PATH }, dir)).toBe(program);
+    expect(find({ PATH })).toBe(program);
   });
 
   test.each([["missing"], ["folder"], ["plain"]])(
@@ -75,13 +86,45 @@ describe("findEnvoy", () => {
       file("plain");
       file("a/envoy", "", 0o755);
       const env = { ENVOY_PATH: path.join(dir, name), PATH: path.join(dir, "a") };
-      expect(() => findEnvoy(env, dir)).toThrow(StartError);
-      expect(() => findEnvoy(env, dir)).toThrow(/^ENVOY_PATH is .*unset it\.$/);
+      expect(() => find(env)).toThrow(StartError);
+      expect(() => find(env)).toThrow(/^ENVOY_PATH is .*leave it out\.$/);
     },
   );
 
+  test("one that is named by a relative path is an error", () => {
+    const program = path.relative(process.cwd(), file("a/envoy", "", 0o755));
+    expect(() => find({ ENVOY_PATH: program })).toThrow(/^ENVOY_PATH is .*not an absolute path/);
+    expect(() => find({}, program)).toThrow(/^--envoy is .*not an absolute path/);
+  });
+
   test("says how to get one", () => {
-    expect(() => findEnvoy({ PATH: dir }, dir)).toThrow(/not found.*make install.*ENVOY_PATH/);
+    expect(() => find({ PATH: dir })).toThrow(/not found on the PATH.*make install.*ENVOY_PATH/);
+  });
+
+  describe("with root's rights", () => {
+    const PATH = (): string => path.dirname(file("evil/envoy", "", 0o755));
+
+    test("svc up takes none from the PATH, but from fixed folders and the checkout", () => {
+      const fixed = file("usr/bin/envoy", "", 0o755);
+      const own = file(".venv/bin/envoy", "", 0o755);
+      const search = envoyOfUp(undefined, { PATH: PATH() }, dir, true);
+      expect(findEnvoy(search, [path.dirname(fixed)])).toBe(fixed);
+      expect(findEnvoy(search, [])).toBe(own);
+      rmSync(own);
+      expect(() => findEnvoy(search, ["/no/such"])).toThrow(
+        /not found in \/no\/such\. .*ENVOY_PATH/,
+      );
+    });
+
+    test("svc run takes none from any variable", () => {
+      const own = file(".venv/bin/envoy", "", 0o755);
+      const option = file("option", "", 0o755);
+      expect(findEnvoy(envoyOfRun(undefined, dir), [])).toBe(own);
+      expect(findEnvoy(envoyOfRun(option, dir), [])).toBe(option);
+      expect(() => findEnvoy(envoyOfRun("option", dir), [])).toThrow(/not an absolute path/);
+      rmSync(own);
+      expect(() => findEnvoy(envoyOfRun(undefined, dir), [])).toThrow(/name it with --envoy\.$/);
+    });
   });
 });
 
@@ -127,6 +170,55 @@ describe("prepareState", () => {
     expect(readFileSync(paths.workloadKeyFile).equals(key)).toBe(true);
   });
 
+  const broken: readonly (readonly [string, (paths: StatePaths) => void, RegExp])[] = [
+    [
+      "a workload key that others may read",
+      ({ workloadKeyFile }) => chmodSync(workloadKeyFile, 0o644),
+      /^The workload key .*workload\.key is open to others \(mode 644\): chmod 600 .*workload\.key$/,
+    ],
+    [
+      "a workload key that is a link",
+      ({ workloadKeyFile }) => {
+        renameSync(workloadKeyFile, `${workloadKeyFile}.real`);
+        symlinkSync(`${workloadKeyFile}.real`, workloadKeyFile);
+      },
+      /workload\.key is a symbolic link/,
+    ],
+    [
+      "an audit key that others may read",
+      ({ auditKeyFile }) => writeFileSync(auditKeyFile, "key", { mode: 0o640 }),
+      /^The audit key .*audit\.key is open to others \(mode 640\): chmod 600/,
+    ],
+    [
+      "an audit key that is a link to nowhere, which a start would follow to make one",
+      ({ auditKeyFile }) => symlinkSync(path.join(dir, "elsewhere"), auditKeyFile),
+      /^The audit key .* is a symbolic link/,
+    ],
+    [
+      "a folder that others may write to",
+      (paths) => chmodSync(paths.dir, 0o777),
+      /^The state folder .* can be written to by others \(mode 777\): chmod go-w/,
+    ],
+    ...(process.getuid?.() === 0
+      ? [
+          [
+            "a workload key of another user",
+            ({ workloadKeyFile }: StatePaths) => chownSync(workloadKeyFile, 65_532, 65_532),
+            /belongs to the user 65532, and not to the user 0 that svc runs as: chown 0/,
+          ] as const,
+        ]
+      : []),
+  ];
+
+  test.each(broken)("%s is refused", (_name, spoil, message) => {
+    const paths = statePaths(path.join(dir, "state"), {});
+    prepareState(paths);
+    spoil(paths);
+    expect(() => prepareState(paths)).toThrow(StartError);
+    expect(() => prepareState(paths)).toThrow(message);
+    expect(existsSync(path.join(dir, "elsewhere"))).toBe(false);
+  });
+
   test("a folder that cannot be made is told", () => {
     file("taken");
     expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(
@@ -168,21 +260,23 @@ describe("assertPortFree", () => {
 });
 
 describe("writeBootstrap", () => {
+  const VALUES = { nodeId: "node-1", maxHeapBytes: 1_000 };
+
   test("fills in what it knows and leaves the rest", () => {
     const template = file(
       "template.yaml",
-      "id: ${NODE_ID}\na: ${RUN_DIR}/x\nb: ${RUN_DIR}\nc: ${OTHER} $RUN_DIR",
+      "id: ${NODE_ID}\na: ${RUN_DIR}/x\nb: ${RUN_DIR}\nc: ${OTHER} $RUN_DIR\nd: ${MAX_HEAP_BYTES}",
     );
-    const written = writeBootstrap(template, dir, "node-$&-1");
+    const written = writeBootstrap(template, { ...VALUES, runDir: dir, nodeId: "node-$&-1" });
     expect(readFileSync(written, "utf8")).toBe(
-      `id: node-$&-1\na: ${dir}/x\nb: ${dir}\nc: \${OTHER} $RUN_DIR`,
+      `id: node-$&-1\na: ${dir}/x\nb: ${dir}\nc: \${OTHER} $RUN_DIR\nd: 1000`,
     );
     expect(path.dirname(written)).toBe(dir);
   });
 
   test("nothing is left to fill in the shipped one", () => {
     const template = path.resolve(import.meta.dirname, "../../envoy/bootstrap.yaml");
-    const text = readFileSync(writeBootstrap(template, dir, "node-1"), "utf8");
+    const text = readFileSync(writeBootstrap(template, { ...VALUES, runDir: dir }), "utf8");
     expect(
       text.split("\n").filter((line) => !line.trimStart().startsWith("#") && line.includes("${")),
     ).toEqual([]);
@@ -193,19 +287,21 @@ describe("writeBootstrap", () => {
 describe("findCaBundle", () => {
   test("takes the one that is named, as a whole path", () => {
     const named = file("ca.crt");
-    expect(findCaBundle({ SVC_CA_FILE: named }, dir)).toBe(named);
-    expect(findCaBundle({ SVC_CA_FILE: path.relative(process.cwd(), named) }, dir)).toBe(named);
+    expect(findCaBundle(caBundleOf({ SVC_CA_FILE: named }), dir)).toBe(named);
+    expect(
+      findCaBundle(caBundleOf({ SVC_CA_FILE: path.relative(process.cwd(), named) }), dir),
+    ).toBe(named);
   });
 
   test("one that is named and missing is an error", () => {
-    expect(() => findCaBundle({ SVC_CA_FILE: "/missing.crt" }, dir)).toThrow(
-      /SVC_CA_FILE is \/missing\.crt.*unset it/,
+    expect(() => findCaBundle(caBundleOf({ SVC_CA_FILE: "/missing.crt" }), dir)).toThrow(
+      /SVC_CA_FILE is \/missing\.crt.*leave it out/,
     );
   });
 
   test("else the system's, or Node's own", () => {
     for (const env of [{}, { SVC_CA_FILE: "" }]) {
-      const found = findCaBundle(env, dir);
+      const found = findCaBundle(caBundleOf(env), dir);
       expect(readFileSync(found, "utf8")).toContain("-----BEGIN CERTIFICATE-----");
       if (found.startsWith(dir))
         expect(readFileSync(found, "utf8").match(/BEGIN/g)).toHaveLength(
@@ -285,7 +381,11 @@ describe("startUp, of stand-ins", () => {
     return port;
   }
 
-  async function start(gateway: string, more: Partial<UpOptions> = {}): Promise<Up> {
+  async function start(
+    gateway: string,
+    more: Partial<UpOptions> = {},
+    callers: NodeJS.ProcessEnv = {},
+  ): Promise<Up> {
     file("dist/gateway.js", gateway);
     mkdirSync(path.join(dir, "envoy"), { recursive: true });
     mkdirSync(path.join(dir, "resources"), { recursive: true });
@@ -306,7 +406,11 @@ describe("startUp, of stand-ins", () => {
       trustedProxies: [],
       redisUrl: undefined,
       leaseMs: 30_000,
+      envoyHeapBytes: 1 << 30,
+      uploadIdleMs: 15_000,
+      bytesInFlight: { total: 1 << 28, perCaller: 1 << 26 },
       audit: undefined,
+      envoy: undefined,
       stateDir: path.join(dir, "state"),
       pricesFile: undefined,
       concurrency: 1,
@@ -314,7 +418,7 @@ describe("startUp, of stand-ins", () => {
       drainMs: 1_000,
       ...more,
     };
-    const env = { PATH: process.env["PATH"], ENVOY_PATH: envoy };
+    const env = { PATH: process.env["PATH"], ENVOY_PATH: envoy, ...callers };
     return startUp(options, { root: dir, env, log: pino({ level: "silent" }) });
   }
 
@@ -356,6 +460,53 @@ describe("startUp, of stand-ins", () => {
     up = await start(GATEWAY, { address });
     await up.ready();
     expect(new URL(up.baseUrl).hostname).toBe(host);
+  });
+
+  describe("its caller's environment", () => {
+    const CALLERS = {
+      OPENAI_API_KEY: "sk-callers",
+      NODE_OPTIONS: "--no-deprecation",
+      LD_LIBRARY_PATH: "/nowhere",
+      SSL_CERT_FILE: "/nowhere",
+      NODE_EXTRA_CA_CERTS: "/nowhere",
+      HTTPS_PROXY: "http://nowhere",
+    };
+    /** Also writes down its environment, and what it reads. */
+    const TELLING = `${GATEWAY}
+      const { appendFileSync, readFileSync } = require("node:fs");
+      const told = { env: Object.keys(process.env), input: readFileSync(0, "utf8") };
+      appendFileSync(options.controlSocket + ".told", JSON.stringify(told) + "\\n");`;
+    const told = (at: Up): { env: string[]; input: string }[] =>
+      readFileSync(`${at.state.controlSocket}.told`, "utf8")
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { env: string[]; input: string });
+
+    test("reaches neither the gateway nor Envoy as theirs; the gateway looks up Secrets in it", async () => {
+      up = await start(TELLING, { redisUrl: "redis://:secret@127.0.0.1:1" }, CALLERS);
+      await up.ready();
+      const [{ env, input } = { env: [], input: "" }] = told(up);
+      expect(env).toEqual([]);
+      expect(JSON.parse(input)).toMatchObject({
+        ...CALLERS,
+        SVC_REDIS_URL: "redis://:secret@127.0.0.1:1",
+      });
+      const options = readFileSync(`${up.state.controlSocket}.options`, "utf8");
+      expect(options).not.toContain("secret");
+      expect(options).not.toContain("sk-callers");
+    });
+
+    test("is there again for a gateway that is started again", async () => {
+      up = await start(
+        `${TELLING} if (!require("node:fs").existsSync(options.controlSocket + ".again")) { require("node:fs").writeFileSync(options.controlSocket + ".again", ""); process.exit(1); }`,
+        {},
+        CALLERS,
+      );
+      await up.ready();
+      const all = told(up);
+      expect(all).toHaveLength(2);
+      expect(all[1]).toEqual(all[0]);
+    });
   });
 
   test("a gateway that ends again and again is told, and all is stopped", async () => {

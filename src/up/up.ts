@@ -1,10 +1,12 @@
 /**
- * `svc up`: everything on one machine. This process supervises two others, Envoy and the gateway service, and serves
- * the mock upstream. When it is told to stop it lets requests under way finish; when it is killed, neither stays behind.
+ * `svc up`: everything on one machine. This process supervises two others, Envoy and the gateway
+ * service, and serves the mock upstream. When it is told to stop it lets requests under way finish;
+ * when it is killed, neither stays behind.
  */
 import { rmSync, statSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import type { SpaceOptions } from "../audit/volume.ts";
 import type { GatewayOptionsInput } from "../gateway/options.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { startMock } from "../mock/server.ts";
@@ -12,10 +14,10 @@ import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { writeBootstrap } from "./bootstrap.ts";
-import { findCaBundle } from "./ca-bundle.ts";
+import { caBundleOf, findCaBundle } from "./ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
 import { StartError } from "./errors.ts";
-import { findEnvoy } from "./find-envoy.ts";
+import { envoyOfUp, findEnvoy } from "./find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
 import { makeRunDir, prepareState, type StatePaths, statePaths } from "./state.ts";
 
@@ -31,10 +33,18 @@ export interface UpOptions {
   readonly redisUrl: string | undefined;
   /** How long a lease in Redis outlives a gateway that died, milliseconds. */
   readonly leaseMs: number;
+  /** Bounds of the request bodies that are held at once, in bytes. */
+  readonly bytesInFlight: { readonly total: number; readonly perCaller: number };
+  /** Longest pause of an upload, milliseconds. */
+  readonly uploadIdleMs: number;
   /** undefined for none. */
   readonly audit: AuditOptions | undefined;
   readonly stateDir: string | undefined;
+  /** The Envoy binary; undefined to look for it. */
+  readonly envoy: string | undefined;
   readonly pricesFile: string | undefined;
+  /** Heap at which Envoy accepts nothing more, bytes. */
+  readonly envoyHeapBytes: number;
   readonly concurrency: number | undefined;
   readonly logLevel: string;
   /** How long requests under way may go on after SIGTERM, milliseconds. */
@@ -46,6 +56,7 @@ export interface AuditOptions {
   readonly dir: string | undefined;
   readonly onFailure: "refuse" | "continue";
   readonly sync: "group" | "none";
+  readonly space: SpaceOptions;
 }
 
 /** Name of the gateway's audit chain in its folder. */
@@ -77,7 +88,7 @@ const STOP_GRACE_MS = 3_000;
 /** @throws StartError */
 export async function startUp(options: UpOptions, { root, env, log }: UpEnvironment): Promise<Up> {
   const resources = assertFolder(options.resources);
-  const envoy = findEnvoy(env, root);
+  const envoy = findEnvoy(envoyOfUp(options.envoy, env, root));
   await assertPortFree(options.address, options.port, "--port");
   if (options.externalPort !== undefined)
     await assertPortFree(options.address, options.externalPort, "--external-port");
@@ -106,7 +117,7 @@ async function start(
 ): Promise<Up> {
   const { resources, envoy, state } = found;
   const { runDir } = state;
-  const caFile = findCaBundle(env, runDir);
+  const caFile = findCaBundle(caBundleOf(env), runDir);
   const mock = await startMock();
 
   const gatewayOptions: GatewayOptionsInput = {
@@ -120,7 +131,10 @@ async function start(
       : { external: { address: options.address, port: options.externalPort } }),
     trustedProxies: [...options.trustedProxies],
     leaseMs: options.leaseMs,
+    bytesInFlight: options.bytesInFlight,
+    uploadIdleMs: options.uploadIdleMs,
     ...(options.audit === undefined ? {} : { audit: auditOptions(options.audit, state) }),
+    environment: "stdin",
     caFile,
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     mock: { host: mock.host, port: mock.port },
@@ -136,15 +150,19 @@ async function start(
       path.join(root, "dist/gateway.js"),
       JSON.stringify(gatewayOptions),
     ],
-    // Not an argument: it may hold a password, and arguments are anybody's to read.
-    env: options.redisUrl === undefined ? env : { ...env, SVC_REDIS_URL: options.redisUrl },
+    // Not an argument: there are passwords in it, and arguments are anybody's to read. Not its
+    // environment: what steers Node.js or the loader would steer it, with this process's rights.
+    env: {},
+    input: JSON.stringify(
+      options.redisUrl === undefined ? env : { ...env, SVC_REDIS_URL: options.redisUrl },
+    ),
     log,
   });
-  const bootstrap = writeBootstrap(
-    path.join(root, "envoy/bootstrap.yaml"),
+  const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), {
     runDir,
-    `svc-${os.hostname()}-${process.pid}`,
-  );
+    nodeId: `svc-${os.hostname()}-${process.pid}`,
+    maxHeapBytes: options.envoyHeapBytes,
+  });
   const proxy = new SupervisedProcess({
     name: "envoy",
     command: envoy,
@@ -156,7 +174,7 @@ async function start(
       ["--log-format", "%l|%n|%v"],
       ["--drain-time-s", String(Math.max(1, Math.ceil(options.drainMs / 1000)))],
     ].flat(),
-    env: { PATH: env["PATH"] ?? "" },
+    env: {},
     log,
     onLine: envoyLineLogger(log, (line) => {
       lastWords = line;
@@ -209,7 +227,7 @@ async function start(
 }
 
 function auditOptions(
-  { dir, onFailure, sync }: AuditOptions,
+  { dir, onFailure, sync, space }: AuditOptions,
   state: StatePaths,
 ): NonNullable<GatewayOptionsInput["audit"]> {
   return {
@@ -218,6 +236,7 @@ function auditOptions(
     writer: AUDIT_WRITER,
     onFailure,
     sync,
+    space,
   };
 }
 

@@ -11,13 +11,21 @@ export interface FailedAttemptReport {
   readonly requestId: string;
   /** 0 when no response began. */
   readonly status: number;
-  /** Response flags that are set, by their names in envoy/data/accesslog/v3 (e.g. `upstreamConnectionFailure`). */
+  /**
+   * Response flags that are set, by their names in envoy/data/accesslog/v3 (e.g.
+   * `upstreamConnectionFailure`).
+   */
   readonly flags: readonly string[];
+  /** Envoy's own reply in the provider's place: `<response flags> <details>`, flags by short name. */
+  readonly local: string | undefined;
   readonly retryAfter: string | undefined;
   readonly retryAfterMs: string | undefined;
 }
 
-/** HTTPAccessLogEntry in reflection's form, the fields read; source: envoy/data/accesslog/v3/accesslog.proto. */
+/**
+ * HTTPAccessLogEntry in reflection's form, the fields read; source:
+ * envoy/data/accesslog/v3/accesslog.proto.
+ */
 interface LogMessage {
   readonly logEntries: {
     readonly case: "httpLogs" | "tcpLogs" | undefined;
@@ -34,13 +42,19 @@ interface LogEntry {
   };
 }
 
+/** @param onDefect receives what `onReport` throws: an event handler that throws ends the process */
 export function registerAccessLog(
   server: grpc.Server,
   registry: ProtoRegistry,
+  onDefect: (error: unknown) => void,
   onReport: (report: FailedAttemptReport) => void,
 ): void {
   addAccessLogService(server, (bytes) => {
-    for (const report of decodeReports(registry, bytes)) onReport(report);
+    try {
+      for (const report of decodeReports(registry, bytes)) onReport(report);
+    } catch (error) {
+      onDefect(error);
+    }
   });
 }
 
@@ -54,6 +68,7 @@ function decodeReports(registry: ProtoRegistry, bytes: Buffer): FailedAttemptRep
       requestId: entry.request?.requestId ?? "",
       status: entry.response?.responseCode ?? 0,
       flags: Object.keys(flags).filter((name) => flags[name] === true),
+      local: headers["x-svc-local"],
       retryAfter: headers["retry-after"],
       retryAfterMs: headers["retry-after-ms"],
     };

@@ -1,6 +1,6 @@
 /**
- * The aggregated discovery service, incremental variant: gives every connected Envoy the current snapshot, in an order
- * that never leaves a reference dangling, and reports what Envoy refuses.
+ * The aggregated discovery service, incremental variant: gives every connected Envoy the current
+ * snapshot, in an order that never leaves a reference dangling, and reports what Envoy refuses.
  */
 import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -20,7 +20,9 @@ import { type Delta, type Nack, Subscription } from "./subscription.ts";
 const REQUEST = "envoy.service.discovery.v3.DeltaDiscoveryRequest";
 const RESPONSE = "envoy.service.discovery.v3.DeltaDiscoveryResponse";
 
-/** DeltaDiscoveryRequest as reflection gives it; source: envoy/service/discovery/v3/discovery.proto. */
+/**
+ * DeltaDiscoveryRequest as reflection gives it; source: envoy/service/discovery/v3/discovery.proto.
+ */
 interface DeltaRequest {
   readonly node?: { readonly id: string };
   readonly typeUrl: string;
@@ -176,7 +178,10 @@ class NodeStream {
     }
   }
 
-  /** Sends the first type of the order that lacks something; the next follows when Envoy has answered. */
+  /**
+   * Sends the first type of the order that lacks something; the next follows when Envoy has
+   * answered.
+   */
   push(snapshot: XdsSnapshot): void {
     for (const type of PUSH_ORDER) {
       const subscription = this.#subscriptions.get(type);
@@ -207,7 +212,8 @@ function encodeResponse(
   nonce: string,
   delta: Delta,
 ): Buffer {
-  // The resources are encoded already: they are appended as fields, rather than through JSON once more.
+  // The resources are encoded already: they are appended as fields, rather than through JSON once
+  // more.
   const head = registry.encode(RESPONSE, {
     typeUrl,
     nonce,

@@ -1,6 +1,7 @@
 /**
- * Envoy's messages by reflection over the descriptor set that `npm run generate` makes: resources are written as plain
- * JSON (as in Envoy's YAML, `@type` included) and become protobuf here. An unknown field or type is an error.
+ * Envoy's messages by reflection over the descriptor set that `npm run generate` makes: resources
+ * are written as plain JSON (as in Envoy's YAML, `@type` included) and become protobuf here. An
+ * unknown field or type is an error.
  */
 import { readFileSync } from "node:fs";
 import {

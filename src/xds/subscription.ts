@@ -1,6 +1,7 @@
 /**
- * One node's subscription to one resource type over delta xDS: what it has, what is under way, what it refused.
- * Pure bookkeeping; `ads.ts` does the talking. Protocol: envoyproxy.io/docs, "xDS REST and gRPC protocol", incremental.
+ * One node's subscription to one resource type over delta xDS: what it has, what is under way, what
+ * it refused. Pure bookkeeping; `ads.ts` does the talking. Protocol: envoyproxy.io/docs, "xDS REST
+ * and gRPC protocol", incremental.
  */
 import type { VersionedResource } from "./snapshot.ts";
 

@@ -1,4 +1,5 @@
-// What agents do with the AWS SDK for JavaScript, as it comes: one line of JSON for each try. Argument: the file of keys.
+// What agents do with the AWS SDK for JavaScript, as it comes: one line of JSON for each try.
+// Argument: the file of keys.
 import { readFile } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";

@@ -1,6 +1,7 @@
 /**
- * A whole machine for agents: `svc up` with Providers, and `svc run` as its users have it. What lies around is the tests':
- * in namespaces of its own, the machine's DNS is a server that leads every name to {@link Outside}.
+ * A whole machine for agents: `svc up` with Providers, and `svc run` as its users have it. What
+ * lies around is the tests': in namespaces of its own, the machine's DNS is a server that leads
+ * every name to {@link Outside}.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -106,6 +107,8 @@ export class Machine {
         agent,
         "--workdir",
         this.dir,
+        "--ca-file",
+        path.join(this.stack.dir, "upstream-ca.pem"),
       ],
       ...Object.entries(env).map(([name, value]) => ["--env", `${name}=${value}`]),
       ["--", ...command],
@@ -131,7 +134,6 @@ export class Machine {
         env: {
           PATH: process.env["PATH"],
           HOME: os.homedir(),
-          SVC_CA_FILE: path.join(this.stack.dir, "upstream-ca.pem"),
         },
       },
     );

@@ -1,4 +1,5 @@
-// Holds a network namespace of its own: who spawned it (unshare --net) gets sockets of it, on the ports of HTTPS and DNS.
+// Holds a network namespace of its own: who spawned it (unshare --net) gets sockets of it, on the
+// ports of HTTPS and DNS.
 import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
 import { once } from "node:events";

@@ -5,8 +5,8 @@ export function checkActionLists(passage: Passage): void {
   const { binding } = passage;
   if (binding === undefined) return;
   const { actions } = binding.policy;
-  for (const { action } of actionsOf(passage)) {
-    const verdict = actions.judge(action);
+  for (const { action, broader } of actionsOf(passage)) {
+    const verdict = actions.judge(action, broader);
     if (verdict.kind === "allowed") continue;
     passage.violations.push({
       code: "action_denied",

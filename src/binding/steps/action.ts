@@ -1,4 +1,6 @@
-/** Step 3: the plugin says what a request does. What it cannot say is a violation: on doubt, deny. */
+/**
+ * Step 3: the plugin says what a request does. What it cannot say is a violation: on doubt, deny.
+ */
 import type { Passage } from "../passage.ts";
 
 export function resolveAction(passage: Passage): void {

@@ -1,4 +1,7 @@
-/** Step 8: where the real endpoint is. Its name is asked of DNS servers alone, never of the hosts file. */
+/**
+ * Step 8: where the real endpoint is. Its name is asked of DNS servers alone, never of the hosts
+ * file.
+ */
 import type { World } from "../pipeline.ts";
 import type { Passage } from "../passage.ts";
 

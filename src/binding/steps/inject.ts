@@ -1,4 +1,5 @@
 /** Step 7: the agent's own credentials come off, whatever the mode; the real one goes on. */
+import { clientText } from "../../platform/client-text.ts";
 import { InjectionError } from "../../providers/contract.ts";
 import type { World } from "../pipeline.ts";
 import type { Passage } from "../passage.ts";
@@ -10,7 +11,10 @@ export async function injectCredentials(passage: Passage, { log }: World): Promi
     passage.injection = await binding.instance.injectCredentials(request);
   } catch (error) {
     if (!(error instanceof InjectionError)) throw error;
-    log.warn({ binding: binding.name, reason: error.message }, "no credential to put on");
+    log.warn(
+      { binding: binding.name, reason: clientText(error.message) },
+      "no credential to put on",
+    );
     passage.refusal = {
       status: error.status === 400 ? 400 : error.status,
       code: "credential_unavailable",

@@ -1,17 +1,35 @@
-/** Step 6: the audit record, before anything leaves. What cannot be recorded does not leave. */
+/**
+ * Step 6: the audit record, before anything leaves. What cannot be recorded does not leave. Nobody
+ * waits for the record of a request that is denied, and of many it tells together.
+ */
 import type { World } from "../pipeline.ts";
-import type { Passage } from "../passage.ts";
-import { requestFields } from "../service-call.ts";
+import { isDenied, type Passage } from "../passage.ts";
+import { requestFields, SERVICE_CALL } from "../service-call.ts";
 
-export async function writeRecord(passage: Passage, { audit }: World): Promise<void> {
-  if (audit === undefined) return;
-  const outcome = await new Promise((resolve) =>
-    audit.append({ type: "SERVICE_CALL", fields: requestFields(passage) }, resolve),
-  );
-  if (outcome !== "failed") return;
-  passage.refusal = {
-    status: 503,
-    code: "audit_unavailable",
-    message: "The audit log cannot be written, and nothing leaves unrecorded. Try again.",
-  };
+export async function writeRecord(passage: Passage, world: World): Promise<void> {
+  if (!isDenied(passage) && !(await isRecorded(passage, world))) {
+    passage.refusal = {
+      status: 503,
+      code: "audit_unavailable",
+      message: "The audit log cannot be written, and nothing leaves unrecorded. Try again.",
+    };
+  }
+  if (isDenied(passage)) recordDenial(passage, world);
+}
+
+async function isRecorded(passage: Passage, { audit }: World): Promise<boolean> {
+  if (audit === undefined) return true;
+  if (audit.refusing) return false;
+  const event = { type: SERVICE_CALL, fields: requestFields(passage) };
+  const outcome = await new Promise((resolve) => audit.append(event, resolve));
+  return outcome !== "failed";
+}
+
+function recordDenial(passage: Passage, { refusals }: World): void {
+  const { refusal, violations, snapshot } = passage;
+  passage.listed = refusals.record({
+    caller: snapshot.workload,
+    code: refusal?.code ?? violations[0]?.code ?? "denied",
+    event: () => ({ type: SERVICE_CALL, fields: requestFields(passage) }),
+  });
 }

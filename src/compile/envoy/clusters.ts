@@ -8,12 +8,17 @@ import {
   chainCluster,
   Cluster,
   MAX_ATTEMPTS,
+  relayedCluster,
+  RelaySocket,
   upstreamCluster,
 } from "./names.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Envoy's defaults (1,024 requests, 3 retries at once) are for small services; limits of ours are in policy. */
+/**
+ * Envoy's defaults (1,024 requests, 3 retries at once) are for small services; limits of ours are
+ * in policy.
+ */
 const UNLIMITED: Json = {
   thresholds: [
     {
@@ -27,20 +32,45 @@ const UNLIMITED: Json = {
 
 export function clusters(
   providers: Iterable<ProviderPolicy>,
-  options: { readonly caFile: string },
+  { caFile, runDir }: { readonly caFile: string; readonly runDir: string },
 ): Json[] {
   const out: Json[] = [attemptsCluster()];
-  for (const provider of providers)
-    out.push(providerCluster(provider, options.caFile), chain(provider));
+  for (const provider of providers) {
+    if (provider.readsToEnd) {
+      out.push(
+        relayCluster(upstreamCluster(provider), runDir),
+        providerCluster(relayedCluster(provider), provider, caFile),
+      );
+    } else {
+      out.push(providerCluster(upstreamCluster(provider), provider, caFile));
+    }
+    out.push(chain(provider));
+  }
   return out;
 }
 
-function providerCluster(provider: ProviderPolicy, caFile: string): Json {
-  const { host, port, tls } = provider.endpoint;
-  const name = upstreamCluster(provider);
+/** The relay, in the provider's place. */
+function relayCluster(name: string, runDir: string): Json {
+  const address = { pipe: { path: `${runDir}/${RelaySocket.relay}` } };
   return {
     name,
-    // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old ones stay good.
+    type: "STATIC",
+    connectTimeout: "1s",
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    circuitBreakers: UNLIMITED,
+    loadAssignment: {
+      clusterName: name,
+      endpoints: [{ lbEndpoints: [{ endpoint: { address } }] }],
+    },
+  };
+}
+
+function providerCluster(name: string, provider: ProviderPolicy, caFile: string): Json {
+  const { host, port, tls } = provider.endpoint;
+  return {
+    name,
+    // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old
+    // ones stay good.
     ...(isIP(host) === 0
       ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" }
       : { type: "STATIC" }),
@@ -84,7 +114,10 @@ function tlsSocket(host: string, caFile: string): Json {
   };
 }
 
-/** Priority 0 is the provider itself; each retry goes one priority on, and so into the internal listener. */
+/**
+ * Priority 0 is the provider itself; each retry goes one priority on, and so into the internal
+ * listener.
+ */
 function chain(provider: ProviderPolicy): Json {
   return {
     name: chainCluster(provider),

@@ -1,4 +1,7 @@
-/** Golden pairs: `testdata/envoy/name.in.yaml` -> `name.out.yaml`; each is also loaded by the real Envoy. */
+/**
+ * Golden pairs: `testdata/envoy/name.in.yaml` -> `name.out.yaml`; each is also loaded by the real
+ * Envoy.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -39,6 +42,8 @@ function compileCase(name: string): EnvoyConfiguration {
     gateway: { address: "127.0.0.1", port: 8000 },
     external: { address: "127.0.0.1", port: 8080 },
     caFile: CA_FILE,
+    runDir: "/run/svc",
+    uploadIdleMs: 15_000,
   });
 }
 
@@ -58,7 +63,8 @@ function validated(config: EnvoyConfiguration, name: string): void {
   const bootstrap = parse(
     readFileSync(path.join(root, "envoy/bootstrap.yaml"), "utf8")
       .replaceAll("${RUN_DIR}", scratch)
-      .replaceAll("${NODE_ID}", "golden"),
+      .replaceAll("${NODE_ID}", "golden")
+      .replaceAll("${MAX_HEAP_BYTES}", "1073741824"),
     { merge: true },
   ) as {
     static_resources: { clusters: unknown[]; listeners?: unknown[] };

@@ -1,4 +1,5 @@
 /** Listeners: the gateway's own, and the internal one that attempts after the first go through. */
+import { echoesOfHeaders, LUA, LUA_TYPE } from "./echoes.ts";
 import { duration, type Json, Message, typed } from "./json.ts";
 import {
   ATTEMPT_LISTENER,
@@ -6,6 +7,7 @@ import {
   CALL_ID_HEADER,
   Cluster,
   InternalHeader,
+  RelaySocket,
 } from "./names.ts";
 
 export interface ListenerAddress {
@@ -23,6 +25,7 @@ const FORWARDED_HEADERS: readonly Json[] = [
   { exact: "api-key" },
   { exact: "x-goog-api-key" },
   { exact: "content-type" },
+  { exact: "content-length" },
   { exact: "content-encoding" },
   { exact: "anthropic-version" },
   { exact: "anthropic-beta" },
@@ -32,13 +35,39 @@ const FORWARDED_HEADERS: readonly Json[] = [
   { exact: CALL_ID_HEADER },
 ];
 
-/** A message that Node does not answer within this is a Node that hangs: the request fails closed. */
+/**
+ * A message that Node does not answer within this is a Node that hangs: the request fails closed.
+ */
 const MESSAGE_TIMEOUT_MS = 15_000;
 
-/** Longer than any wait before an attempt can be (maxRetryAfterMs and maxIntervalMs, 300 s each at most). */
+/**
+ * Longer than any wait before an attempt can be (maxRetryAfterMs and maxIntervalMs, 300 s each at
+ * most).
+ */
 const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 
-export function gatewayListener(name: string, at: ListenerAddress, routeName: string): Json {
+/** How long a listener's connections and uploads may be idle. */
+export interface IdleTimes {
+  /** Between requests of a connection. */
+  readonly connection: string;
+  /** Until the headers of a request are there. */
+  readonly headers: string;
+}
+
+/** Callers in the cluster keep connections open between turns. */
+export const INTERNAL_IDLE: IdleTimes = { connection: "3600s", headers: "15s" };
+
+/** Longer than load balancers keep idle connections to their backends (60 s, mostly). */
+export const EXTERNAL_IDLE: IdleTimes = { connection: "90s", headers: "10s" };
+
+export interface GatewayListener {
+  readonly name: string;
+  readonly at: ListenerAddress;
+  readonly idle: IdleTimes;
+}
+
+/** A listener's routes have its name. */
+export function gatewayListener({ name, at, idle }: GatewayListener): Json {
   return {
     name,
     trafficDirection: "INBOUND",
@@ -52,7 +81,7 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
             typedConfig: typed(Message.connectionManager, {
               statPrefix: name,
               rds: {
-                routeConfigName: routeName,
+                routeConfigName: name,
                 configSource: { ads: {}, resourceApiVersion: "V3" },
               },
               useRemoteAddress: true,
@@ -63,7 +92,7 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
               normalizePath: true,
               mergeSlashes: true,
               commonHttpProtocolOptions: {
-                idleTimeout: "3600s",
+                idleTimeout: idle.connection,
                 headersWithUnderscoresAction: "ALLOW",
               },
               httpProtocolOptions: { enableTrailers: true },
@@ -73,10 +102,10 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
                 initialConnectionWindowSize: 16_777_216,
               },
               maxRequestHeadersKb: 96,
-              requestHeadersTimeout: "15s",
+              requestHeadersTimeout: idle.headers,
               requestTimeout: "600s",
-              // Longer than the wait for the first byte of all attempts together can sensibly be.
-              streamIdleTimeout: "3600s",
+              // Until a route says otherwise: see UPLOAD_IDLE in routes.ts.
+              streamIdleTimeout: "30s",
               localReplyConfig: localReplies(),
               httpFilters: [
                 {
@@ -98,6 +127,7 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
                     },
                   }),
                 },
+                noEchoes(),
                 router(),
               ],
             }),
@@ -109,10 +139,10 @@ export function gatewayListener(name: string, at: ListenerAddress, routeName: st
 }
 
 /**
- * Takes off, before anything reads them, the headers by which a client could steer Envoy's router (`x-envoy-*`) or pose
- * as one of us (`x-svc-*`), and notes who is at the other end of the connection. Whether Envoy holds the client's address
- * for internal makes no difference.
- * As a TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
+ * Takes off, before anything reads them, the headers by which a client could steer Envoy's router
+ * (`x-envoy-*`) or pose as one of us (`x-svc-*`), and notes who is at the other end of the
+ * connection. Whether Envoy holds the client's address for internal makes no difference. As a
+ * TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
  */
 function ownHeadersOnly(): Json {
   return {
@@ -125,6 +155,8 @@ function ownHeadersOnly(): Json {
           ...["x-envoy-", "x-svc-"].map((prefix) => ({
             remove_on_match: { key_matcher: { prefix } },
           })),
+          // Failures of attempts are reported by it: a client must not choose whose.
+          { remove: CALL_ID_HEADER },
           {
             append: {
               header: {
@@ -180,6 +212,61 @@ export function attemptListener(routeName: string): Json {
                     },
                   }),
                 },
+                noEchoes(),
+                {
+                  name: "envoy.filters.http.router",
+                  typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }),
+                },
+              ],
+            }),
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** Headers that carry a provider's key: see src/llm/upstreams.ts. */
+const KEY_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
+
+/** No provider hands its key to the caller in a header. Our copy of the definitions lacks Lua's. */
+function noEchoes(): Json {
+  return {
+    name: LUA,
+    typedConfig: typed("xds.type.v3.TypedStruct", {
+      typeUrl: LUA_TYPE,
+      value: echoesOfHeaders(KEY_HEADERS),
+    }),
+  };
+}
+
+/** Private: the relay alone sends to it, on a socket that this user alone may open. */
+export function relayListener(routeName: string, runDir: string): Json {
+  return {
+    name: "svc-relay",
+    address: { pipe: { path: `${runDir}/${RelaySocket.envoy}`, mode: 0o600 } },
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    filterChains: [
+      {
+        filters: [
+          {
+            name: "envoy.filters.network.http_connection_manager",
+            typedConfig: typed(Message.connectionManager, {
+              statPrefix: "svc-relay",
+              rds: {
+                routeConfigName: routeName,
+                configSource: { ads: {}, resourceApiVersion: "V3" },
+              },
+              generateRequestId: false,
+              preserveExternalRequestId: true,
+              skipXffAppend: true,
+              useRemoteAddress: false,
+              serverHeaderTransformation: "PASS_THROUGH",
+              httpProtocolOptions: { enableTrailers: true },
+              // The first pass keeps the time.
+              streamIdleTimeout: "0s",
+              localReplyConfig: localReplies(),
+              httpFilters: [
                 {
                   name: "envoy.filters.http.router",
                   typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }),
@@ -226,7 +313,7 @@ function router(): Json {
               bufferSizeBytes: 0,
               bufferFlushInterval: "0.010s",
             },
-            additionalResponseHeadersToLog: ["retry-after", "retry-after-ms"],
+            additionalResponseHeadersToLog: ["retry-after", "retry-after-ms", InternalHeader.local],
           }),
         },
       ],
@@ -235,8 +322,9 @@ function router(): Json {
 }
 
 /**
- * Envoy's own replies are marked, and get a body that both OpenAI- and Anthropic-style clients read (Gemini paths have
- * one of their own). The LLM processor sees the mark and words the error better; when it is gone, this is what remains.
+ * Envoy's own replies are marked, and get a body that both OpenAI- and Anthropic-style clients read
+ * (Gemini paths have one of their own). The LLM processor sees the mark and words the error better;
+ * when it is gone, this is what remains.
  */
 function localReplies(): Json {
   const notOurs: Json = {

@@ -38,7 +38,9 @@ const NOT_FOR_CLIENTS: readonly string[] = [
   "x-envoy-upstream-service-time",
 ];
 
-/** Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test. */
+/**
+ * Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test.
+ */
 export const LLM_PATHS: readonly string[] = [
   "/v1/chat/completions",
   "/v1/messages",
@@ -57,7 +59,10 @@ export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) =>
 export const GEMINI_PATHS =
   "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
 
-/** What the external listener serves at all; anything else there is 404, whatever the internal one serves. */
+/**
+ * What the external listener serves at all; anything else there is 404, whatever the internal one
+ * serves.
+ */
 const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
 
 const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
@@ -78,7 +83,10 @@ const NOTHING_HERE = JSON.stringify({
 
 const BASE_INTERVAL_MS = 1;
 
-function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
+/** Longer than the wait for the first byte of all attempts together can sensibly be. */
+const ANSWER_IDLE = "3600s";
+
+function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): Json {
   return {
     name: "llm",
     match: { ...match, headers },
@@ -87,12 +95,15 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
       // Set by the processor: without its word there is no way upstream.
       clusterHeader: InternalHeader.cluster,
       clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-      // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by header.
+      // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by
+      // header.
       timeout: "0s",
+      idleTimeout,
       retryPolicy: {
         retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
         retriableStatusCodes: [429],
-        // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not wait.
+        // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not
+        // wait.
         numRetries: MAX_ATTEMPTS - 1,
         retryBackOff: {
           baseInterval: duration(BASE_INTERVAL_MS),
@@ -108,17 +119,20 @@ function llmRoute(match: Json, headers: Json[] = BY_POST): Json {
 }
 
 /**
- * A call on its way: its path is the upstream's by now. A client's own header is gone before routes are looked at (see
- * the listener), so only the processor's word leads here.
+ * A call on its way: its path is the upstream's by now. A client's own header is gone before routes
+ * are looked at (see the listener), so only the processor's word leads here.
  */
-const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, [
+const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, ANSWER_IDLE, [
   { name: InternalHeader.cluster, presentMatch: true },
 ]);
 
-const EXTERNAL_LLM_ROUTES: Json[] = [
-  ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path })),
-  llmRoute({ safeRegex: { regex: `/ext${GEMINI_PATHS}` } }),
-];
+/** @param uploadIdle a request whose body makes no progress for so long ends with 408 */
+function externalLlmRoutes(uploadIdle: string): Json[] {
+  return [
+    ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
+    llmRoute({ safeRegex: { regex: `/ext${GEMINI_PATHS}` } }, uploadIdle),
+  ];
+}
 
 function apiRoute(prefix: string): Json {
   return {
@@ -130,7 +144,7 @@ function apiRoute(prefix: string): Json {
 }
 
 /** Of the listener that an ingress may publish: nothing of the internal API is there. */
-export function externalRoutes(name: string): Json {
+export function externalRoutes(name: string, uploadIdle: string): Json {
   return {
     name,
     responseHeadersToRemove: [...NOT_FOR_CLIENTS],
@@ -140,7 +154,7 @@ export function externalRoutes(name: string): Json {
         domains: ["*"],
         routes: [
           ON_ITS_WAY,
-          ...EXTERNAL_LLM_ROUTES,
+          ...externalLlmRoutes(uploadIdle),
           ...EXTERNAL_PREFIXES.map(apiRoute),
           {
             name: "nothing",
@@ -160,7 +174,7 @@ export function externalRoutes(name: string): Json {
   };
 }
 
-export function gatewayRoutes(name: string): Json {
+export function gatewayRoutes(name: string, uploadIdle: string): Json {
   return {
     name,
     responseHeadersToRemove: [...NOT_FOR_CLIENTS],
@@ -170,9 +184,9 @@ export function gatewayRoutes(name: string): Json {
         domains: ["*"],
         routes: [
           ON_ITS_WAY,
-          ...LLM_PATHS.map((path) => llmRoute({ path })),
-          llmRoute({ safeRegex: { regex: GEMINI_PATHS } }),
-          ...EXTERNAL_LLM_ROUTES,
+          ...LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
+          llmRoute({ safeRegex: { regex: GEMINI_PATHS } }, uploadIdle),
+          ...externalLlmRoutes(uploadIdle),
           {
             name: "healthz",
             match: { path: "/healthz" },
@@ -180,6 +194,31 @@ export function gatewayRoutes(name: string): Json {
             typedPerFilterConfig: NO_PROCESSOR,
           },
           apiRoute("/"),
+        ],
+      },
+    ],
+  };
+}
+
+/** Behind the relay: to the provider itself. */
+export function relayRoutes(name: string): Json {
+  return {
+    name,
+    virtualHosts: [
+      {
+        name,
+        domains: ["*"],
+        routes: [
+          {
+            name: "relayed",
+            match: { prefix: "/" },
+            requestHeadersToRemove: [InternalHeader.relay],
+            route: {
+              clusterHeader: InternalHeader.relay,
+              clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+              timeout: "0s",
+            },
+          },
         ],
       },
     ],

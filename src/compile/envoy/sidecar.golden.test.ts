@@ -1,11 +1,14 @@
-/** The sidecar's whole Envoy configuration, as a golden file that the real Envoy takes. `UPDATE_GOLDEN=1` writes it. */
+/**
+ * The sidecar's whole Envoy configuration, as a golden file that the real Envoy takes.
+ * `UPDATE_GOLDEN=1` writes it.
+ */
 import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
-import { compileBodyRules } from "../../binding/body-rules.ts";
+import { compileBodyRules, FORMS } from "../../binding/body-rules.ts";
 import { plugins } from "../../providers/registry.ts";
 import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
 
@@ -13,24 +16,35 @@ const GOLDEN = path.join(import.meta.dirname, "../testdata/sidecar/bootstrap.out
 const CA_FILE = path.join(import.meta.dirname, "../testdata/ca.pem");
 const root = path.resolve(import.meta.dirname, "../../..");
 
-const RULES: readonly SidecarBodyRule[] = compileBodyRules(
-  [
-    {
-      hosts: [],
-      methods: ["POST"],
-      paths: ["/graphql", "*/info/lfs/objects/batch"],
-      maxBytes: 1_048_576,
-    },
-    {
-      hosts: ["*.amazonaws.com"],
-      exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com",
-      methods: undefined,
-      paths: ["/*"],
-      maxBytes: 8_388_608,
-    },
-  ],
-  ["api.github.com", "*.amazonaws.com"],
-);
+const RULES: readonly SidecarBodyRule[] = [
+  ...compileBodyRules(
+    [
+      {
+        hosts: [],
+        methods: ["POST"],
+        paths: ["/graphql", "*/info/lfs/objects/batch"],
+        maxBytes: 1_048_576,
+      },
+      {
+        hosts: ["*.amazonaws.com"],
+        exceptHosts: "(?:.+\\.)?s3\\.amazonaws\\.com",
+        methods: undefined,
+        paths: ["/*"],
+        maxBytes: 8_388_608,
+      },
+      {
+        hosts: ["discord.example"],
+        exceptPaths: "/upload/.*",
+        exceptContentTypes: "multipart/.*",
+        methods: ["POST", "PUT"],
+        paths: ["/api/v10/channels/{}/messages"],
+        maxBytes: 1_048_576,
+      },
+    ],
+    ["api.github.com", "*.amazonaws.com"],
+  ),
+  FORMS,
+];
 
 const bootstrap = (caFile: string, bodies = RULES): object =>
   sidecarBootstrap({

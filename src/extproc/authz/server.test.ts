@@ -1,4 +1,7 @@
-/** The authorization server against a real gRPC client: grpc-js speaks HTTP/2 by nghttp2, as Envoy does by its own. */
+/**
+ * The authorization server against a real gRPC client: grpc-js speaks HTTP/2 by nghttp2, as Envoy
+ * does by its own.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -18,7 +21,10 @@ let client: grpc.Client;
 let check: (request: AuthzRequest) => Promise<AuthzReply>;
 let defects: unknown[];
 
-/** CheckRequest of a path and a body: attributes = 1, request = 4, http = 2 (path = 4, raw_body = 12). */
+/**
+ * CheckRequest of a path and a body: attributes = 1, request = 4, http = 2 (path = 4, raw_body =
+ * 12).
+ */
 function question(url: string, body = Buffer.alloc(0)): Buffer {
   return bytes(1, bytes(4, bytes(2, Buffer.concat([bytes(4, Buffer.from(url)), bytes(12, body)]))));
 }

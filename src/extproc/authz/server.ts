@@ -1,6 +1,6 @@
 /**
- * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own transport, for what it
- * costs: see docs/performance.md.
+ * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own
+ * transport, for what it costs: see docs/performance.md.
  */
 import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
 import { serveStreams, type StreamServer } from "../h2/serve.ts";
@@ -34,6 +34,7 @@ export function serveAuthorization({
   return serveStreams({
     path,
     maxMessageBytes,
+    onDefect,
     onStream: (stream) => new Call(stream, check, onDefect),
   });
 }

@@ -1,11 +1,14 @@
 /**
- * ext_authz messages, by hand: one of each a request, of which few fields are looked at. Field numbers are those of
- * envoy/service/auth/v3/{external_auth,attribute_context}.proto, envoy/config/core/v3/base.proto, google/rpc/status.proto
- * and google/protobuf/struct.proto.
+ * ext_authz messages, by hand: one of each a request, of which few fields are looked at. Field
+ * numbers are those of envoy/service/auth/v3/{external_auth,attribute_context}.proto,
+ * envoy/config/core/v3/base.proto, google/rpc/status.proto and google/protobuf/struct.proto.
  */
 import { field, Reader } from "../wire/reader.ts";
 
-/** What Envoy asks about, as the filter is configured (`encode_raw_headers`, `include_tls_session`, `pack_as_bytes`). */
+/**
+ * What Envoy asks about, as the filter is configured (`encode_raw_headers`, `include_tls_session`,
+ * `pack_as_bytes`).
+ */
 export interface AuthzRequest {
   readonly method: string;
   /** With its query. */
@@ -52,7 +55,10 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const EMPTY = Buffer.alloc(0);
 
-/** AttributeContext.HttpRequest: method = 2, path = 4, host = 5, scheme = 6, body = 11, raw_body = 12, header_map = 13. */
+/**
+ * AttributeContext.HttpRequest: method = 2, path = 4, host = 5, scheme = 6, body = 11, raw_body =
+ * 12, header_map = 13.
+ */
 function readHttp(reader: Reader, found: Mutable<AuthzRequest>): void {
   const headers: [string, string][] = [];
   each(reader, {
@@ -78,7 +84,10 @@ function readHeader(reader: Reader, headers: [string, string][]): void {
   if (!name.startsWith(":")) headers.push([name, value]);
 }
 
-/** One byte a character: what is not ASCII stays visible as such, and nothing is decoded that Envoy did not decode. */
+/**
+ * One byte a character: what is not ASCII stays visible as such, and nothing is decoded that Envoy
+ * did not decode.
+ */
 function text(reader: Reader): string {
   return reader.buffer.toString("latin1", reader.at, reader.end);
 }

@@ -1,4 +1,7 @@
-/** Our server against a real gRPC client: grpc-js speaks HTTP/2 by nghttp2, as Envoy does by its own. */
+/**
+ * Our server against a real gRPC client: grpc-js speaks HTTP/2 by nghttp2, as Envoy does by its
+ * own.
+ */
 import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
@@ -15,6 +18,7 @@ let server: net.Server;
 let client: grpc.Client;
 let connections: Connection[];
 let onStream: (stream: GrpcStream) => StreamListener;
+let defects: unknown[];
 
 const framed = (bytes: Buffer): Buffer => Buffer.concat([Buffer.alloc(MESSAGE_OFFSET), bytes]);
 
@@ -27,12 +31,14 @@ const echo = (stream: GrpcStream): StreamListener => ({
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-h2-"));
   connections = [];
+  defects = [];
   onStream = echo;
   server = net.createServer((socket) => {
     connections.push(
       new Connection(socket, {
         onStream: (stream) => onStream(stream),
         maxMessageBytes: 64 * 1024 * 1024,
+        onDefect: (error) => defects.push(error),
       }),
     );
   });
@@ -190,4 +196,19 @@ test.each([
   socket.resume();
   socket.write(bytes);
   await closed;
+});
+
+test("an error that escapes a listener closes its connection and not the process", async () => {
+  onStream = (stream) => ({
+    message: () => {
+      throw new Error("a listener must not throw");
+    },
+    end: () => stream.finish(),
+    reset: () => undefined,
+  });
+  const failed = await exchange([Buffer.from("x")]);
+  expect(failed.code).toBe(grpc.status.UNAVAILABLE);
+  expect(defects.map(String)).toEqual(["Error: a listener must not throw"]);
+  onStream = echo;
+  expect((await exchange([Buffer.from("y")])).code).toBe(grpc.status.OK);
 });

@@ -1,13 +1,15 @@
 /**
- * One HTTP/2 connection from Envoy, reduced to what a bidirectional gRPC method on a private Unix socket needs.
+ * One HTTP/2 connection from Envoy, reduced to what a bidirectional gRPC method on a private Unix
+ * socket needs.
  *
- * Every socket serves exactly one method, so request header blocks are not decoded at all: a HEADERS frame opens a
- * stream. (HPACK state is never needed: we announce a header table of 0 and send literals only.) What remains is
- * framing, flow control in both directions, and gRPC's length prefix. See docs/decisions for why, and the figures.
+ * Every socket serves exactly one method, so request header blocks are not decoded at all: a
+ * HEADERS frame opens a stream. (HPACK state is never needed: we announce a header table of 0 and
+ * send literals only.) What remains is framing, flow control in both directions, and gRPC's length
+ * prefix. See docs/decisions for why, and the figures.
  */
 import type { Socket } from "node:net";
+import { FrameReader, MAX_FRAME_BYTES } from "./frame-reader.ts";
 import {
-  CLIENT_PREFACE,
   DEFAULT_MAX_FRAME,
   DEFAULT_WINDOW,
   ErrorCode,
@@ -30,8 +32,8 @@ export interface StreamListener {
   /** One whole gRPC message. Valid until the call returns; copy what is kept. */
   message(bytes: Buffer): void;
   /**
-   * The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after this returns, or, for
-   * `later`, when {@link GrpcStream.finish} is called.
+   * The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after
+   * this returns, or, for `later`, when {@link GrpcStream.finish} is called.
    */
   end(): "later" | void;
   /** The peer gave the stream up, or the connection is gone. */
@@ -40,10 +42,11 @@ export interface StreamListener {
 
 export interface GrpcStream {
   /**
-   * Sends one message whose bytes start at {@link MESSAGE_OFFSET} of `buffer`: the room before is for the frame
-   * header and gRPC's prefix, so that a message is one allocation and one write.
+   * Sends one message whose bytes start at {@link MESSAGE_OFFSET} of `first`: the room before is
+   * for the frame header and gRPC's prefix, so that a small message is one allocation and one
+   * write. The bytes of `rest` follow; they must not change until they are sent.
    */
-  send(buffer: Buffer): void;
+  send(first: Buffer, ...rest: readonly Buffer[]): void;
   /** Ends the stream with grpc-status 0. */
   finish(): void;
   /** Ends the stream with a gRPC status; Envoy treats any but 0 as a failure of the processor. */
@@ -53,14 +56,20 @@ export interface GrpcStream {
 export const MESSAGE_OFFSET = FRAME_HEADER_BYTES + 5;
 
 export interface ConnectionOptions {
-  /** Called for each new stream. */
+  /** Called for each new stream. Neither it nor the listener may throw. */
   readonly onStream: (stream: GrpcStream) => StreamListener;
   /** Largest message accepted, bytes. */
   readonly maxMessageBytes: number;
+  /** Receives an error of this transport itself; the connection is closed by then. */
+  readonly onDefect: (error: unknown) => void;
 }
 
-const RECEIVE_STREAM_WINDOW = 64 * 1024 * 1024;
-const RECEIVE_CONNECTION_WINDOW = 1024 * 1024 * 1024;
+/**
+ * Few bytes of a large message are under way at once, so that the small messages of other streams
+ * do not wait behind it. Most messages fit into the window of their stream.
+ */
+const RECEIVE_STREAM_WINDOW = 1024 * 1024;
+const RECEIVE_CONNECTION_WINDOW = 16 * 1024 * 1024;
 const OK_TRAILERS = trailerBlock(0);
 const HEADERS_FRAME_BYTES = FRAME_HEADER_BYTES + RESPONSE_HEADER_BLOCK.length;
 
@@ -73,7 +82,7 @@ class Stream implements GrpcStream {
   received = 0;
   headersSent = false;
   closed = false;
-  /** DATA frames (whole, with headers) that wait for window. */
+  /** Bytes of messages that wait for window. */
   queue: Buffer[] = [];
   finishing: Buffer | undefined;
 
@@ -84,12 +93,12 @@ class Stream implements GrpcStream {
     this.messages = new GrpcMessages(maxMessageBytes);
   }
 
-  send(buffer: Buffer): void {
+  send(first: Buffer, ...rest: readonly Buffer[]): void {
     if (this.closed || this.finishing !== undefined) return;
-    const length = buffer.length - MESSAGE_OFFSET;
-    buffer[FRAME_HEADER_BYTES] = 0;
-    buffer.writeUInt32BE(length, FRAME_HEADER_BYTES + 1);
-    this.connection.sendData(this, buffer);
+    const length = rest.reduce((sum, buffer) => sum + buffer.length, first.length);
+    first[FRAME_HEADER_BYTES] = 0;
+    first.writeUInt32BE(length - MESSAGE_OFFSET, FRAME_HEADER_BYTES + 1);
+    this.connection.sendData(this, first, rest, length - FRAME_HEADER_BYTES);
   }
 
   finish(): void {
@@ -107,8 +116,7 @@ export class Connection {
   readonly #streams = new Map<number, Stream>();
   /** Streams with queued data, oldest first. */
   readonly #blocked = new Set<Stream>();
-  #pending: Buffer = Buffer.alloc(0);
-  #prefaceSeen = false;
+  readonly #frames: FrameReader;
   #lastStreamId = 0;
   #sendWindow = DEFAULT_WINDOW;
   #initialSendWindow = DEFAULT_WINDOW;
@@ -123,15 +131,20 @@ export class Connection {
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
     this.#options = options;
-    socket.on("data", (chunk: Buffer) => this.#onData(chunk));
-    socket.on("close", () => this.#die());
+    this.#frames = new FrameReader({
+      frame: (type, flags, streamId, payload) => this.#onFrame(type, flags, streamId, payload),
+      data: (streamId, bytes) => this.#onBytes(streamId, bytes),
+      dataEnd: (flags, streamId) => this.#onDataEnd(flags, streamId),
+    });
+    socket.on("data", (chunk: Buffer) => this.#guarded(() => this.#onData(chunk)));
+    socket.on("close", () => this.#guarded(() => this.#die()));
     socket.on("error", () => socket.destroy());
     this.#write(
       settingsFrame([
         [SettingId.HEADER_TABLE_SIZE, 0],
         [SettingId.MAX_CONCURRENT_STREAMS, 0x7fff_ffff],
         [SettingId.INITIAL_WINDOW_SIZE, RECEIVE_STREAM_WINDOW],
-        [SettingId.MAX_FRAME_SIZE, 1 << 20],
+        [SettingId.MAX_FRAME_SIZE, MAX_FRAME_BYTES],
       ]),
     );
     this.#write(windowUpdateFrame(0, RECEIVE_CONNECTION_WINDOW - DEFAULT_WINDOW));
@@ -148,22 +161,26 @@ export class Connection {
     this.#write(frame(FrameType.GOAWAY, 0, 0, payload));
   }
 
-  sendData(stream: Stream, buffer: Buffer): void {
+  /**
+   * @param first begins with room for the frame's header
+   * @param length of what is to be sent, without that room
+   */
+  sendData(stream: Stream, first: Buffer, rest: readonly Buffer[], length: number): void {
     if (!stream.headersSent) this.#sendHeaders(stream);
-    const length = buffer.length - FRAME_HEADER_BYTES;
     if (
       length <= this.#maxFrame &&
       stream.queue.length === 0 &&
       length <= stream.sendWindow &&
       length <= this.#sendWindow
     ) {
-      writeFrameHeader(buffer, 0, length, FrameType.DATA, 0, stream.id);
+      writeFrameHeader(first, 0, length, FrameType.DATA, 0, stream.id);
       stream.sendWindow -= length;
       this.#sendWindow -= length;
-      this.#write(buffer);
+      this.#write(first);
+      for (const buffer of rest) this.#write(buffer);
       return;
     }
-    stream.queue.push(buffer.subarray(FRAME_HEADER_BYTES));
+    stream.queue.push(first.subarray(FRAME_HEADER_BYTES), ...rest);
     this.#blocked.add(stream);
     this.#drain(stream);
   }
@@ -223,41 +240,14 @@ export class Connection {
 
   #onData(chunk: Buffer): void {
     this.#reading = true;
-    let buffer = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk]);
-    if (!this.#prefaceSeen) {
-      if (buffer.length < CLIENT_PREFACE.length) {
-        this.#pending = buffer;
-        this.#reading = false;
-        return;
-      }
-      if (!buffer.subarray(0, CLIENT_PREFACE.length).equals(CLIENT_PREFACE))
-        return this.#protocolError();
-      this.#prefaceSeen = true;
-      buffer = buffer.subarray(CLIENT_PREFACE.length);
-    }
-    let at = 0;
-    while (buffer.length - at >= FRAME_HEADER_BYTES && !this.#dead) {
-      const length = buffer.readUIntBE(at, 3);
-      if (length > 1 << 20) return this.#protocolError();
-      const end = at + FRAME_HEADER_BYTES + length;
-      if (end > buffer.length) break;
-      this.#onFrame(
-        buffer[at + 3] as number,
-        buffer[at + 4] as number,
-        buffer.readUInt32BE(at + 5) & 0x7fff_ffff,
-        buffer.subarray(at + FRAME_HEADER_BYTES, end),
-      );
-      at = end;
-    }
-    this.#pending = at === buffer.length ? Buffer.alloc(0) : buffer.subarray(at);
+    const whole = this.#frames.push(chunk);
     this.#reading = false;
+    if (!whole) return this.#protocolError();
     this.#flush();
   }
 
   #onFrame(type: number, flags: number, streamId: number, payload: Buffer): void {
     switch (type) {
-      case FrameType.DATA:
-        return this.#onDataFrame(flags, streamId, payload);
       case FrameType.HEADERS:
         return this.#onHeaders(flags, streamId);
       case FrameType.RST_STREAM: {
@@ -275,7 +265,8 @@ export class Connection {
       case FrameType.PUSH_PROMISE:
         return this.#protocolError();
       default:
-        // GOAWAY (the peer closes when its streams are done), PRIORITY, CONTINUATION, and unknown types (section 4.1).
+        // GOAWAY (the peer closes when its streams are done), PRIORITY, CONTINUATION, and unknown
+        // types (section 4.1).
         return;
     }
   }
@@ -294,32 +285,31 @@ export class Connection {
     if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
   }
 
-  #onDataFrame(flags: number, streamId: number, payload: Buffer): void {
-    this.#received += payload.length;
+  /** Bytes of a DATA frame's payload, as they come. */
+  #onBytes(streamId: number, bytes: Buffer): void {
+    this.#received += bytes.length;
     if (this.#received > RECEIVE_CONNECTION_WINDOW / 2) {
       this.#write(windowUpdateFrame(0, this.#received));
       this.#received = 0;
     }
     const stream = this.#streams.get(streamId);
     if (stream === undefined) return; // ended by us a moment ago
-    stream.received += payload.length;
+    stream.received += bytes.length;
     if (stream.received > RECEIVE_STREAM_WINDOW / 2) {
       this.#write(windowUpdateFrame(streamId, stream.received));
       stream.received = 0;
     }
-    let data = payload;
-    if ((flags & Flag.PADDED) !== 0) {
-      const padding = payload[0] ?? 0;
-      if (padding + 1 > payload.length) return this.#protocolError();
-      data = payload.subarray(1, payload.length - padding);
-    }
     if (
-      !stream.messages.push(data, (message) => stream.closed || stream.listener?.message(message))
+      !stream.messages.push(bytes, (message) => stream.closed || stream.listener?.message(message))
     ) {
       this.#write(rstStreamFrame(streamId, ErrorCode.CANCEL));
-      return this.#drop(stream);
+      this.#drop(stream);
     }
-    if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
+  }
+
+  #onDataEnd(flags: number, streamId: number): void {
+    const stream = this.#streams.get(streamId);
+    if (stream !== undefined && (flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
   }
 
   #onEnd(stream: Stream): void {
@@ -370,6 +360,17 @@ export class Connection {
     stream.listener?.reset();
   }
 
+  /** An event handler that throws would end the process, and every request with it. */
+  #guarded(handle: () => void): void {
+    try {
+      handle();
+    } catch (error) {
+      this.#socket.destroy();
+      this.#dead = true;
+      this.#options.onDefect(error);
+    }
+  }
+
   #protocolError(): void {
     this.#socket.destroy();
     this.#die();
@@ -378,6 +379,7 @@ export class Connection {
   #die(): void {
     if (this.#dead) return;
     this.#dead = true;
+    this.#frames.stop();
     for (const stream of this.#streams.values()) this.#drop(stream);
   }
 
@@ -389,7 +391,7 @@ export class Connection {
     this.#flushQueued = true;
     queueMicrotask(() => {
       this.#flushQueued = false;
-      this.#flush();
+      this.#guarded(() => this.#flush());
     });
   }
 

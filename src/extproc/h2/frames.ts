@@ -1,5 +1,6 @@
 /**
- * HTTP/2 frames (RFC 9113 section 4 and 6), as far as a server that speaks to one trusted peer needs them.
+ * HTTP/2 frames (RFC 9113 section 4 and 6), as far as a server that speaks to one trusted peer
+ * needs them.
  */
 
 export const FRAME_HEADER_BYTES = 9;

@@ -4,72 +4,73 @@ const PREFIX_BYTES = 5;
 
 export class GrpcMessages {
   readonly #maxBytes: number;
-  #parts: Buffer[] = [];
+  /** The prefix of the message under way, as far as it has arrived. */
+  readonly #prefix = Buffer.alloc(PREFIX_BYTES);
+  #prefixBytes = 0;
+  /** The payload of the message under way, once its prefix has arrived. */
+  #payload: Buffer | undefined;
   #have = 0;
-  /** Bytes of the message under way, its prefix included; 0 while the prefix is incomplete. */
-  #need = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
 
   /**
-   * Feeds one frame's data and calls `each` for every message that it completes.
+   * Feeds bytes, cut anywhere, and calls `each` for every message that they complete.
    * @returns false when the peer broke the framing: compressed, or above the maximum.
    */
   push(data: Buffer, each: (message: Buffer) => void): boolean {
-    let rest = data;
-    while (rest.length > 0) {
-      if (this.#have === 0 && rest.length >= PREFIX_BYTES) {
-        // The common case: a message that lies whole in this frame.
-        const length = rest.readUInt32BE(1);
-        if (rest[0] !== 0 || length > this.#maxBytes) return false;
-        const end = PREFIX_BYTES + length;
-        if (rest.length >= end) {
-          each(rest.subarray(PREFIX_BYTES, end));
-          rest = rest.subarray(end);
-          continue;
+    let at = 0;
+    while (at < data.length) {
+      if (this.#payload !== undefined) {
+        at += this.#fill(this.#payload, data, at, each);
+        continue;
+      }
+      if (this.#prefixBytes === 0 && data.length - at >= PREFIX_BYTES) {
+        const length = this.#lengthAt(data, at);
+        if (length === undefined) return false;
+        at += PREFIX_BYTES;
+        if (data.length - at >= length) {
+          // The common case: a message that lies whole in these bytes.
+          each(data.subarray(at, at + length));
+          at += length;
+        } else {
+          this.#begin(length);
         }
-        this.#need = end;
-        this.#keep(rest);
-        return true;
+        continue;
       }
-      if (this.#need === 0) {
-        // A prefix that is cut by frames.
-        const part = rest.subarray(0, PREFIX_BYTES - this.#have);
-        this.#keep(part);
-        rest = rest.subarray(part.length);
-        if (this.#have < PREFIX_BYTES) return true;
-        const prefix = this.#take();
-        const length = prefix.readUInt32BE(1);
-        if (prefix[0] !== 0 || length > this.#maxBytes) return false;
-        this.#need = PREFIX_BYTES + length;
-        this.#keep(prefix);
-      }
-      const part = rest.subarray(0, this.#need - this.#have);
-      this.#keep(part);
-      rest = rest.subarray(part.length);
-      if (this.#have === this.#need) {
-        this.#need = 0;
-        each(this.#take().subarray(PREFIX_BYTES));
-      }
+      // A prefix that is cut.
+      this.#prefix[this.#prefixBytes++] = data[at++] as number;
+      if (this.#prefixBytes < PREFIX_BYTES) continue;
+      this.#prefixBytes = 0;
+      const length = this.#lengthAt(this.#prefix, 0);
+      if (length === undefined) return false;
+      if (length === 0) each(EMPTY);
+      else this.#begin(length);
     }
     return true;
   }
 
-  #keep(part: Buffer): void {
-    if (part.length === 0) return;
-    this.#parts.push(part);
-    this.#have += part.length;
+  #lengthAt(bytes: Buffer, at: number): number | undefined {
+    const length = bytes.readUInt32BE(at + 1);
+    return bytes[at] !== 0 || length > this.#maxBytes ? undefined : length;
   }
 
-  #take(): Buffer {
-    const whole =
-      this.#parts.length === 1
-        ? (this.#parts[0] as Buffer)
-        : Buffer.concat(this.#parts, this.#have);
-    this.#parts = [];
+  #begin(length: number): void {
+    this.#payload = Buffer.allocUnsafeSlow(length);
     this.#have = 0;
-    return whole;
+  }
+
+  /** Copies what belongs to the message under way. @returns how many bytes these were */
+  #fill(payload: Buffer, data: Buffer, at: number, each: (message: Buffer) => void): number {
+    const copied = data.copy(payload, this.#have, at);
+    this.#have += copied;
+    if (this.#have === payload.length) {
+      this.#payload = undefined;
+      each(payload);
+    }
+    return copied;
   }
 }
+
+const EMPTY = Buffer.alloc(0);

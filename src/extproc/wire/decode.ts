@@ -1,7 +1,8 @@
 /**
- * Reads a ProcessingRequest. By hand: it is decoded several times for each HTTP request, and only a few fields are
- * looked at. Field numbers are those of envoy/service/ext_proc/v3/external_processor.proto and
- * envoy/config/core/v3/base.proto; unknown fields are skipped.
+ * Reads a ProcessingRequest. By hand: it is decoded several times for each HTTP request, and only a
+ * few fields are looked at. Field numbers are those of
+ * envoy/service/ext_proc/v3/external_processor.proto and envoy/config/core/v3/base.proto; unknown
+ * fields are skipped.
  */
 import type { HeaderMap, Phase } from "./messages.ts";
 import { field, Reader, WireError } from "./reader.ts";

@@ -1,6 +1,7 @@
 /**
- * Writes a ProcessingResponse, by hand for the same reason as decode.ts. Every function returns a buffer whose message
- * starts at MESSAGE_OFFSET, ready for {@link GrpcStream.send}.
+ * Writes a ProcessingResponse, by hand for the same reason as decode.ts. Every function returns
+ * what {@link GrpcStream.send} takes: a buffer whose message starts at MESSAGE_OFFSET, and for a
+ * large body the body's own buffers after it, which are not copied.
  */
 import { MESSAGE_OFFSET } from "../h2/connection.ts";
 import type {
@@ -10,6 +11,9 @@ import type {
   PhaseKind,
   ResponseBodyMode,
 } from "./messages.ts";
+
+/** A message, in the form that {@link GrpcStream.send} takes. */
+export type Outgoing = readonly [first: Buffer, ...rest: Buffer[]];
 
 /** Field of ProcessingResponse that answers each phase. */
 const ANSWER_FIELD: Record<PhaseKind, number> = {
@@ -88,7 +92,10 @@ function add(parts: Parts, buffer: Buffer): void {
   parts.length += buffer.length;
 }
 
-/** HeaderMutation: set_headers = 1 (HeaderValueOption { header = 1 { key = 1, raw_value = 3 } }), remove_headers = 2. */
+/**
+ * HeaderMutation: set_headers = 1 (HeaderValueOption { header = 1 { key = 1, raw_value = 3 } }),
+ * remove_headers = 2.
+ */
 export function encodeHeaderChanges(changes: HeaderChanges): Buffer {
   let size = 0;
   const set = changes.set ?? [];
@@ -136,30 +143,47 @@ function finish(parts: Parts): Buffer {
   return out;
 }
 
-/** CommonResponse: status = 1 (CONTINUE_AND_REPLACE 1), header_mutation = 2, body_mutation = 3 { body = 1 }, clear_route_cache = 5. */
-export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Buffer {
-  const parts: Parts = { list: [], length: 0 };
-  if (reply.replaceAll === true) add(parts, CONTINUE_AND_REPLACE);
+/** A body above this is not copied, bytes. */
+const COPIED_BODY = 4_096;
+
+/**
+ * CommonResponse: status = 1 (CONTINUE_AND_REPLACE 1), header_mutation = 2, body_mutation = 3 {
+ * body = 1 }, clear_route_cache = 5. Fields may come in any order: the body is the last.
+ */
+export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Outgoing {
+  const body = reply.body === undefined ? [] : [reply.body].flat();
+  const bodyBytes = byteLength(body);
+  const common: Parts = { list: [], length: 0 };
+  if (reply.replaceAll === true) add(common, CONTINUE_AND_REPLACE);
   if (reply.headers !== undefined) {
     const changes = encodeHeaderChanges(reply.headers);
-    add(parts, head(2, changes.length));
-    add(parts, changes);
+    add(common, head(2, changes.length));
+    add(common, changes);
   }
-  if (reply.body !== undefined) {
-    // An empty replacement has to be said as clear_body = 2: an empty `body` is no mutation at all.
-    if (reply.body.length === 0) add(parts, CLEAR_BODY);
-    else {
-      const inner = head(1, reply.body.length);
-      add(parts, head(3, inner.length + reply.body.length));
-      add(parts, inner);
-      add(parts, reply.body);
-    }
+  if (reply.clearRouteCache === true) add(common, CLEAR_ROUTE_CACHE);
+  // An empty replacement has to be said as clear_body = 2: an empty `body` is no mutation at all.
+  if (reply.body !== undefined && bodyBytes === 0) add(common, CLEAR_BODY);
+  if (bodyBytes > 0) {
+    const inner = head(1, bodyBytes);
+    add(common, head(3, inner.length + bodyBytes));
+    add(common, inner);
+    common.length += bodyBytes;
   }
-  if (reply.clearRouteCache === true) add(parts, CLEAR_ROUTE_CACHE);
-  wrap(1, parts);
-  wrap(ANSWER_FIELD[phase], parts);
-  if (reply.responseBodyMode !== undefined) add(parts, MODES[reply.responseBodyMode]);
-  return finish(parts);
+  wrap(1, common);
+  wrap(ANSWER_FIELD[phase], common);
+  common.length -= bodyBytes;
+  if (reply.responseBodyMode !== undefined) {
+    const mode = MODES[reply.responseBodyMode];
+    common.list.unshift(mode);
+    common.length += mode.length;
+  }
+  if (bodyBytes > COPIED_BODY) return [finish(common), ...body];
+  for (const part of body) add(common, part);
+  return [finish(common)];
+}
+
+function byteLength(buffers: readonly Buffer[]): number {
+  return buffers.reduce((sum, { length }) => sum + length, 0);
 }
 
 const CLEAR_ROUTE_CACHE = Buffer.from([(5 << 3) | 0, 1]);
@@ -167,18 +191,18 @@ const CONTINUE_AND_REPLACE = Buffer.from([(1 << 3) | 0, 1]);
 const CLEAR_BODY = lengthDelimited(3, Buffer.from([(2 << 3) | 0, 1]));
 
 /** "Go on, nothing changes." The buffer is the caller's to send once. */
-export function encodeUnchanged(phase: PhaseKind): Buffer {
+export function encodeUnchanged(phase: PhaseKind): Outgoing {
   const out = Buffer.allocUnsafe(MESSAGE_OFFSET + 2);
   out[MESSAGE_OFFSET] = (ANSWER_FIELD[phase] << 3) | 2;
   out[MESSAGE_OFFSET + 1] = 0;
-  return out;
+  return [out];
 }
 
 /** What marks a local reply as ours (`details` becomes part of Envoy's response code details). */
 export const IMMEDIATE_DETAILS = "svc";
 
 /** ImmediateResponse: status = 1 { code = 1 }, headers = 2, body = 3, details = 5. */
-export function encodeImmediate(reply: ImmediateReply): Buffer {
+export function encodeImmediate(reply: ImmediateReply): Outgoing {
   const parts: Parts = { list: [], length: 0 };
   const status = Buffer.allocUnsafe(1 + varintBytes(reply.status));
   status[0] = (1 << 3) | 0;
@@ -191,5 +215,5 @@ export function encodeImmediate(reply: ImmediateReply): Buffer {
   add(parts, body);
   add(parts, lengthDelimited(5, Buffer.from(IMMEDIATE_DETAILS)));
   wrap(IMMEDIATE_RESPONSE, parts);
-  return finish(parts);
+  return [finish(parts)];
 }

@@ -1,9 +1,11 @@
 /**
- * The phases of one HTTP request as Envoy's external processor tells them, and our answers: typed, without protobuf.
- * Source: envoy/service/ext_proc/v3/external_processor.proto.
+ * The phases of one HTTP request as Envoy's external processor tells them, and our answers: typed,
+ * without protobuf. Source: envoy/service/ext_proc/v3/external_processor.proto.
  */
 
-/** Header values by lower-case name; a repeated header keeps its values in order, joined with `, `. */
+/**
+ * Header values by lower-case name; a repeated header keeps its values in order, joined with `, `.
+ */
 export type HeaderMap = ReadonlyMap<string, string>;
 
 export type Phase =
@@ -32,9 +34,11 @@ export type ResponseBodyMode = "streamed" | "buffered";
 
 export interface ContinueReply {
   readonly headers?: HeaderChanges;
-  /** Replaces the body (or, in a streamed phase, this chunk). */
-  readonly body?: Buffer;
-  /** With `body`, in the answer to headers: the body becomes this, and what still comes is not read. */
+  /** Replaces the body (or, in a streamed phase, this chunk); several buffers follow one another. */
+  readonly body?: Buffer | readonly Buffer[];
+  /**
+   * With `body`, in the answer to headers: the body becomes this, and what still comes is not read.
+   */
   readonly replaceAll?: boolean;
   readonly responseBodyMode?: ResponseBodyMode;
   /** Envoy chooses the route again, by the changed headers. */

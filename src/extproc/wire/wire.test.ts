@@ -1,4 +1,7 @@
-/** Our hand-written codec against the definitions: encoded and decoded by reflection over Envoy's own protos. */
+/**
+ * Our hand-written codec against the definitions: encoded and decoded by reflection over Envoy's
+ * own protos.
+ */
 import path from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
@@ -15,7 +18,8 @@ const RESPONSE = "envoy.service.ext_proc.v3.ProcessingResponse";
 
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 const request = (json: JsonValue) => decodePhase(Buffer.from(protos.encode(REQUEST, json)));
-const response = (bytes: Buffer) => protos.decodeToJson(RESPONSE, bytes.subarray(MESSAGE_OFFSET));
+const response = (buffers: readonly Buffer[]) =>
+  protos.decodeToJson(RESPONSE, Buffer.concat(buffers).subarray(MESSAGE_OFFSET));
 
 describe("decodePhase", () => {
   test("headers, with raw and plain values, empty ones, and repeats joined", () => {
@@ -150,6 +154,32 @@ describe("encode", () => {
           bodyMutation: { body: body.toString("base64") },
         },
       },
+    });
+  });
+
+  test("a body in pieces; large ones are not copied, and come last", () => {
+    const pieces = [Buffer.alloc(5_000, 1), Buffer.alloc(0), Buffer.alloc(200, 2)];
+    const buffers = encodeContinue("request_body", {
+      headers: { set: [["content-length", "5200"]] },
+      body: pieces,
+      clearRouteCache: true,
+      responseBodyMode: "streamed",
+    });
+    expect(buffers.slice(1)).toEqual(pieces);
+    expect(buffers[1]).toBe(pieces[0]);
+    expect(response(buffers)).toMatchObject({
+      requestBody: {
+        response: {
+          bodyMutation: { body: Buffer.concat(pieces).toString("base64") },
+          clearRouteCache: true,
+        },
+      },
+      modeOverride: { responseBodyMode: "STREAMED" },
+    });
+    const small = encodeContinue("request_body", { body: [Buffer.from("a"), Buffer.from("b")] });
+    expect(small).toHaveLength(1);
+    expect(response(small)).toEqual({
+      requestBody: { response: { bodyMutation: { body: base64("ab") } } },
     });
   });
 

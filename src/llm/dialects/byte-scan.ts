@@ -1,13 +1,17 @@
 /**
- * Looks for JSON members in stream events without parsing them. Works on the bytes as a latin1 string: for the few
- * hundred bytes of a chunk, one copy and several string searches cost less than as many calls of `Buffer.indexOf`.
+ * Looks for JSON members in stream events without parsing them. Works on the bytes as a latin1
+ * string: for the few hundred bytes of a chunk, one copy and several string searches cost less than
+ * as many calls of `Buffer.indexOf`.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
 const SPACE = 0x20;
 
-/** `"name"` as it stands in JSON; inside a string its quotes would be escaped, so it is only ever a whole string. */
+/**
+ * `"name"` as it stands in JSON; inside a string its quotes would be escaped, so it is only ever a
+ * whole string.
+ */
 export function memberName(name: string): string {
   return `"${name}"`;
 }
@@ -18,7 +22,9 @@ function skipSpace(text: string, from: number): number {
   return at;
 }
 
-/** Where the value of the member starts whose name ends at `end`; -1 when it is not a member's name. */
+/**
+ * Where the value of the member starts whose name ends at `end`; -1 when it is not a member's name.
+ */
 function valueAt(text: string, end: number): number {
   const colon = skipSpace(text, end);
   return text.charCodeAt(colon) === COLON ? skipSpace(text, colon + 1) : -1;
@@ -33,7 +39,10 @@ export function hasValue(text: string, name: string): boolean {
   return false;
 }
 
-/** The bytes of all string values of members of that name: a cheap, slightly high count of characters. */
+/**
+ * The bytes of all string values of members of that name: a cheap, slightly high count of
+ * characters.
+ */
 export function stringBytes(text: string, name: string): number {
   let total = 0;
   let at = text.indexOf(name);

@@ -7,41 +7,48 @@ const OVERLAP = 2;
 
 export class EventBuffer {
   #held: Buffer[] = [];
+  /** The last bytes of what is held, however small its parts are. */
+  #tail: Buffer = EMPTY;
 
-  /** Everything up to the last event boundary; the very same Buffer when nothing was held and nothing is left over. */
+  /**
+   * Returns everything up to the last event boundary; the very same Buffer when nothing was held
+   * and nothing is left over.
+   */
   push(chunk: Buffer): Buffer {
     if (this.#held.length === 0) {
       const end = lastEventEnd(chunk);
       if (end === chunk.length) return chunk;
-      this.#held.push(chunk.subarray(end));
+      this.#hold(chunk.subarray(end));
       return chunk.subarray(0, end);
     }
-    const tail = this.#tail();
+    const tail = this.#tail;
     const end =
       lastEventEnd(tail.length === 0 ? chunk : Buffer.concat([tail, chunk])) - tail.length;
     if (end <= -tail.length) {
-      this.#held.push(chunk);
+      this.#hold(chunk);
       return EMPTY;
     }
     const whole = Buffer.concat([...this.#held, chunk]);
     const cut = whole.length - chunk.length + end;
-    this.#held = cut === whole.length ? [] : [whole.subarray(cut)];
+    this.#held = [];
+    this.#tail = EMPTY;
+    if (cut < whole.length) this.#hold(whole.subarray(cut));
     return whole.subarray(0, cut);
   }
 
-  /** The stream has ended: the bytes of the event that was never completed. */
+  /** Returns the bytes of the event that was never completed: the stream has ended. */
   end(): Buffer {
     const rest = Buffer.concat(this.#held);
     this.#held = [];
+    this.#tail = EMPTY;
     return rest;
   }
 
-  #tail(): Buffer {
-    const last = this.#held.at(-1) as Buffer;
-    if (last.length >= OVERLAP || this.#held.length === 1)
-      return last.subarray(Math.max(0, last.length - OVERLAP));
-    const joined = Buffer.concat(this.#held);
-    this.#held = [joined];
-    return joined.subarray(Math.max(0, joined.length - OVERLAP));
+  #hold(part: Buffer): void {
+    this.#held.push(part);
+    this.#tail =
+      part.length >= OVERLAP
+        ? part.subarray(-OVERLAP)
+        : Buffer.concat([this.#tail, part]).subarray(-OVERLAP);
   }
 }

@@ -1,40 +1,50 @@
 import { describe, expect, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
 import { redactSecrets } from "./redact.ts";
+import { JsonBody } from "../json-body.ts";
 import { dialects } from "./registry.ts";
+
+const bodyOf = (value: unknown): JsonBody => JsonBody.read(Buffer.from(JSON.stringify(value)));
 
 describe("facts of a request", () => {
   test("openai", () => {
     expect(
-      dialects.openai.readFacts({
-        model: "a/b",
-        stream: true,
-        max_tokens: 5,
-        max_completion_tokens: 7,
-        stream_options: { include_usage: true },
-      }),
+      dialects.openai.readFacts(
+        bodyOf({
+          model: "a/b",
+          stream: true,
+          max_tokens: 5,
+          max_completion_tokens: 7,
+          stream_options: { include_usage: true },
+        }),
+      ),
     ).toEqual({
       model: "a/b",
       stream: true,
       maxOutputTokens: 7,
       choices: 1,
+      reasoning: { kind: "unspecified" },
       wantsUsage: true,
     });
-    expect(dialects.openai.readFacts({ model: "m", stream: null, stream_options: null })).toEqual({
+    expect(
+      dialects.openai.readFacts(bodyOf({ model: "m", stream: null, stream_options: null })),
+    ).toEqual({
       model: "m",
       stream: false,
       maxOutputTokens: undefined,
       choices: 1,
+      reasoning: { kind: "unspecified" },
       wantsUsage: false,
     });
   });
 
   test("anthropic", () => {
-    expect(dialects.anthropic.readFacts({ model: "m", max_tokens: 5 })).toEqual({
+    expect(dialects.anthropic.readFacts(bodyOf({ model: "m", max_tokens: 5 }))).toEqual({
       model: "m",
       stream: false,
       maxOutputTokens: 5,
       choices: 1,
+      reasoning: { kind: "off" },
       wantsUsage: true,
     });
   });
@@ -43,13 +53,42 @@ describe("facts of a request", () => {
     { generationConfig: { maxOutputTokens: 5 } },
     { generation_config: { max_output_tokens: 5 } },
   ])("gemini %j", (body) => {
-    expect(dialects.gemini.readFacts(body)).toEqual({
+    expect(dialects.gemini.readFacts(bodyOf(body))).toEqual({
       model: undefined,
       stream: false,
       maxOutputTokens: 5,
       choices: 1,
+      reasoning: { kind: "unspecified" },
       wantsUsage: true,
     });
+  });
+
+  test.each([
+    ["openai", { model: "m", reasoning_effort: "none" }, { kind: "off" }],
+    ["openai", { model: "m", reasoning_effort: "high" }, { kind: "open" }],
+    ["anthropic", { model: "m" }, { kind: "off" }],
+    ["anthropic", { model: "m", thinking: { type: "disabled" } }, { kind: "off" }],
+    ["anthropic", { model: "m", thinking: { type: "adaptive" } }, { kind: "open" }],
+    [
+      "anthropic",
+      { model: "m", thinking: { type: "enabled", budget_tokens: 2_000 } },
+      { kind: "budget", tokens: 2_000 },
+    ],
+    ["gemini", {}, { kind: "unspecified" }],
+    ["gemini", { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, { kind: "off" }],
+    ["gemini", { generationConfig: { thinkingConfig: { thinkingBudget: -1 } } }, { kind: "open" }],
+    [
+      "gemini",
+      { generation_config: { thinking_config: { thinking_budget: 7 } } },
+      { kind: "budget", tokens: 7 },
+    ],
+    [
+      "gemini",
+      { generationConfig: { thinkingConfig: { thinkingBudget: 7, thinking_budget: 9 } } },
+      { kind: "budget", tokens: 9 },
+    ],
+  ] as const)("%s reasoning %j", (dialect, body, bound) => {
+    expect(dialects[dialect].readFacts(bodyOf(body)).reasoning).toEqual(bound);
   });
 
   test.each([
@@ -63,7 +102,7 @@ describe("facts of a request", () => {
     ["gemini", "text"],
     ["gemini", { generationConfig: { maxOutputTokens: -1 } }],
   ] as const)("%s refuses %j", (dialect, body) => {
-    expect(() => dialects[dialect].readFacts(body)).toThrow(BadRequestError);
+    expect(() => dialects[dialect].readFacts(bodyOf(body))).toThrow(BadRequestError);
   });
 });
 

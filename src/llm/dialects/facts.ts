@@ -1,23 +1,19 @@
-/** The fields that every dialect's facts are read from, checked as far as the gateway depends on them. */
-import { BadRequestError } from "./dialect.ts";
-import { isObject } from "./fields.ts";
-import type { JsonObject } from "./fields.ts";
+/**
+ * The fields that every dialect's facts are read from, checked as far as the gateway depends on
+ * them.
+ */
+import { BadRequestError, type BodyFields } from "./dialect.ts";
 
-export function bodyObject(body: unknown): JsonObject {
-  if (!isObject(body)) throw new BadRequestError("the body must be a JSON object");
-  return body;
-}
-
-export function requiredModel(body: JsonObject): string {
-  const model = body["model"];
+export function requiredModel(body: BodyFields): string {
+  const model = body.get("model");
   if (typeof model !== "string" || model === "")
     throw new BadRequestError("model must be a non-empty string", "model");
   return model;
 }
 
 /** Exactly a boolean: an upstream might read another value the other way. */
-export function streamFlag(body: JsonObject): boolean {
-  const stream = body["stream"] ?? false;
+export function streamFlag(body: BodyFields): boolean {
+  const stream = body.get("stream") ?? false;
   if (typeof stream !== "boolean") throw new BadRequestError("stream must be a boolean", "stream");
   return stream;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads a JSON object field by field and remembers what nobody read, so that a translation never loses a field
- * silently. A `null` counts as absent, as all three vendors have it.
+ * Reads a JSON object field by field and remembers what nobody read, so that a translation never
+ * loses a field silently. A `null` counts as absent, as all three vendors have it.
  */
 import { BadRequestError } from "./dialect.ts";
 import type { Leftover } from "./model.ts";

@@ -1,31 +1,33 @@
 /**
- * Removes another vendor's reasoning from a conversation that goes back to its own dialect, as after a fallback:
- * vendors refuse signatures that they did not make.
+ * Removes another vendor's reasoning from a conversation that goes back to its own dialect, as
+ * after a fallback: vendors refuse signatures that they did not make.
  */
 import type { DialectName } from "./dialect.ts";
 import { isObject } from "./fields.ts";
 import type { JsonObject } from "./fields.ts";
+import { JsonBody } from "../json-body.ts";
 import { FOREIGN_MARK, FOREIGN_MARK_BASE64 } from "./signature.ts";
 
-/** Byte marks without which a body has nothing foreign in it: one search decides for almost every request. */
+/**
+ * Byte marks without which a body has nothing foreign in it: one search decides for almost every
+ * request.
+ */
 const MARKS: Readonly<Record<DialectName, Buffer>> = {
   openai: Buffer.from('"reasoning_details"'),
   anthropic: Buffer.from(`"${FOREIGN_MARK}`),
   gemini: Buffer.from(`"${FOREIGN_MARK_BASE64}`),
 };
 
-/** Returns `raw` itself when there is nothing to remove. */
-export function stripForeign(dialect: DialectName, raw: Buffer, body: unknown): Buffer {
-  if (!raw.includes(MARKS[dialect]) || !isObject(body)) return raw;
+/** Returns `body` itself when there is nothing to remove. */
+export function stripForeign(dialect: DialectName, body: JsonBody): JsonBody {
+  if (!body.raw.includes(MARKS[dialect])) return body;
   const listKey = dialect === "gemini" ? "contents" : "messages";
-  const list = body[listKey];
-  if (!Array.isArray(list)) return raw;
+  const list = body.value[listKey];
+  if (!Array.isArray(list)) return body;
   const cleaned = list.map((item: unknown) => (isObject(item) ? STRIPPERS[dialect](item) : item));
-  if (cleaned.every((item, index) => item === list[index])) return raw;
-  return Buffer.from(
-    JSON.stringify({ ...body, [listKey]: cleaned.filter((item) => item !== undefined) }),
-    "utf8",
-  );
+  if (cleaned.every((item, index) => item === list[index])) return body;
+  const kept = { ...body.value, [listKey]: cleaned.filter((item) => item !== undefined) };
+  return JsonBody.read(Buffer.from(JSON.stringify(kept), "utf8"));
 }
 
 type Stripper = (message: JsonObject) => JsonObject | undefined;

@@ -1,6 +1,6 @@
 /**
- * Where two dialects meet: one model of a request, a response and a stream. Every dialect parses into it and
- * serialises from it, and knows nothing of the other dialects.
+ * Where two dialects meet: one model of a request, a response and a stream. Every dialect parses
+ * into it and serialises from it, and knows nothing of the other dialects.
  */
 import type { DialectName, Usage } from "./dialect.ts";
 
@@ -145,13 +145,18 @@ export type Reasoning =
   | { readonly kind: "effort"; readonly effort: Effort }
   | { readonly kind: "budget"; readonly tokens: number };
 
-/** A request field that has no place in the model: the target's table says whether it may be dropped. */
+/**
+ * A request field that has no place in the model: the target's table says whether it may be
+ * dropped.
+ */
 export interface Leftover {
   readonly param: string;
 }
 
 export interface ChatRequest {
-  /** In the client's order; a system prompt outside of the messages comes first, as a system turn. */
+  /**
+   * In the client's order; a system prompt outside of the messages comes first, as a system turn.
+   */
   readonly turns: readonly Turn[];
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice | undefined;
@@ -174,11 +179,17 @@ export interface ChatRequest {
   /** A mark on the whole request: caches up to its last block. */
   readonly cache: CacheMark | undefined;
   readonly leftovers: readonly Leftover[];
-  /** How the client's dialect writes a field of this model, for errors: `maxOutputTokens` -> `max_tokens`. */
+  /**
+   * How the client's dialect writes a field of this model, for errors: `maxOutputTokens` ->
+   * `max_tokens`.
+   */
   readonly names: Readonly<Partial<Record<NamedField, string>>>;
 }
 
-/** Fields that a target may be unable to express, and so must be able to name as the client wrote them. */
+/**
+ * Fields that a target may be unable to express, and so must be able to name as the client wrote
+ * them.
+ */
 export type NamedField =
   | "choices"
   | "parallelToolCalls"
@@ -260,7 +271,10 @@ export interface StreamParser {
 /** The events that carry the answer itself. */
 export type ContentEvent = Exclude<StreamEvent, { readonly kind: "usage" | "finish" | "error" }>;
 
-/** Turns model events into a client's text. Usage and the end are kept for `close`, errors are the dialect's. */
+/**
+ * Turns model events into a client's text. Usage and the end are kept for `close`, errors are the
+ * dialect's.
+ */
 export interface StreamSerialiser {
   event(event: ContentEvent): string;
   /** The clean end of the answer; called once. */

@@ -1,10 +1,12 @@
-/** A request to an upstream of the client's own dialect: the client's bytes, with only what must differ replaced. */
+/**
+ * A request to an upstream of the client's own dialect: the client's bytes, with only what must
+ * differ replaced.
+ */
 import { stripForeign } from "./foreign.ts";
 import { BadRequestError } from "./dialect.ts";
 import type { DialectName } from "./dialect.ts";
-import { isObject } from "./fields.ts";
-import { scanMembers } from "./json-members.ts";
-import type { Member } from "./json-members.ts";
+import { isObject, type JsonObject } from "./fields.ts";
+import type { JsonBody } from "../json-body.ts";
 
 export interface PassChange {
   /** The model to ask for; undefined keeps the body's. Ignored for Gemini, whose path names it. */
@@ -29,79 +31,73 @@ interface Splice {
 const USAGE_OPTION = '"stream_options":{"include_usage":true}';
 
 /**
- * Returns `raw` itself when nothing has to change.
- * @throws BadRequestError when a top-level key stands twice.
+ * Returns the body in pieces, its own bytes between what is replaced; undefined when nothing has to
+ * change.
+ * @throws BadRequestError
  */
 export function passRequest(
   dialect: DialectName,
-  raw: Buffer,
-  body: unknown,
+  original: JsonBody,
   change: PassChange,
-): Buffer {
-  const native = stripForeign(dialect, raw, body);
-  const members = scanMembers(native);
+): readonly Buffer[] | undefined {
+  const body = stripForeign(dialect, original);
   const splices: Splice[] = [];
   if (change.model !== undefined && dialect !== "gemini") {
-    const splice = spliceModel(native, members, change.model);
+    const splice = spliceModel(body, change.model);
     if (splice !== undefined) splices.push(splice);
   }
   if (change.stream && dialect === "openai") {
-    const splice = spliceUsageOption(native, members);
+    const splice = spliceUsageOption(body);
     if (splice !== undefined) splices.push(splice);
   }
-  if (change.outputCap !== undefined) splices.push(spliceCap(native, members, change.outputCap));
-  return splices.length === 0 ? native : apply(native, splices);
+  if (change.outputCap !== undefined) splices.push(spliceCap(body, change.outputCap));
+  if (splices.length > 0) return apply(body.raw, splices);
+  return body === original ? undefined : [body.raw];
 }
 
-function spliceModel(raw: Buffer, members: readonly Member[], model: string): Splice | undefined {
+function spliceModel(body: JsonBody, model: string): Splice | undefined {
   const text = JSON.stringify(model);
-  const member = members.find(({ key }) => key === "model");
-  if (member === undefined) return insertFirst(raw, members, `"model":${text}`);
+  const member = body.member("model");
+  if (member === undefined) return insertFirst(body, `"model":${text}`);
   const { valueStart: start, valueEnd: end } = member;
-  return raw.toString("utf8", start, end) === text ? undefined : { start, end, text };
+  return body.text(member) === text ? undefined : { start, end, text };
 }
 
 /** OpenAI sends usage on a stream only when asked; a call must not escape billing by not asking. */
-function spliceUsageOption(raw: Buffer, members: readonly Member[]): Splice | undefined {
-  const member = members.find(({ key }) => key === "stream_options");
-  if (member === undefined) return insertFirst(raw, members, USAGE_OPTION);
+function spliceUsageOption(body: JsonBody): Splice | undefined {
+  const member = body.member("stream_options");
+  if (member === undefined) return insertFirst(body, USAGE_OPTION);
   const { valueStart: start, valueEnd: end } = member;
-  const value: unknown = JSON.parse(raw.toString("utf8", start, end));
+  const value = body.get("stream_options");
   if (value === null) return { start, end, text: '{"include_usage":true}' };
   if (!isObject(value))
     throw new BadRequestError("stream_options must be a JSON object", "stream_options");
-  scanMembers(raw, start);
   if (value["include_usage"] === true) return undefined;
   return { start, end, text: JSON.stringify({ ...value, include_usage: true }) };
 }
 
 /** @throws BadRequestError where a tolerant upstream could take another field for this one */
-function spliceCap(raw: Buffer, members: readonly Member[], { field, tokens }: OutputCap): Splice {
-  const member = members.find(
-    ({ key }) => key.toLowerCase().replaceAll("_", "") === field.toLowerCase().replaceAll("_", ""),
-  );
+function spliceCap(body: JsonBody, { field, tokens }: OutputCap): Splice {
+  const plain = (name: string): string => name.toLowerCase().replaceAll("_", "");
+  const member = body.members.find(({ key }) => plain(key) === plain(field));
   if (field !== "generationConfig") {
-    if (member === undefined) return insertFirst(raw, members, `"${field}":${tokens}`);
+    if (member === undefined) return insertFirst(body, `"${field}":${tokens}`);
     if (member.key !== field)
       throw new BadRequestError(`write ${field} for ${member.key}`, member.key);
     return { start: member.valueStart, end: member.valueEnd, text: String(tokens) };
   }
-  if (member === undefined)
-    return insertFirst(raw, members, `"${field}":{"maxOutputTokens":${tokens}}`);
+  if (member === undefined) return insertFirst(body, `"${field}":{"maxOutputTokens":${tokens}}`);
   const { valueStart: start, valueEnd: end } = member;
-  scanMembers(raw, start);
-  const { max_output_tokens: _none, ...config } = JSON.parse(
-    raw.toString("utf8", start, end),
-  ) as Record<string, unknown>;
+  const { max_output_tokens: _none, ...config } = body.get(member.key) as JsonObject;
   return { start, end, text: JSON.stringify({ ...config, maxOutputTokens: tokens }) };
 }
 
-function insertFirst(raw: Buffer, members: readonly Member[], member: string): Splice {
+function insertFirst({ raw, members }: JsonBody, member: string): Splice {
   const at = raw.indexOf("{") + 1;
   return { start: at, end: at, text: members.length === 0 ? member : `${member},` };
 }
 
-function apply(raw: Buffer, splices: readonly Splice[]): Buffer {
+function apply(raw: Buffer, splices: readonly Splice[]): Buffer[] {
   const parts: Buffer[] = [];
   let at = 0;
   for (const { start, end, text } of splices.toSorted((a, b) => a.start - b.start)) {
@@ -109,5 +105,5 @@ function apply(raw: Buffer, splices: readonly Splice[]): Buffer {
     at = end;
   }
   parts.push(raw.subarray(at));
-  return Buffer.concat(parts);
+  return parts;
 }

@@ -1,6 +1,7 @@
 /**
- * A stream to a client of the upstream's own dialect: the bytes pass as they are, and only usage, the end and errors
- * are read. The hot path of the gateway: a chunk of plain deltas is searched, not parsed.
+ * A stream to a client of the upstream's own dialect: the bytes pass as they are, and only usage,
+ * the end and errors are read. The hot path of the gateway: a chunk of plain deltas is searched,
+ * not parsed.
  */
 import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { EventBuffer } from "./event-buffer.ts";
@@ -23,7 +24,7 @@ export interface StreamProbe {
   readonly complete: boolean;
   readonly usage: Usage | undefined;
   readonly usageIsFinal: boolean;
-  readonly outputCharacters: number;
+  readonly outputBytes: number;
   readonly sawContent: boolean;
 }
 
@@ -37,6 +38,7 @@ export class PassStreamReader implements StreamReader {
   readonly #probe: StreamProbe;
   readonly #dialect: Pick<Dialect, "renderStreamError">;
   readonly #events = new EventBuffer();
+  #eventCount = 0;
   #outcome: StreamOutcome = { kind: "cut" };
 
   constructor(dialect: Pick<Dialect, "renderStreamError">, probe: StreamProbe) {
@@ -46,6 +48,7 @@ export class PassStreamReader implements StreamReader {
 
   push(chunk: Buffer): Buffer {
     const block = this.#events.push(chunk);
+    this.#eventCount += countEvents(block);
     if (block.length === 0 || this.#probe.isPlain(block)) return block;
     return this.#look(block);
   }
@@ -75,8 +78,12 @@ export class PassStreamReader implements StreamReader {
     return this.#probe.usageIsFinal;
   }
 
-  get outputCharacters(): number {
-    return this.#probe.outputCharacters;
+  get outputBytes(): number {
+    return this.#probe.outputBytes;
+  }
+
+  get outputEvents(): number {
+    return this.#eventCount;
   }
 
   get sawContent(): boolean {
@@ -100,6 +107,17 @@ export class PassStreamReader implements StreamReader {
     const event = readEvent(bytes);
     return event === undefined ? PASS : this.#probe.event(event.name, event.data);
   }
+}
+
+const DATA_LINE = Buffer.from("\ndata:");
+
+/** Events with data in a block of whole events; the first line has no line end before it. */
+function countEvents(block: Buffer): number {
+  if (block.length === 0) return 0;
+  let count = block.indexOf("data:") === 0 ? 1 : 0;
+  for (let at = block.indexOf(DATA_LINE); at >= 0; at = block.indexOf(DATA_LINE, at + 1))
+    count += 1;
+  return count;
 }
 
 /** Whether the bytes of an event that lacks its blank line lack nothing else. */

@@ -1,6 +1,6 @@
 /**
- * The dialects, and the ways from one to another: the only file that knows all three. A new dialect is a folder and
- * a line in each table here.
+ * The dialects, and the ways from one to another: the only file that knows all three. A new dialect
+ * is a folder and a line in each table here.
  */
 import { anthropic } from "./anthropic/dialect.ts";
 import { parseRequest as parseAnthropicRequest } from "./anthropic/parse-request.ts";
@@ -46,7 +46,10 @@ export { type OutputCap, passRequest } from "./pass-request.ts";
 
 export const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthropic, gemini };
 
-/** What a dialect can do towards the model; `id` and the like are the parameters of the functions below. */
+/**
+ * What a dialect can do towards the model; `id` and the like are the parameters of the functions
+ * below.
+ */
 interface Translator {
   parseRequest(body: unknown): ChatRequest;
   serialiseRequest(request: ChatRequest, target: Target): Serialised;
@@ -125,7 +128,10 @@ export interface ResponseTranslation extends ResponseIdentity {
   readonly body: unknown;
 }
 
-/** @throws UpstreamFormatError when the body is not what the upstream's dialect defines, or cannot be shown. */
+/**
+ * @throws UpstreamFormatError when the body is not what the upstream's dialect defines, or cannot
+ * be shown.
+ */
 export function translateResponse({ upstream, client, body, ...identity }: ResponseTranslation): {
   body: Buffer;
   usage: Usage | undefined;
@@ -171,9 +177,4 @@ export function translateError({ upstream, client, status, body }: ErrorRequest)
   body: Buffer;
 } {
   return translateErrorBody({ upstream, client: dialects[client], status, body });
-}
-
-/** A rough count for calls whose usage never came: about 4 characters a token in English, rounded up. */
-export function estimateTokens(characters: number): number {
-  return Math.ceil(characters / 4);
 }

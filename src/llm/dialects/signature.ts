@@ -1,6 +1,7 @@
 /**
- * Signatures of one vendor travelling through another vendor's dialect. A client replays what it was given, so the
- * wrapping names the vendor; towards any other vendor the wrapped value is removed again.
+ * Signatures of one vendor travelling through another vendor's dialect. A client replays what it
+ * was given, so the wrapping names the vendor; towards any other vendor the wrapped value is
+ * removed again.
  */
 import type { DialectName } from "./dialect.ts";
 import type { Signature } from "./model.ts";
@@ -31,7 +32,10 @@ export function unwrap(
   };
 }
 
-/** Gemini's signatures are base64 bytes, and its SDKs decode them: a foreign one is wrapped, then encoded. */
+/**
+ * Gemini's signatures are base64 bytes, and its SDKs decode them: a foreign one is wrapped, then
+ * encoded.
+ */
 export function wrapBase64(signature: Signature, binding: Binding): string {
   return Buffer.from(wrap(signature, binding), "utf8").toString("base64");
 }

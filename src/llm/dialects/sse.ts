@@ -1,6 +1,7 @@
 /**
- * Server-sent events, incrementally and from bytes: any cut, LF, CRLF or CR, a byte order mark, comments, several
- * data lines, and a last event that lacks its newline. https://html.spec.whatwg.org/multipage/server-sent-events.html
+ * Server-sent events, incrementally and from bytes: any cut, LF, CRLF or CR, a byte order mark,
+ * comments, several data lines, and a last event that lacks its newline.
+ * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export interface SseEvent {
   readonly name: string | undefined;
@@ -11,7 +12,10 @@ const LF = 0x0a;
 const CR = 0x0d;
 
 export class SseParser {
-  /** Bytes of a line whose end has not come yet; joined once it has, so that a long line is copied once. */
+  /**
+   * Bytes of a line whose end has not come yet; joined once it has, so that a long line is copied
+   * once.
+   */
   #partial: Buffer[] = [];
   /** The last chunk ended in CR: an LF at the start of the next belongs to it. */
   #afterCr = false;
@@ -43,7 +47,10 @@ export class SseParser {
     return events;
   }
 
-  /** The stream has ended: the event that lacks its blank line, if any. It may be cut: its data is to be doubted. */
+  /**
+   * The stream has ended: the event that lacks its blank line, if any. It may be cut: its data is
+   * to be doubted.
+   */
   end(): SseEvent[] {
     const events: SseEvent[] = [];
     if (this.#partial.length > 0) this.#line(this.#take(Buffer.alloc(0), 0, 0), events);
@@ -102,7 +109,8 @@ export function lastEventEnd(bytes: Buffer): number {
 /** Cuts a block of whole events into its events, bytes unchanged. */
 export function splitEvents(block: Buffer): Buffer[] {
   const events: Buffer[] = [];
-  // Where each kind of blank line comes next: a kind that is not there is searched for once, not once an event.
+  // Where each kind of blank line comes next: a kind that is not there is searched for once, not
+  // once an event.
   const next = BLANK_LINES.map((blank) => ({ blank, at: block.indexOf(blank) }));
   let start = 0;
   while (start < block.length) {

@@ -1,4 +1,7 @@
-/** Tool arguments: JSON text in OpenAI's dialect, an object in the others. Empty means `{}`, never `""`. */
+/**
+ * Tool arguments: JSON text in OpenAI's dialect, an object in the others. Empty means `{}`, never
+ * `""`.
+ */
 import { isObject } from "./fields.ts";
 import type { JsonObject } from "./fields.ts";
 

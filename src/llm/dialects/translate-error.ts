@@ -30,7 +30,8 @@ export function translateErrorBody({ upstream, client, status, body }: ErrorTran
 } {
   const text = body.toString("utf8");
   const parsed = parseJson(text);
-  // Servers and proxies in front of an upstream answer in shapes of their own: its dialect is only the first guess.
+  // Servers and proxies in front of an upstream answer in shapes of their own: its dialect is only
+  // the first guess.
   const native = PARSERS[upstream](status, parsed);
   if (
     native !== undefined &&

@@ -1,4 +1,7 @@
-/** A stream to a client of another dialect: upstream events into model events into the client's bytes. */
+/**
+ * A stream to a client of another dialect: upstream events into model events into the client's
+ * bytes.
+ */
 import type { Dialect, PublicError, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { UpstreamFormatError } from "./model.ts";
 import type { Finish, ModelUsage, StreamEvent, StreamParser, StreamSerialiser } from "./model.ts";
@@ -21,7 +24,8 @@ export class TranslateStreamReader implements StreamReader {
   #finish: Finish | undefined;
   #usage: ModelUsage | undefined;
   #usageIsFinal = false;
-  #characters = 0;
+  #bytes = 0;
+  #contentEvents = 0;
   #sawContent = false;
 
   constructor(client: Dialect, parser: StreamParser, serialiser: StreamSerialiser) {
@@ -58,8 +62,12 @@ export class TranslateStreamReader implements StreamReader {
     return this.#usageIsFinal;
   }
 
-  get outputCharacters(): number {
-    return this.#characters;
+  get outputBytes(): number {
+    return this.#bytes;
+  }
+
+  get outputEvents(): number {
+    return this.#contentEvents;
   }
 
   get sawContent(): boolean {
@@ -104,9 +112,11 @@ export class TranslateStreamReader implements StreamReader {
       event.kind === "refusal" ||
       event.kind === "call_arguments"
     ) {
-      this.#characters += event.text.length;
+      this.#bytes += Buffer.byteLength(event.text);
     }
-    if (event.kind !== "start" && event.kind !== "block_end") this.#sawContent = true;
+    if (event.kind === "start" || event.kind === "block_end") return;
+    this.#sawContent = true;
+    this.#contentEvents += 1;
   }
 
   #close(): string {

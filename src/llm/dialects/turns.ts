@@ -1,4 +1,7 @@
-/** What targets need of a conversation: joined turns, hoisted system prompts, calls matched with their results. */
+/**
+ * What targets need of a conversation: joined turns, hoisted system prompts, calls matched with
+ * their results.
+ */
 import { BadRequestError } from "./dialect.ts";
 import type { Block, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./model.ts";
 
@@ -13,9 +16,9 @@ export interface Dialogue {
 }
 
 /**
- * For vendors with one system prompt and alternating roles: all system turns come first (as both vendors' own
- * OpenAI-compatible endpoints do), neighbouring turns of one role become one, tool results stand first in theirs and
- * in the order of their calls.
+ * For vendors with one system prompt and alternating roles: all system turns come first (as both
+ * vendors' own OpenAI-compatible endpoints do), neighbouring turns of one role become one, tool
+ * results stand first in theirs and in the order of their calls.
  */
 export function toDialogue(turns: readonly Turn[]): Dialogue {
   const system: TextBlock[] = [];
@@ -59,7 +62,10 @@ export function orderResults(content: readonly Block[], calls: readonly Block[])
   ];
 }
 
-/** Finds the call that a result answers: Gemini wants its name, and no vendor takes a result without one. */
+/**
+ * Finds the call that a result answers: Gemini wants its name, and no vendor takes a result without
+ * one.
+ */
 export class CallIndex {
   readonly #calls = new Map<string, ToolCallBlock>();
 

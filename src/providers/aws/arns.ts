@@ -1,6 +1,7 @@
 /**
- * ARNs of what a request to a service touches. Only operations that are listed here, with every field of theirs that names
- * a resource: anything else cannot be scoped, so that nothing hides in a field that nobody looked at.
+ * ARNs of what a request to a service touches. Only operations that are listed here, with every
+ * field of theirs that names a resource: anything else cannot be scoped, so that nothing hides in a
+ * field that nobody looked at.
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
 import type { Resource } from "../contract.ts";
@@ -17,6 +18,8 @@ export interface Input {
   readonly labels: Readonly<Record<string, string>>;
   /** By name; undefined where a parameter stands twice or not at all. */
   readonly query: (name: string) => string | undefined;
+  /** Whether there is a body, or a form in the query. */
+  readonly hasBody: boolean;
   /** JSON's members or a form's parameters; undefined where the body was not understood. */
   readonly fields: () => Readonly<Record<string, Json>> | undefined;
 }
@@ -71,6 +74,14 @@ export function referenced(reference: Reference, value: Json | undefined, input:
   } else if (reference.name.test(value))
     return ownArn(input, reference.service, reference.restOf(value));
   return unscopable(`${input.operation} names its resource in a form that is not understood`);
+}
+
+/** An ARN of any service and account, as it stands. */
+export function anyArn(value: Json | undefined, input: Input): Resource {
+  const [, partition] = typeof value === "string" ? (ARN.exec(value) ?? []) : [];
+  return typeof value === "string" && partition === input.place.partition
+    ? arn(value)
+    : unscopable(`${input.operation} names something by what is not an ARN`);
 }
 
 /** All that a list or a map's keys name; unscopable where there is none. */

@@ -1,6 +1,7 @@
 /**
- * Requests as boto3 1.44.5 makes them (recorded before they were sent), what they are, and the signature that botocore's
- * own signer makes of the same headers with the Provider's key, at the time of the tests' clock.
+ * Requests as boto3 1.44.5 makes them (recorded before they were sent), what they are, and the
+ * signature that botocore's own signer makes of the same headers with the Provider's key, at the
+ * time of the tests' clock.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";

@@ -1,12 +1,16 @@
 /**
- * Denials as AWS words its own, in the protocol that the request speaks: an SDK shows the message of an error that it can
- * parse, and of others the status at best.
- * https://smithy.io/2.0/aws/protocols/ https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
+ * Denials as AWS words its own, in the protocol that the request speaks: an SDK shows the message
+ * of an error that it can parse, and of others the status at best.
+ * https://smithy.io/2.0/aws/protocols/
+ * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
 import type { Denial, ServiceRequest, WordedDenial } from "../contract.ts";
 import { endpointOf } from "./endpoint.ts";
 
-/** Services that answer in XML, besides S3 and those that are asked by a form; by the first label of their host. */
+/**
+ * Services that answer in XML, besides S3 and those that are asked by a form; by the first label of
+ * their host.
+ */
 const REST_XML: ReadonlySet<string> = new Set(["cloudfront", "route53"]);
 
 export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenial | undefined {

@@ -1,7 +1,7 @@
 /**
- * Which service of AWS, in which region, a host is. Only hosts that are certain to be AWS's own API: under amazonaws.com
- * there are also load balancers, machines and web sites that belong to anybody.
- * https://docs.aws.amazon.com/general/latest/gr/rande.html
+ * Which service of AWS, in which region, a host is. Only hosts that are certain to be AWS's own
+ * API: under amazonaws.com there are also load balancers, machines and web sites that belong to
+ * anybody. https://docs.aws.amazon.com/general/latest/gr/rande.html
  */
 import { servicesByHost, servicesByPrefix, type Service } from "./service-table.ts";
 
@@ -91,8 +91,8 @@ const methodHosts: readonly {
 ];
 
 /**
- * RE2 and JavaScript alike: hosts of S3's objects, whose bodies are not read. A host that it matches by mistake is judged
- * without its body, which is then refused.
+ * RE2 and JavaScript alike: hosts of S3's objects, whose bodies are not read. A host that it
+ * matches by mistake is judged without its body, which is then refused.
  */
 export const S3_HOSTS =
   "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";

@@ -11,7 +11,10 @@ const UNSIGNED = "UNSIGNED-PAYLOAD";
 const UNSIGNED_TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 const EMPTY = createHash("sha256").digest("hex");
 
-/** S3: what the client says of its body holds, unless it signed each chunk with a key that is not the real one. */
+/**
+ * S3: what the client says of its body holds, unless it signed each chunk with a key that is not
+ * the real one.
+ */
 export function s3Payload(request: ServiceRequest): Payload {
   const said = request.headers.get("x-amz-content-sha256");
   if (said === undefined) return { kind: "hash", value: UNSIGNED };

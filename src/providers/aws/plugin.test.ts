@@ -10,7 +10,10 @@ const S3 = "https://bucket.s3.eu-west-1.amazonaws.com";
 const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
 const set = (injection: Injection): Record<string, string> => Object.fromEntries(injection.set);
 
-/** What AWS does with a signature: made anew here from AWS's description alone, over the request as it leaves. */
+/**
+ * What AWS does with a signature: made anew here from AWS's description alone, over the request as
+ * it leaves.
+ */
 function verifies(
   call: ServiceRequest,
   injection: Injection,

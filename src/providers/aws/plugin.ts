@@ -38,7 +38,7 @@ export const plugin: ProviderPlugin = {
     "access-key": { required: ["accessKeyId", "secretAccessKey"], optional: ["sessionToken"] },
   },
   wordDenial,
-  scopeKeys: ["arns"],
+  scopeKeys: { arns: "ARNs, e.g. arn:aws:s3:::reports/*" },
   scopeIgnoresCase: false,
   configKeys: {
     accountId:
@@ -130,7 +130,8 @@ class AwsInstance implements ProviderInstance {
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     const endpoint = this.#endpoint(request);
     const query = parseQuery(request.query);
-    // Nothing is signed for hosts that may be anybody's, nor with a query that the far end may read otherwise.
+    // Nothing is signed for hosts that may be anybody's, nor with a query that the far end may read
+    // otherwise.
     if (endpoint === undefined)
       throw new InjectionError(`${request.host} is no endpoint of AWS that is known`, 400);
     if (query === undefined || isPresigned(request.query))

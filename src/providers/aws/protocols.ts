@@ -1,16 +1,10 @@
 /**
- * Which operation of which service a request calls, in each of AWS's protocols: JSON (`x-amz-target`), CBOR (in the path),
- * query (`Action`) and REST (method and path). A request that could be read in two of them is refused.
- * https://smithy.io/2.0/aws/protocols/
+ * Which operation of which service a request calls, in each of AWS's protocols: JSON
+ * (`x-amz-target`), CBOR (in the path), query (`Action`) and REST (method and path). A request that
+ * could be read in two of them is refused. https://smithy.io/2.0/aws/protocols/
  */
 import type { ServiceRequest } from "../contract.ts";
-import {
-  overridingHeader,
-  parseForm,
-  parseQuery,
-  repeatedName,
-  type Parameters,
-} from "../raw-url.ts";
+import { parseForm, parseQuery, repeatedName, type Parameters } from "../raw-url.ts";
 import { doubt, jsonFields, safe, type Call, type JsonObject } from "./call.ts";
 import { restCall } from "./rest-call.ts";
 import type { Service } from "./service-table.ts";
@@ -43,9 +37,6 @@ export function callOf(request: ServiceRequest, services: readonly Service[]): C
 }
 
 function doubtOf(request: ServiceRequest): Call | undefined {
-  const override = overridingHeader(request.headers);
-  if (override !== undefined)
-    return doubt(`The header ${override} asks for another request than the request line`);
   if (mediaType(request) === "application/vnd.amazon.eventstream")
     return doubt(
       "Streams of signed events cannot be signed anew",

@@ -1,6 +1,6 @@
 /** Which actions on which keys a request to S3 is. */
 import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
-import { overridingHeader, parseQuery, repeatedName } from "../raw-url.ts";
+import { parseQuery, repeatedName } from "../raw-url.ts";
 import { arn, unscopable } from "./arns.ts";
 import { safe } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -14,9 +14,6 @@ type S3Endpoint = Endpoint & { readonly kind: "s3" | "s3-access-point" };
 export function resolveS3(request: ServiceRequest, endpoint: S3Endpoint): ActionResolution {
   const payload = s3Payload(request);
   if (payload.kind === "refused") return unresolved(payload.reason, payload.hint);
-  const override = overridingHeader(request.headers);
-  if (override !== undefined)
-    return unresolved(`The header ${override} asks for another request than the request line`);
   const target =
     endpoint.kind === "s3"
       ? s3Target(request.path, endpoint.bucket)
@@ -87,7 +84,9 @@ function resolveTarget(
       `${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not known of S3`,
     );
   }
-  const resources = [resourceOf(endpoint, target)];
+  if (request.headers.has("x-amz-rename-source"))
+    return unresolved("x-amz-rename-source is of directory buckets, which are not supported");
+  const resources = [resourceOf(endpoint, target), ...further(request, target, asked)];
   const actions: ResolvedAction[] = names.map((action) => ({ action, resources }));
   const source = request.headers.get("x-amz-copy-source");
   if (source === undefined) return { kind: "resolved", actions };
@@ -105,6 +104,42 @@ function resolveTarget(
     resources: [arn(copied.arn(endpoint.partition))],
   });
   return { kind: "resolved", actions };
+}
+
+/** Settings of a bucket whose body, which is not read, names where objects or reports of them go. */
+const SENDS_ELSEWHERE: ReadonlySet<string> = new Set([
+  "analytics",
+  "inventory",
+  "logging",
+  "notification",
+  "replication",
+]);
+
+/** What a request reaches besides its bucket or object. */
+function further(
+  { method, body, headers }: ServiceRequest,
+  target: S3Target,
+  { subresource }: Asked,
+): readonly Resource[] {
+  if (target.kind === "bucket" && method === "PUT" && SENDS_ELSEWHERE.has(subresource))
+    return [unscopable(`the body of ${subresource} names where objects, or reports, go`)];
+  if (subresource !== "restore" || body === undefined) return [];
+  return headers.has("content-encoding") || !isPlainRestore(body)
+    ? [unscopable("what is restored may be written to another bucket")]
+    : [];
+}
+
+/**
+ * A restored selection is written where `OutputLocation` says. In UTF-8 and without a document type
+ * XML has one way to write a name.
+ */
+function isPlainRestore(body: Buffer): boolean {
+  const text = body.toString("latin1");
+  return (
+    /^\s*</.test(text) &&
+    !/outputlocation|<!|\0/i.test(text) &&
+    !/encoding\s*=\s*["'](?!utf-8["'])/i.test(text)
+  );
 }
 
 /** Many keys at once: each is judged. */

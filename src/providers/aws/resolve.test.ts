@@ -293,6 +293,245 @@ describe("other services", () => {
   });
 });
 
+describe("what a body names besides", () => {
+  const queueArn = own("sqs", "dead");
+  const queueUrl = `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/jobs`;
+  const topicArn = own("sns", "news");
+  const snsForm = (parameters: Record<string, string>): ServiceRequest =>
+    form("sns", new URLSearchParams(parameters).toString().replaceAll("+", "%20"));
+  const sqsForm = (parameters: Record<string, string>): ServiceRequest =>
+    form("sqs", new URLSearchParams({ QueueUrl: queueUrl, ...parameters }).toString());
+  const lambda = (method: string, path: string, body: object): ServiceRequest =>
+    request(`${method} ${at("lambda")}${path}`, { body: JSON.stringify(body) });
+  const bedrock = (body: object | string): ServiceRequest =>
+    request(`POST ${at("bedrock-runtime")}/model/amazon.nova-pro-v1%3A0/converse`, {
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+
+  test.each<[ServiceRequest, string]>([
+    [json("dynamodb", "DynamoDB_20120810.CreateTable", { TableName: "T_1" }), table],
+    [
+      json("dynamodb", "DynamoDB_20120810.CreateTable", {
+        TableName: "T_1",
+        GlobalTableSourceArn: own("dynamodb", "table/secret"),
+      }),
+      own("dynamodb", "table/secret"),
+    ],
+    [
+      json("dynamodb", "DynamoDB_20120810.UpdateTable", { TableName: "T_1", ReplicaUpdates: [] }),
+      "unscopable",
+    ],
+    [
+      json("dynamodb", "DynamoDB_20120810.GetItem", { TableName: "T_1", Unheard: "x" }),
+      "unscopable",
+    ],
+    [
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: queueUrl,
+        Attributes: { DelaySeconds: "5" },
+      }),
+      own("sqs", "jobs"),
+    ],
+    [
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: queueUrl,
+        Attributes: {
+          RedrivePolicy: JSON.stringify({ deadLetterTargetArn: queueArn, maxReceiveCount: 1 }),
+        },
+      }),
+      queueArn,
+    ],
+    [
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: queueUrl,
+        Attributes: { RedrivePolicy: "{" },
+      }),
+      "unscopable",
+    ],
+    [
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: queueUrl,
+        Attributes: { Unheard: "x" },
+      }),
+      "unscopable",
+    ],
+    [
+      sqsForm({
+        Action: "SetQueueAttributes",
+        "Attribute.1.Name": "RedrivePolicy",
+        "Attribute.1.Value": JSON.stringify({ deadLetterTargetArn: queueArn }),
+      }),
+      queueArn,
+    ],
+    [sqsForm({ Action: "SetQueueAttributes", "Attribute.x.Name": "RedrivePolicy" }), "unscopable"],
+    [json("sqs", "AmazonSQS.ListDeadLetterSourceQueues", { QueueUrl: queueUrl }), "unscopable"],
+    [
+      snsForm({ Action: "Subscribe", TopicArn: topicArn, Protocol: "sqs", Endpoint: queueArn }),
+      queueArn,
+    ],
+    [
+      snsForm({
+        Action: "Subscribe",
+        TopicArn: topicArn,
+        Protocol: "https",
+        Endpoint: "https://evil.example",
+      }),
+      "unscopable",
+    ],
+    [
+      snsForm({
+        Action: "Subscribe",
+        TopicArn: topicArn,
+        Protocol: "sqs",
+        Endpoint: queueArn,
+        "Attributes.entry.1.key": "RedrivePolicy",
+        "Attributes.entry.1.value": JSON.stringify({ deadLetterTargetArn: own("sqs", "other") }),
+      }),
+      own("sqs", "other"),
+    ],
+    [
+      snsForm({
+        Action: "SetTopicAttributes",
+        TopicArn: topicArn,
+        AttributeName: "DisplayName",
+        AttributeValue: "x",
+      }),
+      topicArn,
+    ],
+    [
+      snsForm({
+        Action: "SetTopicAttributes",
+        TopicArn: topicArn,
+        AttributeName: "SQSSuccessFeedbackRoleArn",
+        AttributeValue: "arn:aws:iam::1:role/x",
+      }),
+      "unscopable",
+    ],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/code", { ZipFile: "UEs=" }),
+      own("lambda", "function:f"),
+    ],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/code", { S3Bucket: "secret", S3Key: "a/b.zip" }),
+      "arn:aws:s3:::secret/a/b.zip",
+    ],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/code", {
+        ImageUri: "999988887777.dkr.ecr.eu-west-1.amazonaws.com/team/app:v1",
+      }),
+      "arn:aws:ecr:eu-west-1:999988887777:repository/team/app",
+    ],
+    [lambda("PUT", "/2015-03-31/functions/f/code", { ImageUri: "docker.io/x/y" }), "unscopable"],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/configuration", {
+        Role: "arn:aws:iam::111122223333:role/admin",
+      }),
+      "arn:aws:iam::111122223333:role/admin",
+    ],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/configuration", {
+        Layers: [own("lambda", "layer:secret:1")],
+      }),
+      own("lambda", "layer:secret:1"),
+    ],
+    [
+      lambda("PUT", "/2015-03-31/functions/f/configuration", { FileSystemConfigs: [] }),
+      "unscopable",
+    ],
+    [
+      json("secretsmanager", "secretsmanager.RotateSecret", {
+        SecretId: "a",
+        RotationLambdaARN: own("lambda", "function:thief"),
+      }),
+      own("lambda", "function:thief"),
+    ],
+    [
+      json("secretsmanager", "secretsmanager.BatchGetSecretValue", {
+        SecretIdList: ["a"],
+        Filters: [{ Key: "all", Values: ["prod"] }],
+      }),
+      "unscopable",
+    ],
+    [
+      json("logs", "Logs_20140328.PutSubscriptionFilter", {
+        logGroupName: "/app/x",
+        filterName: "x",
+        filterPattern: "",
+        destinationArn: own("kinesis", "stream/thief"),
+      }),
+      own("kinesis", "stream/thief"),
+    ],
+    [
+      json("kinesis", "Kinesis_20131202.PutRecord", { StreamName: "s", StreamId: "x" }),
+      "unscopable",
+    ],
+    [json("firehose", "Firehose_20150804.UpdateDestination", {}), "unscopable"],
+    [
+      json("states", "AWSStepFunctions.ListExecutions", {
+        stateMachineArn: own("states", "stateMachine:m"),
+        mapRunArn: own("states", "mapRun:n/x:1"),
+      }),
+      "unscopable",
+    ],
+    [
+      json("states", "AWSStepFunctions.UpdateStateMachine", {
+        stateMachineArn: own("states", "stateMachine:m"),
+        definition: "{}",
+      }),
+      "unscopable",
+    ],
+    [
+      json("states", "AWSStepFunctions.DescribeStateMachineForExecution", {
+        executionArn: own("states", "execution:m:1"),
+      }),
+      own("states", "stateMachine:m"),
+    ],
+    [
+      json("ssm", "AmazonSSM.GetParameter", {
+        Name: "/aws/reference/secretsmanager/prod/db",
+        WithDecryption: true,
+      }),
+      own("secretsmanager", "secret:prod/db-??????"),
+    ],
+    [
+      json("ssm", "AmazonSSM.GetParameters", {
+        Names: ["a", own("ssm", "parameter/aws/reference/secretsmanager/db")],
+      }),
+      own("secretsmanager", "secret:db-??????"),
+    ],
+    [
+      bedrock({
+        messages: [
+          { content: [{ document: { source: { s3Location: { uri: "s3://secret/a.pdf" } } } }] },
+        ],
+      }),
+      "arn:aws:s3:::secret/a.pdf",
+    ],
+    [bedrock({ messages: [{ content: [{ x: " S3://secret/a" }] }] }), "unscopable"],
+    [bedrock('{"a":1,"a":2}'), "unscopable"],
+    [request(`POST ${at("apigateway")}/restapis`, { body: '{"cloneFrom":"abc"}' }), "unscopable"],
+  ])("%#: %o is about %s as well", (call, expected) => {
+    const found = told(call).map((line) => line.slice(line.indexOf(" ") + 1));
+    expect(found).toContain(expected);
+    if (expected !== "unscopable") expect(found).not.toContain("unscopable");
+  });
+
+  test("what Parameter Store reads from Secrets Manager needs that service's action", () => {
+    expect(
+      told(json("ssm", "AmazonSSM.GetParameter", { Name: "/aws/reference/secretsmanager/db" })),
+    ).toEqual([
+      `ssm:GetParameter ${own("ssm", "parameter/aws/reference/secretsmanager/db")}`,
+      `secretsmanager:GetSecretValue ${own("secretsmanager", "secret:db-??????")}`,
+    ]);
+  });
+
+  test("a conversation that only mentions a bucket is about the model alone", () => {
+    expect(told(bedrock({ messages: [{ content: [{ text: "see s3://secret/a" }] }] }))).toEqual([
+      `bedrock:InvokeModel arn:aws:bedrock:${REGION}::foundation-model/amazon.nova-pro-v1:0`,
+    ]);
+  });
+});
+
 describe("names without an account cannot be scoped where the account is not known", () => {
   const bare = plugin.create(context({ authType: "access-key", secrets: KEY }));
 
@@ -444,12 +683,6 @@ describe("what could be read in two ways is refused", () => {
         "Action=SendMessage&QueueUrl=https%3A%2F%2Fsqs.eu-west-1.amazonaws.com%2F999988887777%2Fa",
         "/999988887777/b",
       ),
-    ],
-    [
-      "override",
-      request(`GET ${at("lambda")}/2015-03-31/functions/f`, {
-        headers: { "x-http-method-override": "DELETE" },
-      }),
     ],
     [
       "a stream of events",

@@ -1,6 +1,6 @@
 /** Which IAM actions on which ARNs a request to AWS is. */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
-import { overridingHeader, parseQuery, pathSegments } from "../raw-url.ts";
+import { parseQuery, pathSegments } from "../raw-url.ts";
 import { arn, unscopable, type Input } from "./arns.ts";
 import { doubt, safe, type Call } from "./call.ts";
 import { handsOutCredentials } from "./credential-operations.ts";
@@ -9,7 +9,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { bodyPayload } from "./payload.ts";
 import { callOf } from "./protocols.ts";
 import { resolveS3 } from "./resolve-s3.ts";
-import { resourcesOf } from "./resources.ts";
+import { readThrough, resourcesOf } from "./resources.ts";
 
 /** In any case, as some servers take them: a signature in the query, old or new. */
 const PRESIGNED =
@@ -41,11 +41,13 @@ export function resolve(
   if (payload.kind === "refused") return { ...payload, kind: "unresolved" };
   if (endpoint.kind === "method") return resolveByMethod(request, endpoint);
   const call = callOf(request, endpoint.services);
-  return call.kind === "doubt" ? doubtful(call) : resolveCall(call, endpoint, account);
+  const hasBody = request.body !== undefined && request.body.length > 0;
+  return call.kind === "doubt" ? doubtful(call) : resolveCall(call, hasBody, endpoint, account);
 }
 
 function resolveCall(
   call: Call & { readonly kind: "call" },
+  hasBody: boolean,
   endpoint: Endpoint,
   account: string | undefined,
 ): ActionResolution {
@@ -68,6 +70,7 @@ function resolveCall(
       const values = query.filter(([other]) => other === name);
       return values.length === 1 ? values[0]?.[1] : undefined;
     },
+    hasBody: hasBody || query.some(([name]) => name === "Action"),
     fields: once,
   };
   if (service.id === "dynamodb" && operation.name.startsWith("Transact")) {
@@ -85,7 +88,13 @@ function resolveCall(
     };
   }
   const resources = resourcesOf(service.id, input);
-  return { kind: "resolved", actions: operation.actions.map((action) => ({ action, resources })) };
+  return {
+    kind: "resolved",
+    actions: [
+      ...operation.actions.map((action) => ({ action, resources })),
+      ...readThrough(service.id, input),
+    ],
+  };
 }
 
 function remembered<T>(make: () => T): () => T {
@@ -95,15 +104,14 @@ function remembered<T>(make: () => T): () => T {
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 
-/** APIs and domains that are a customer's own, and API Gateway, whose IAM actions are the methods. */
+/**
+ * APIs and domains that are a customer's own, and API Gateway, whose IAM actions are the methods.
+ */
 function resolveByMethod(
   request: ServiceRequest,
   endpoint: Endpoint & { readonly kind: "method" },
 ): ActionResolution {
   const { method } = request;
-  const override = overridingHeader(request.headers);
-  if (override !== undefined)
-    return doubtful(doubt(`The header ${override} asks for another request than the request line`));
   const path = pathSegments(request.path, { slashes: true });
   if (path === undefined || parseQuery(request.query) === undefined)
     return doubtful(doubt("The path or the query can be read in more than one way"));
@@ -121,6 +129,9 @@ function resolveByMethod(
               arn(
                 `arn:${endpoint.partition}:apigateway:${endpoint.region}::/${path.segments.join("/")}`,
               ),
+              ...(["GET", "HEAD", "DELETE"].includes(method)
+                ? []
+                : [unscopable("the body may name another API, a function or a role")]),
             ],
           },
         ],

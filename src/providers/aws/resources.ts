@@ -1,5 +1,5 @@
 /** What each operation touches, service by service. */
-import type { Resource } from "../contract.ts";
+import type { ResolvedAction, Resource } from "../contract.ts";
 import { isJsonObject, type Json } from "../strict-json.ts";
 import {
   arn,
@@ -16,6 +16,7 @@ import {
 } from "./arns.ts";
 import { dynamodbResources } from "./dynamodb.ts";
 import { endpointOf } from "./endpoint.ts";
+import { linkedResources } from "./inputs.ts";
 
 type Extract = (input: Input) => readonly Resource[];
 
@@ -26,11 +27,28 @@ export function resourcesOf(service: string, input: Input): readonly Resource[] 
     table !== undefined && Object.hasOwn(table, input.operation)
       ? table[input.operation]
       : undefined;
-  return (
-    extract?.(input) ?? [
-      unscopable(`what ${input.operation} touches cannot be told from the request`),
-    ]
-  );
+  if (extract === undefined)
+    return [unscopable(`what ${input.operation} touches cannot be told from the request`)];
+  const own = extract(input);
+  return own.some(({ kind }) => kind === "unscopable")
+    ? own
+    : [...own, ...linkedResources(service, input)];
+}
+
+/** Secrets that Parameter Store reads from Secrets Manager, by parameters of this name. */
+const SECRET_REFERENCE = /^(?:arn:[^/]*:parameter)?\/?aws\/reference\/secretsmanager\/(.+)$/s;
+
+/** What an operation reads from another service in its answer, under that service's action. */
+export function readThrough(service: string, input: Input): readonly ResolvedAction[] {
+  if (service !== "ssm") return [];
+  const { Name: name, Names: names } = input.fields() ?? {};
+  const references = [name, ...(list(names) ?? [])].flatMap((value) => {
+    const id = typeof value === "string" ? SECRET_REFERENCE.exec(value)?.[1] : undefined;
+    return id === undefined ? [] : [referenced(secret, id, input)];
+  });
+  return references.length === 0
+    ? []
+    : [{ action: "secretsmanager:GetSecretValue", resources: references }];
 }
 
 /** The same for several operations, whose names stand apart by spaces. */
@@ -68,7 +86,7 @@ function queueOfUrl(value: Json | undefined, input: Input): Resource {
 }
 const sqs = {
   ...all(
-    "AddPermission ChangeMessageVisibility ChangeMessageVisibilityBatch DeleteMessage DeleteMessageBatch DeleteQueue GetQueueAttributes ListDeadLetterSourceQueues ListQueueTags PurgeQueue ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes TagQueue UntagQueue",
+    "AddPermission ChangeMessageVisibility ChangeMessageVisibilityBatch DeleteMessage DeleteMessageBatch DeleteQueue GetQueueAttributes ListQueueTags PurgeQueue ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes TagQueue UntagQueue",
     (input) => [queueOfUrl(input.fields()?.["QueueUrl"], input)],
   ),
   CreateQueue: (input: Input) => fieldsOf(queue, ["QueueName"], input),
@@ -88,9 +106,10 @@ const topic = simple("sns", "", "[A-Za-z0-9_-]{1,256}(?:\\.fifo)?");
 const topicArn: Reference = { ...topic, name: /^(?!)/ };
 const sns = {
   ...all(
-    "AddPermission DeleteTopic GetDataProtectionPolicy GetTopicAttributes ListSubscriptionsByTopic PublishBatch RemovePermission SetTopicAttributes Subscribe",
+    "AddPermission DeleteTopic GetTopicAttributes ListSubscriptionsByTopic PublishBatch RemovePermission SetTopicAttributes Subscribe",
     (input) => fieldsOf(topicArn, ["TopicArn"], input),
   ),
+  GetDataProtectionPolicy: (input: Input) => fieldsOf(topicArn, ["ResourceArn"], input),
   CreateTopic: (input: Input) => fieldsOf(topic, ["Name"], input),
   Publish: (input: Input) =>
     input.fields()?.["PhoneNumber"] === undefined
@@ -144,7 +163,10 @@ const secret: Reference = {
   restOf: (value) => `secret:${value}-??????`,
 };
 
-/** `/a/b` and `a` are `parameter/a/b` and `parameter/a`; a version or label may follow, which IAM does not look at. */
+/**
+ * `/a/b` and `a` are `parameter/a/b` and `parameter/a`; a version or label may follow, which IAM
+ * does not look at.
+ */
 const parameter: Reference = {
   service: "ssm",
   rest: /^parameter(?:\/[A-Za-z0-9_.-]+)+$/,
@@ -199,8 +221,9 @@ function bedrockModel(input: Input): readonly Resource[] {
       known?.[1] === place.partition ? arn(value) : unscopable("the model's ARN is not understood"),
     ];
   }
-  // Custom and imported models and profiles have ids without a dot, and one cannot tell which of these an id is.
-  if (!/^[a-z0-9-]+(?:\.[A-Za-z0-9._:-]+)+$/.test(value))
+  // Custom and imported models and profiles have ids without a dot, and one cannot tell which of
+  // these an id is.
+  if (!/^[a-z0-9-]+\.[A-Za-z0-9._:-]+$/.test(value))
     return [unscopable("the model's id does not tell what it is: send its ARN")];
   if (GEOGRAPHY.test(value)) return [ownArn(input, "bedrock", `inference-profile/${value}`)];
   return [arn(`arn:${place.partition}:bedrock:${place.region}::foundation-model/${value}`)];
@@ -257,9 +280,8 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
       (input) => oneOf(stream, ["StreamName", "StreamARN"], input),
     ),
   },
-  firehose: all(
-    "PutRecord PutRecordBatch DescribeDeliveryStream CreateDeliveryStream DeleteDeliveryStream UpdateDestination",
-    (input) => fieldsOf(delivery, ["DeliveryStreamName"], input),
+  firehose: all("PutRecord PutRecordBatch DescribeDeliveryStream DeleteDeliveryStream", (input) =>
+    fieldsOf(delivery, ["DeliveryStreamName"], input),
   ),
   events: {
     PutEvents: (input) =>
@@ -269,13 +291,13 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   },
   stepfunctions: {
     ...all(
-      "StartExecution StartSyncExecution DescribeStateMachine UpdateStateMachine DeleteStateMachine ListExecutions",
+      "StartExecution StartSyncExecution DescribeStateMachine DeleteStateMachine ListExecutions",
       (input) => fieldsOf(machine, ["stateMachineArn"], input),
     ),
-    ...all(
-      "DescribeExecution StopExecution GetExecutionHistory DescribeStateMachineForExecution RedriveExecution",
-      (input) => fieldsOf(execution, ["executionArn"], input),
+    ...all("DescribeExecution StopExecution GetExecutionHistory RedriveExecution", (input) =>
+      fieldsOf(execution, ["executionArn"], input),
     ),
+    DescribeStateMachineForExecution: machineOfExecution,
   },
   ecr: all(
     "BatchCheckLayerAvailability BatchDeleteImage BatchGetImage CompleteLayerUpload CreateRepository DeleteRepository DescribeImages GetDownloadUrlForLayer GetRepositoryPolicy InitiateLayerUpload ListImages PutImage SetRepositoryPolicy UploadLayerPart",
@@ -287,6 +309,22 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   ),
   sts: { GetCallerIdentity: nothing },
 };
+
+/** The answer is the state machine, whose name stands in the execution's. */
+function machineOfExecution(input: Input): readonly Resource[] {
+  const found = fieldsOf(execution, ["executionArn"], input);
+  return found.flatMap((resource): readonly Resource[] => {
+    if (resource.kind !== "scoped") return [resource];
+    const [, start = "", name = ""] =
+      /^((?:[^:]*:){5})(?:execution|express):([^:]+):/.exec(resource.value) ?? [];
+    return [resource, { ...resource, value: `${start}stateMachine:${name}` }];
+  });
+}
+
+/** For the test that each operation's body was reviewed. */
+export const SCOPED_OPERATIONS: readonly string[] = Object.entries(BY_SERVICE).flatMap(
+  ([service, table]) => Object.keys(table).map((operation) => `${service}.${operation}`),
+);
 
 function eventBus(entry: Json, input: Input): Resource {
   return isJsonObject(entry)

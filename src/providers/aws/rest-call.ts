@@ -91,7 +91,9 @@ function labelsOf(
   return labels;
 }
 
-/** Literals beat labels, labels beat greedy ones, from the left; then who asks for more parameters. */
+/**
+ * Literals beat labels, labels beat greedy ones, from the left; then who asks for more parameters.
+ */
 function mostSpecific(matches: readonly Match[]): readonly Match[] {
   const ranks = matches.map(
     ({ operation }) =>

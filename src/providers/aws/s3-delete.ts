@@ -1,6 +1,7 @@
 /**
- * The keys that a DeleteObjects request names. Its XML is read by a grammar much narrower than XML's: no comments, no CDATA,
- * no DOCTYPE, no attributes but `xmlns`. What does not fit is not understood, and so not permitted.
+ * The keys that a DeleteObjects request names. Its XML is read by a grammar much narrower than
+ * XML's: no comments, no CDATA, no DOCTYPE, no attributes but `xmlns`. What does not fit is not
+ * understood, and so not permitted.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
  */
 
@@ -92,6 +93,7 @@ function unescaped(text: string): string | undefined {
       return String.fromCodePoint(code);
     },
   );
-  // XML normalises line ends and some readers trim; control characters have no place in an audit record.
+  // XML normalises line ends and some readers trim; control characters have no place in an audit
+  // record.
   return whole && value === value.trim() && !/\p{Cc}/u.test(value) ? value : undefined;
 }

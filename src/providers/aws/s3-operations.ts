@@ -1,6 +1,6 @@
 /**
- * Which IAM actions a request to S3 needs, by method, subresource and headers. From the Service Authorization Reference
- * and "Required permissions for Amazon S3 API operations".
+ * Which IAM actions a request to S3 needs, by method, subresource and headers. From the Service
+ * Authorization Reference and "Required permissions for Amazon S3 API operations".
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
  */
 
@@ -124,7 +124,10 @@ const OF_A_VERSION: Readonly<Record<string, string>> = {
   PutObjectTagging: "PutObjectVersionTagging",
 };
 
-/** Headers of a request that writes an object and does one thing more; names that end in `-` are prefixes. */
+/**
+ * Headers of a request that writes an object and does one thing more; names that end in `-` are
+ * prefixes.
+ */
 const WITH_OBJECT: readonly (readonly [header: string, action: string])[] = [
   ["x-amz-acl", "PutObjectAcl"],
   ["x-amz-grant-", "PutObjectAcl"],

@@ -1,6 +1,6 @@
 /**
- * Bucket and key of a request to S3. S3 decodes a path once and takes the rest as the key's name, `..` and `//` included;
- * nothing may normalise it on the way.
+ * Bucket and key of a request to S3. S3 decodes a path once and takes the rest as the key's name,
+ * `..` and `//` included; nothing may normalise it on the way.
  */
 import { decodeOnce } from "../raw-url.ts";
 
@@ -10,12 +10,16 @@ export type S3Target =
   | { readonly kind: "object"; readonly bucket: string; readonly key: string }
   | { readonly kind: "doubtful"; readonly reason: string };
 
-/** Old buckets of us-east-1 may have upper case and underscores; never an escape, and never dots alone. */
+/**
+ * Old buckets of us-east-1 may have upper case and underscores; never an escape, and never dots
+ * alone.
+ */
 const BUCKET = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._-]{3,255}$/;
 
 /** @param bucket the host's; undefined where the path begins with it */
 export function s3Target(path: string, bucket: string | undefined): S3Target {
-  // S3 reads a plus in a path as a space, others do not; no SDK sends one. `;` begins parameters to some proxies.
+  // S3 reads a plus in a path as a space, others do not; no SDK sends one. `;` begins parameters to
+  // some proxies.
   if (/[+;]/.test(path)) return doubtful("the path holds + or ; unescaped: send %2B or %3B");
   if (bucket !== undefined)
     return path === "/" ? { kind: "bucket", bucket } : object(bucket, path.slice(1));
@@ -40,7 +44,9 @@ function doubtful(reason: string): S3Target {
   return { kind: "doubtful", reason };
 }
 
-/** `bucket/key?versionId=v` or an access point's ARN of `x-amz-copy-source`, which S3 decodes once. */
+/**
+ * `bucket/key?versionId=v` or an access point's ARN of `x-amz-copy-source`, which S3 decodes once.
+ */
 export function copySource(
   header: string,
 ): { readonly arn: (partition: string) => string; readonly versioned: boolean } | undefined {

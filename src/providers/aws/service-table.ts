@@ -1,6 +1,7 @@
 /**
- * What operations.json says of each AWS service: its hosts, how requests name an operation, and which IAM actions that is.
- * The table is made by scripts/aws-operations.py from AWS's own service models. Services are unpacked when first asked for.
+ * What operations.json says of each AWS service: its hosts, how requests name an operation, and
+ * which IAM actions that is. The table is made by scripts/aws-operations.py from AWS's own service
+ * models. Services are unpacked when first asked for.
  */
 import table from "./operations.json" with { type: "json" };
 
@@ -121,7 +122,10 @@ export function servicesByPrefix(prefix: string): readonly Service[] | undefined
   return byPrefix.get(prefix);
 }
 
-/** Services at a host that is not made of a prefix and a region, with the region that its signatures name. */
+/**
+ * Services at a host that is not made of a prefix and a region, with the region that its signatures
+ * name.
+ */
 export function servicesByHost(
   host: string,
 ): { readonly region: string; readonly services: readonly Service[] } | undefined {

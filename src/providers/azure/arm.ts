@@ -1,24 +1,92 @@
 /**
- * Azure Resource Manager: the action is the resource's type and what the method does, as roles have it. Segments stand in
- * pairs of type and name behind the last `providers`; a POST ends in the name of what it does.
+ * Azure Resource Manager: the action is the resource's type and what the method does, as roles have
+ * it. Segments stand in pairs of type and name behind the last `providers`; a POST ends in the name
+ * of what it does.
  * https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
  */
-import type { ActionResolution, Resource } from "../contract.ts";
-import { unscopable, within } from "./resources.ts";
+import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { Parameters } from "../raw-url.ts";
+import { parseStrictJson } from "../strict-json.ts";
+import { Locators } from "./locators.ts";
+import { type Places, unscopable, within } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";
 
 const NAMESPACE = /^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)+$/;
 const TYPE = /^[A-Za-z][A-Za-z0-9._-]*$/;
-/** Of POST: what answers with keys, tokens, passwords or links that hold one. */
-const CREDENTIALS =
-  /^(?:list.*(?:key|credential|secret|sas|connectionstring|token|password|kubeconfig|authorization).*|list|regenerate.*|generate.*(?:credential|token|sas|key|password).*|getaccesstoken|gettoken|begingetaccess|publishxml|newpassword|resetpassword|resetserviceprincipalprofile|retrieve.*(?:script|key).*|createtoken|vpnclientpackage|generatevpn.*|get.*(?:sharedkey|credential|password|token).*)$/i;
-/** Their bodies name other places. */
-const REACHES_FURTHER =
-  /^microsoft\.resources\/(?:deployments|deploymentstacks|.*moveresources|.*validatemoveresources)/i;
+/** POST actions that answer with keys, tokens, passwords or links that hold one. */
+const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
+  "list",
+  "getaccesstoken",
+  "gettoken",
+  "begingetaccess",
+  "publishxml",
+  "newpassword",
+  "resetpassword",
+  "resetserviceprincipalprofile",
+  "createtoken",
+  "vpnclientpackage",
+]);
+
+/** The same by a verb, and by words of which one stands after it; none: every name with the verb. */
+const CREDENTIAL_VERBS: readonly (readonly [verb: string, words: readonly string[]])[] = [
+  [
+    "list",
+    [
+      "key",
+      "credential",
+      "secret",
+      "sas",
+      "connectionstring",
+      "token",
+      "password",
+      "kubeconfig",
+      "authorization",
+    ],
+  ],
+  ["regenerate", []],
+  ["generate", ["credential", "token", "sas", "key", "password"]],
+  ["retrieve", ["script", "key"]],
+  ["generatevpn", []],
+  ["get", ["sharedkey", "credential", "password", "token"]],
+];
+
+function answersWithCredentials(name: string): boolean {
+  const action = name.toLowerCase();
+  if (CREDENTIAL_ACTIONS.has(action)) return true;
+  return CREDENTIAL_VERBS.some(([verb, words]) => {
+    if (!action.startsWith(verb)) return false;
+    return words.length === 0 || words.some((word) => action.includes(word, verb.length));
+  });
+}
+
+/** What their bodies name cannot be told, or is moved out of where it is. */
+const WRITES_FURTHER =
+  /^microsoft\.resources\/(?:deployments|deploymentstacks|links|.*moveresources|.*validatemoveresources)/i;
+/** Whatever the method: their answers are of other places. */
+const REACHES_FURTHER: readonly (readonly [action: RegExp, reason: string])[] = [
+  [
+    /^microsoft\.(?:operationalinsights\/workspaces|insights\/components)\/(?:.*\/)?(?:api|query|search)(?:\/|$)|^microsoft\.(?:insights\/logs|resourcegraph)\//i,
+    "a query may read from any workspace",
+  ],
+  [
+    /^microsoft\.compute\/(?:.*\/)?(?:sharedgalleries|communitygalleries)(?:\/|$)/i,
+    "galleries that are shared are of other subscriptions",
+  ],
+];
 
 type Segments = readonly string[];
 
-export function resolveArm(method: string, segments: Segments): ActionResolution {
+/** Parameters that filter or shape an answer. */
+const WITHIN_PARAMETERS =
+  /^(?:api-version|\$(?:count|expand|filter|orderby|select|skip|skiptoken|top))$/i;
+
+export function resolveArm(
+  request: ServiceRequest,
+  segments: Segments,
+  query: Parameters,
+  places: Places,
+): ActionResolution {
+  const { method } = request;
   const place = placeOf(segments);
   if (place === undefined)
     return unresolved("This path is not one of Azure Resource Manager's that is known");
@@ -30,14 +98,48 @@ export function resolveArm(method: string, segments: Segments): ActionResolution
     return unresolved(
       `${verb.action} answers with credentials, or may, and an agent must not have them`,
     );
-  const further =
-    REACHES_FURTHER.test(verb.action) && method !== "GET" && method !== "HEAD"
-      ? [unscopable("a deployment or a move reaches into other resource groups")]
-      : [];
+  const further = furtherReason(verb.action, method);
+  const besides =
+    further === undefined ? placesBesides(request, segments, query, places) : [unscopable(further)];
+  const known = new Set(place.resources.map(keyOf));
   return {
     kind: "resolved",
-    actions: [{ action: verb.action, resources: [...place.resources, ...further] }],
+    actions: [
+      {
+        action: verb.action,
+        resources: [...place.resources, ...besides.filter((each) => !known.has(keyOf(each)))],
+      },
+    ],
   };
+}
+
+function keyOf(resource: Resource): string {
+  return resource.kind === "scoped" ? `${resource.key}=${resource.value}` : resource.kind;
+}
+
+function furtherReason(action: string, method: string): string | undefined {
+  if (WRITES_FURTHER.test(action) && method !== "GET" && method !== "HEAD")
+    return "a deployment, a link or a move reaches into other resource groups";
+  return REACHES_FURTHER.find(([pattern]) => pattern.test(action))?.[1];
+}
+
+/** What the query and the body name. */
+function placesBesides(
+  { body, headers }: ServiceRequest,
+  segments: Segments,
+  query: Parameters,
+  places: Places,
+): readonly Resource[] {
+  const locators = new Locators(places, is(segments[0], "subscriptions") ? segments[1] : undefined);
+  for (const [name, value] of query) if (!WITHIN_PARAMETERS.test(name)) locators.addText(value);
+  if (body === undefined) return locators.resources;
+  const type = headers.get("content-type") ?? "";
+  const isJson = /^application\/(?:[\w.-]+\+)?json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(type);
+  const parsed = isJson && !headers.has("content-encoding") ? parseStrictJson(body) : undefined;
+  if (parsed?.kind !== "parsed")
+    return [unscopable("the body may name other places, and is not plain JSON")];
+  locators.addDocument(parsed.value);
+  return locators.resources;
 }
 
 interface Place {
@@ -138,7 +240,7 @@ function verbOf(
       return open ? undefined : { action: `${type}/delete`, credentials: false };
     case "POST":
       return open && last !== ""
-        ? { action: `${type}/action`, credentials: CREDENTIALS.test(last) }
+        ? { action: `${type}/action`, credentials: answersWithCredentials(last) }
         : undefined;
     default:
       return undefined;

@@ -1,5 +1,8 @@
-/** Blob storage: data actions by method, `restype` and `comp`. https://learn.microsoft.com/rest/api/storageservices/blob-service-rest-api */
-import type { ActionResolution, ResolvedAction, ServiceRequest } from "../contract.ts";
+/**
+ * Blob storage: data actions by method, `restype` and `comp`.
+ * https://learn.microsoft.com/rest/api/storageservices/blob-service-rest-api
+ */
+import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
 import { pathSegments, type Parameters } from "../raw-url.ts";
 import { azureHost } from "./hosts.ts";
 import { placeOf, type Places } from "./resources.ts";
@@ -82,7 +85,7 @@ export function resolveBlob(
     return unresolved("This operation is not known of blob storage, or answers with credentials");
   if (segments[0] !== undefined && !CONTAINER.test(segments[0]))
     return unresolved("The path does not begin with the name of a container");
-  const resources = placeOf(account, places);
+  const resources = blobResources(account, segments, places);
   const actions: ResolvedAction[] = [{ action: `${BASE}/${table[key] ?? ""}`, resources }];
   if (key === "DELETE  " && query.some(([name]) => name === "versionid"))
     actions.push({ action: `${BASE}/containers/blobs/deleteBlobVersion/action`, resources });
@@ -97,6 +100,21 @@ export function resolveBlob(
       "Send https://<account>.blob.core.windows.net/<container>/<blob>, or upload the data itself.",
     );
   return { kind: "resolved", actions: copied === undefined ? actions : [...actions, copied] };
+}
+
+const MAX_SHOWN = 1_024;
+
+/** Where the account is, and the container; of the whole account there is none. */
+function blobResources(
+  account: string,
+  [container, ...blob]: readonly string[],
+  places: Places,
+): readonly Resource[] {
+  const place = placeOf(account, places);
+  if (container === undefined) return place;
+  const value = `${account}/${container}`;
+  const shown = [value, ...blob].join("/").slice(0, MAX_SHOWN);
+  return [...place, { kind: "scoped", key: "containers", value, shown }];
 }
 
 /** What is read, as well, where the service fetches the data itself. */
@@ -115,8 +133,10 @@ function copyOf(request: ServiceRequest, places: Places): ResolvedAction | "doub
     from?.kind !== "blob" ||
     segments === undefined ||
     segments.trailingSlash ||
-    segments.segments.length < 2
+    segments.segments.length < 2 ||
+    !CONTAINER.test(segments.segments[0] ?? "")
   )
     return "doubt";
-  return { action: `${BASE}/containers/blobs/read`, resources: placeOf(from.account, places) };
+  const resources = blobResources(from.account, segments.segments, places);
+  return { action: `${BASE}/containers/blobs/read`, resources };
 }

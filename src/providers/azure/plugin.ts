@@ -1,4 +1,7 @@
-/** Azure: Resource Manager, blob storage and Key Vault of the public cloud, each with tokens of its own. */
+/**
+ * Azure: Resource Manager, blob storage and Key Vault of the public cloud, each with tokens of its
+ * own.
+ */
 import {
   type ActionResolution,
   ConfigError,
@@ -9,7 +12,7 @@ import {
   type ProviderPlugin,
   type ServiceRequest,
 } from "../contract.ts";
-import { overridingHeader, parseQuery, pathSegments, repeatedName } from "../raw-url.ts";
+import { parseQuery, pathSegments, repeatedName } from "../raw-url.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
 import { resolveBlob } from "./blob.ts";
@@ -20,6 +23,8 @@ import { unresolved } from "./unresolved.ts";
 import { resolveVault } from "./vault.ts";
 
 const MINUTE_MS = 60_000;
+/** Resource Manager takes half of it. */
+const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 export const plugin: ProviderPlugin = {
   providerName: "azure",
@@ -29,15 +34,26 @@ export const plugin: ProviderPlugin = {
     "client-secret": { required: ["tenantId", "clientId", "clientSecret"], optional: [] },
     "federated-token": { required: ["tenantId", "clientId"], optional: [] },
   },
-  scopeKeys: ["subscriptions", "resourceGroups"],
+  scopeKeys: {
+    subscriptions: "Ids of subscriptions",
+    resourceGroups: "Resource groups as subscription/group",
+    containers: "Blob containers as account/container",
+  },
   scopeIgnoresCase: true,
   configKeys: {
     places:
-      "Where storage accounts and vaults are, which their hosts do not tell: name=subscription/group, apart by spaces",
+      "Where storage accounts, vaults and registries are, which their hosts do not tell: name=subscription/group, apart by spaces",
     tokenFile:
       "File with the pod's token, for federated-token; where Azure's webhook puts it when left out",
   },
-  bodies: [],
+  bodies: [
+    {
+      hosts: ["management.azure.com"],
+      methods: ["POST", "PUT", "PATCH", "DELETE"],
+      paths: ["/*"],
+      maxBytes: MAX_BODY_BYTES,
+    },
+  ],
   credentialHeaders: [
     "authorization",
     "cookie",
@@ -72,9 +88,6 @@ class AzureInstance implements ProviderInstance {
         "Call the API itself: the proxy puts the token on.",
       );
     if (host === undefined) return unresolved("This host is no service of Azure that is known");
-    const override = overridingHeader(request.headers);
-    if (override !== undefined)
-      return unresolved(`The header ${override} asks for another request than the request line`);
     const path = pathSegments(request.path, { slashes: host.kind === "blob" });
     const query = parseQuery(request.query);
     if (path === undefined || query === undefined || path.trailingSlash) {
@@ -92,7 +105,7 @@ class AzureInstance implements ProviderInstance {
       );
     switch (host.kind) {
       case "arm":
-        return resolveArm(request.method, path.segments);
+        return resolveArm(request, path.segments, query, this.#places);
       case "blob":
         return resolveBlob(request, host.account, path.segments, query, this.#places);
       case "vault":
@@ -152,7 +165,7 @@ function readPlaces({ binding, config }: PluginContext): Places {
       .filter(Boolean)
       .map((text) => {
         const [, name, subscription, group] =
-          /^([a-z0-9-]{3,24})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
+          /^([a-z0-9-]{3,50})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
         if (
           name === undefined ||
           !SUBSCRIPTION.test(subscription ?? "") ||

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { compileScope } from "../../binding/scope.ts";
 import type { ServiceRequest } from "../contract.ts";
 import { context, request } from "../testing.ts";
 import { IDS, sample, SUBSCRIPTION } from "./contract-sample.ts";
@@ -28,6 +29,7 @@ function told(call: ServiceRequest): readonly string[] {
 const refused = (line: string, headers: Record<string, string> = {}): boolean =>
   azure.resolveAction(request(line, { headers })).kind === "unresolved";
 const IN_GROUP = `subscriptions=${SUBSCRIPTION} resourceGroups=${SUBSCRIPTION}/data`;
+const IN_CONTAINER = `${IN_GROUP} containers=reports/con`;
 const IN_SUB = `subscriptions=${SUBSCRIPTION}`;
 
 describe("Resource Manager", () => {
@@ -154,9 +156,88 @@ describe("Resource Manager", () => {
   ])("%s is refused", (line) => {
     expect(refused(line)).toBe(true);
   });
+});
 
-  test("another method by a header is refused", () => {
-    expect(refused(`GET ${GROUP}`, { "x-http-method-override": "DELETE" })).toBe(true);
+describe("what a body names is judged", () => {
+  const OTHER = "99999999-1111-2222-3333-444444444444";
+  const VM = `PUT ${GROUP}/providers/Microsoft.Compute/virtualMachines/vm`;
+  const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
+  const besides = (
+    body: object | string,
+    line = VM,
+    headers: Readonly<Record<string, string>> = JSON_TYPE,
+  ): string => {
+    const text = typeof body === "string" ? body : JSON.stringify(body);
+    const [found = ""] = told(request(line, { headers, body: text }));
+    return found.split(" ").slice(1).join(" ").replace(IN_GROUP, "").trim();
+  };
+  const id = (subscription: string, group: string): string =>
+    `/subscriptions/${subscription}/resourceGroups/${group}/providers/Microsoft.Compute/disks/d`;
+  const secret = `subscriptions=${OTHER} resourceGroups=${OTHER}/secret`;
+
+  test.each<[object | string, string]>([
+    [{ properties: { disk: { id: id(SUBSCRIPTION, "DATA") } } }, ""],
+    [{ disk: { id: id(SUBSCRIPTION, "secret") } }, `resourceGroups=${SUBSCRIPTION}/secret`],
+    [{ disk: { id: id(OTHER, "secret") } }, secret],
+    [{ disk: { id: id(OTHER, "secret").toUpperCase() } }, secret],
+    [{ disk: { id: id(OTHER, "secret").replaceAll("/", "%2F") } }, secret],
+    [{ disk: { id: ` ${id(OTHER, "secret")}` } }, secret],
+    [
+      { disk: { id: id(SUBSCRIPTION, "secret").replaceAll("/", "//") } },
+      `resourceGroups=${SUBSCRIPTION}/secret`,
+    ],
+    [{ disk: { id: `https://management.azure.com${id(OTHER, "secret")}?x=1` } }, secret],
+    [{ identity: { userAssignedIdentities: { [id(OTHER, "secret")]: {} } } }, secret],
+    [
+      { roleDefinitionId: `/subscriptions/${OTHER}/providers/Microsoft.Authorization/x/y` },
+      `subscriptions=${OTHER} resourceGroups=${OTHER}/*`,
+    ],
+    [
+      { roleDefinitionId: `/subscriptions/${SUBSCRIPTION}/providers/Microsoft.Authorization/x/y` },
+      "",
+    ],
+    [{ target: { subscriptionId: OTHER, resourceGroupName: "secret" } }, secret],
+    [{ target: { resourceGroup: "secret" } }, `resourceGroups=${SUBSCRIPTION}/secret`],
+    [{ sourceUri: "https://reports.blob.core.windows.net/vhds/a.vhd" }, ""],
+    [{ sourceUri: "https://others.blob.core.windows.net/vhds/a.vhd" }, "unscopable"],
+    [{ sourceUri: "https://others.z12.blob.core.windows.net/vhds/a.vhd" }, "unscopable"],
+    [{ secretUrl: "https://vault-1.vault.azure.net/secrets/a/1" }, ""],
+    [{ secretUrl: "https://others.vault.azure.net/secrets/a/1" }, "unscopable"],
+    [{ image: "DOCKER|others.azurecr.io/app:1" }, "unscopable"],
+    [{ scope: "/providers/Microsoft.Management/managementGroups/m" }, "unscopable"],
+    [{ id: "/subscriptions/not-an-id/resourceGroups/x" }, "unscopable"],
+    [{ description: "see /subscriptions/x in the docs" }, ""],
+    ['{"a":1,"a":2}', "unscopable"],
+    ["{", "unscopable"],
+    [{}, ""],
+  ])("%j names %s", (body, expected) => {
+    expect(besides(body)).toBe(expected);
+  });
+
+  test.each([
+    {},
+    { "content-type": "text/plain" },
+    { "content-type": "application/json", "content-encoding": "gzip" },
+  ])("a body that is declared as %j cannot be judged", (headers) => {
+    expect(besides({}, VM, headers)).toBe("unscopable");
+  });
+
+  test("names without end are too many, and cost time in proportion", () => {
+    const ids = Array.from({ length: 50_000 }, (_, n) => id(SUBSCRIPTION, `g${n}`));
+    expect(besides({ ids })).toBe("unscopable");
+    expect(besides({ a: "a-".repeat(500_000), b: "subscriptions/".repeat(100_000) })).toBe(
+      "unscopable",
+    );
+  });
+
+  test.each([
+    `POST ${GROUP}/providers/Microsoft.OperationalInsights/workspaces/w/query`,
+    `GET ${GROUP}/providers/Microsoft.OperationalInsights/workspaces/w/api/query`,
+    `GET ${SUB}/providers/Microsoft.Compute/locations/l/sharedGalleries/g`,
+    `PUT ${GROUP}/providers/Microsoft.X/y/z/providers/Microsoft.Resources/links/l`,
+    `GET ${GROUP}/providers/Microsoft.X/y/z?targetResourceId=${encodeURIComponent("/subscriptions/x")}`,
+  ])("%s reaches further", (line) => {
+    expect(told(request(line)).join()).toContain("unscopable");
   });
 });
 
@@ -179,14 +260,17 @@ describe("what answers with tokens is refused", () => {
 describe("blobs", () => {
   const base = "Microsoft.Storage/storageAccounts/blobServices/containers";
   test.each([
-    [`GET ${BLOB}/con/a/b%20c.csv`, `${base}/blobs/read ${IN_GROUP}`],
-    [`HEAD ${BLOB}/con/a`, `${base}/blobs/read ${IN_GROUP}`],
-    [`PUT ${BLOB}/con/a?comp=block&blockid=x`, `${base}/blobs/write ${IN_GROUP}`],
-    [`DELETE ${BLOB}/con/a`, `${base}/blobs/delete ${IN_GROUP}`],
+    [`GET ${BLOB}/con/a/b%20c.csv`, `${base}/blobs/read ${IN_CONTAINER}`],
+    [`HEAD ${BLOB}/con/a`, `${base}/blobs/read ${IN_CONTAINER}`],
+    [`PUT ${BLOB}/con/a?comp=block&blockid=x`, `${base}/blobs/write ${IN_CONTAINER}`],
+    [`DELETE ${BLOB}/con/a`, `${base}/blobs/delete ${IN_CONTAINER}`],
     [`GET ${BLOB}/?comp=list`, `${base}/read ${IN_GROUP}`],
-    [`GET ${BLOB}/con?restype=container&comp=list`, `${base}/blobs/read ${IN_GROUP}`],
-    [`PUT ${BLOB}/con?restype=container&comp=acl`, `${base}/setAcl/action ${IN_GROUP}`],
-    ["GET https://others.blob.core.windows.net/con/a", `${base}/blobs/read unscopable`],
+    [`GET ${BLOB}/con?restype=container&comp=list`, `${base}/blobs/read ${IN_CONTAINER}`],
+    [`PUT ${BLOB}/con?restype=container&comp=acl`, `${base}/setAcl/action ${IN_CONTAINER}`],
+    [
+      "GET https://others.blob.core.windows.net/con/a",
+      `${base}/blobs/read unscopable containers=others/con`,
+    ],
   ])("%s", (line, expected) => {
     expect(told(request(line))).toEqual([expected]);
   });
@@ -194,7 +278,7 @@ describe("blobs", () => {
   test("one version, tags and a copy need more", () => {
     expect(told(request(`DELETE ${BLOB}/con/a?versionid=1`))).toHaveLength(2);
     expect(told(request(`PUT ${BLOB}/con/a`, { headers: { "x-ms-tags": "a=b" } }))).toContain(
-      `${base}/blobs/tags/write ${IN_GROUP}`,
+      `${base}/blobs/tags/write ${IN_CONTAINER}`,
     );
     expect(
       told(
@@ -202,7 +286,54 @@ describe("blobs", () => {
           headers: { "x-ms-copy-source": "https://others.blob.core.windows.net/con/b" },
         }),
       ),
-    ).toEqual([`${base}/blobs/write ${IN_GROUP}`, `${base}/blobs/read unscopable`]);
+    ).toEqual([
+      `${base}/blobs/write ${IN_CONTAINER}`,
+      `${base}/blobs/read unscopable containers=others/con`,
+    ]);
+  });
+
+  const scopeOf = (scope: object) => compileScope(scope, plugin);
+  const verdicts = (call: ServiceRequest, scope: object): readonly string[] => {
+    const resolution = azure.resolveAction(call);
+    return resolution.kind === "unresolved"
+      ? ["unresolved"]
+      : resolution.actions.map(({ resources }) => scopeOf(scope)(resources).kind);
+  };
+  const copyOf = (from: string): ServiceRequest =>
+    request(`PUT ${BLOB}/con/a`, {
+      headers: { "x-ms-copy-source": `https://reports.blob.core.windows.net/${from}` },
+    });
+
+  test("a container is a scope of its own, for the source of a copy too", () => {
+    const scope = { containers: ["reports/con", "others/*"] };
+    expect(verdicts(request(`GET ${BLOB}/con/a`), scope)).toEqual(["inside"]);
+    expect(verdicts(request(`GET ${BLOB}/secret/a`), scope)).toEqual(["outside"]);
+    expect(verdicts(copyOf("con/b"), scope)).toEqual(["inside", "inside"]);
+    expect(verdicts(copyOf("secret/key.txt"), scope)).toEqual(["inside", "outside"]);
+    // In an account that `places` does not have: its name alone says which it is.
+    const others = "https://others.blob.core.windows.net";
+    expect(verdicts(request(`GET ${others}/any/a`), scope)).toEqual(["inside"]);
+    const group = { resourceGroups: [`${SUBSCRIPTION}/data`] };
+    expect(verdicts(request(`GET ${others}/any/a`), { ...scope, ...group })).toEqual(["outside"]);
+    // What is about more than a container.
+    for (const line of [
+      `GET ${BLOB}/?comp=list`,
+      `GET ${BLOB}/?comp=blobs&where=x`,
+      `GET ${GROUP}`,
+    ])
+      expect(verdicts(request(line), scope)).toEqual(["outside"]);
+    expect(verdicts(request(`GET ${BLOB}/con2/a`), scope)).toEqual(["outside"]);
+  });
+
+  test("records name the source", () => {
+    const resolution = azure.resolveAction(copyOf("secret/sub/key%20x.txt"));
+    const shown =
+      resolution.kind === "resolved"
+        ? resolution.actions.flatMap(({ resources }) =>
+            resources.flatMap((each) => (each.kind === "scoped" ? (each.shown ?? []) : [])),
+          )
+        : [];
+    expect(shown).toEqual(["reports/con/a", "reports/secret/sub/key x.txt"]);
   });
 
   test.each([

@@ -30,9 +30,13 @@ export function placeOf(account: string, places: Places): readonly Resource[] {
   const [subscription, group] = places.get(account)?.split("/") ?? [];
   return subscription === undefined
     ? [
-        unscopable(
-          "the host does not tell the subscription: list it in config.places of the Provider",
-        ),
+        {
+          kind: "unscopable",
+          reason:
+            "the host does not tell the subscription: list it in config.places of the Provider",
+          // A container goes by its account, wherever that is.
+          keys: ["subscriptions", "resourceGroups"],
+        },
       ]
     : within(subscription, group);
 }

@@ -1,4 +1,7 @@
-/** Tokens of an application, by a secret of it or by a token of the pod that it trusts. https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow */
+/**
+ * Tokens of an application, by a secret of it or by a token of the pod that it trusts.
+ * https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
+ */
 import { readFile } from "node:fs/promises";
 import { Secret } from "../../platform/secret.ts";
 import { ConfigError, type PluginContext } from "../contract.ts";

@@ -1,4 +1,7 @@
-/** Key Vault: data actions of secrets, keys and certificates. https://learn.microsoft.com/rest/api/keyvault/ */
+/**
+ * Key Vault: data actions of secrets, keys and certificates.
+ * https://learn.microsoft.com/rest/api/keyvault/
+ */
 import type { ActionResolution } from "../contract.ts";
 import { placeOf, type Places } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";

@@ -8,18 +8,20 @@ import {
   type ServiceRequest,
 } from "../contract.ts";
 import { readToken } from "../fixed-secret.ts";
+import { BODIES } from "./reach.ts";
 import { redactPath, resolveDiscord } from "./resolve.ts";
 
 export const plugin: ProviderPlugin = {
   providerName: "discord",
-  // Not the gateway (wss://gateway.discord.gg), whose token is in a message, and not cdn.discordapp.com, which wants none.
+  // Not the gateway (wss://gateway.discord.gg), whose token is in a message, and not
+  // cdn.discordapp.com, which wants none.
   defaultHosts: ["discord.com"],
   hostPatterns: [],
   authTypes: { token: { required: ["token"], optional: [] } },
-  scopeKeys: ["channels"],
+  scopeKeys: { channels: "Ids of channels; a thread is a channel of its own" },
   scopeIgnoresCase: false,
   configKeys: {},
-  bodies: [],
+  bodies: BODIES,
   credentialHeaders: ["authorization", "cookie"],
   credentialQuery: ["access_token"],
   redactPath,

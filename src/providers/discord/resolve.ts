@@ -1,7 +1,8 @@
 /** What a request to Discord is. */
-import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
 import { type RouteMatch, RouteTrie } from "../route-trie.ts";
 import { splitPath } from "../url-path.ts";
+import { linkedResources } from "./reach.ts";
 import { ROUTES, TOKEN_ROUTES } from "./routes.ts";
 
 export interface DiscordRequest {
@@ -46,27 +47,42 @@ export function resolveDiscord(request: ServiceRequest): DiscordRequest {
       `${request.method} of this path is no operation of Discord's API that is known here`,
       "See https://docs.discord.com/developers/reference",
     );
-  const { category, method, subcategory } = match.route;
-  const action = `${category}:${method === "GET" ? "read" : "write"}`;
+  const { category, method, subcategory, template } = match.route;
+  const line = `${method} ${template}`;
+  const resources = resourcesOf(match, request);
   return {
     authenticated: subcategory === "bot",
-    resolution: { kind: "resolved", actions: [{ action, resources: [resourceOf(match)] }] },
+    resolution: { kind: "resolved", actions: [{ ...actionOf(category, method, line), resources }] },
   };
 }
 
-function resourceOf({ route, parameters }: RouteMatch): Resource {
+/** Deletes by another method. */
+const DELETES = new Set(["POST /channels/{channel}/messages/bulk-delete"]);
+
+/** What deletes is a write, too: policies that know only that cover it. */
+function actionOf(
+  category: string,
+  method: string,
+  line: string,
+): Pick<ResolvedAction, "action" | "broader"> {
+  if (method === "GET") return { action: `${category}:read` };
+  const write = `${category}:write`;
+  return method === "DELETE" || DELETES.has(line)
+    ? { action: `${category}:delete`, broader: [write] }
+    : { action: write };
+}
+
+function resourcesOf(
+  { route, parameters }: RouteMatch,
+  request: ServiceRequest,
+): readonly Resource[] {
+  const line = `${route.method} ${route.template}`;
   const channel = parameters.get("channel")?.[0]?.text;
-  if (route.template.endsWith("/followers"))
-    return {
-      kind: "unscopable",
-      reason: "The body names another channel, which gets the messages",
-    };
-  if (channel !== undefined) return { kind: "scoped", key: "channels", value: channel };
-  if (ABOUT_NOTHING.has(`${route.method} ${route.template}`)) return { kind: "none" };
-  return {
-    kind: "unscopable",
-    reason: `${route.template} is about more than one channel, or names none`,
-  };
+  if (channel !== undefined)
+    return [{ kind: "scoped", key: "channels", value: channel }, ...linkedResources(line, request)];
+  if (ABOUT_NOTHING.has(line)) return [{ kind: "none" }];
+  const reason = `${route.template} is about more than one channel, or names none`;
+  return [{ kind: "unscopable", reason }];
 }
 
 function refused(reason: string, hint: string): DiscordRequest {

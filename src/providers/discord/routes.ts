@@ -1,6 +1,7 @@
 /**
- * Discord's HTTP API, as its documentation has it: https://docs.discord.com/developers/reference. Lines are `category`,
- * then what it serves: `METHODS path`; ids are numbers. What is not here is no operation.
+ * Discord's HTTP API, as its documentation has it: https://docs.discord.com/developers/reference.
+ * Lines are `category`, then what it serves: `METHODS path`; ids are numbers. What is not here is
+ * no operation.
  */
 export const ROUTES: Readonly<Record<string, readonly string[]>> = {
   channels: [
@@ -118,7 +119,9 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
   gateway: ["GET /gateway", "GET /gateway/bot", "GET /voice/regions"],
 };
 
-/** With a token of their own in the path, which is the whole credential: the bot's is not put on. */
+/**
+ * With a token of their own in the path, which is the whole credential: the bot's is not put on.
+ */
 export const TOKEN_ROUTES: Readonly<Record<string, readonly string[]>> = {
   interactions: ["POST /interactions/{interaction:int}/{token}/callback"],
   webhooks: [

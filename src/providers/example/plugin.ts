@@ -1,6 +1,7 @@
 /**
- * An example to copy: the plugin of a fictional service, a library at api.library.example, which wants an API key in the
- * header `x-library-key`. docs/providers/writing-a-plugin.md walks through it.
+ * An example to copy: the plugin of a fictional service, a library at api.library.example, which
+ * wants an API key in the header `x-library-key`. docs/providers/writing-a-plugin.md walks through
+ * it.
  */
 import type { Secret } from "../../platform/secret.ts";
 import {
@@ -18,7 +19,7 @@ export const plugin: ProviderPlugin = {
   defaultHosts: ["api.library.example"],
   hostPatterns: [],
   authTypes: { "api-key": { required: ["token"], optional: [] } },
-  scopeKeys: ["projects"],
+  scopeKeys: { projects: "Names of libraries" },
   scopeIgnoresCase: false,
   configKeys: {},
   bodies: [],
@@ -41,7 +42,8 @@ class ExampleInstance implements ProviderInstance {
     return { ...NO_INJECTION, set: [["x-library-key", this.#key.reveal()]] };
   }
 
-  // An API key does not age: nothing to get, to renew or to end. A token that does: see token-refresher.ts.
+  // An API key does not age: nothing to get, to renew or to end. A token that does: see
+  // token-refresher.ts.
   start(): Promise<void> {
     return Promise.resolve();
   }

@@ -7,7 +7,10 @@
  */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 
-/** The path as it is on the wire. What does not look exactly like this is no operation: nothing is decoded, nothing mended. */
+/**
+ * The path as it is on the wire. What does not look exactly like this is no operation: nothing is
+ * decoded, nothing mended.
+ */
 const BOOKS = /^\/v1\/shelves\/([a-z0-9-]{1,40})\/books(\/\d{1,10})?$/;
 
 export function resolve({ host, method, path }: ServiceRequest): ActionResolution {

@@ -42,6 +42,10 @@ export const sample: ContractSample = {
       token_type: "Bearer",
     }),
   tokens: ["ya29.token-of-the-service-account", "federated.subject.token", privateKey],
+  namesMayEnd: {
+    ends: ["%252f.."],
+    reason: "Storage decodes the name of an object once: this one ends in %2f..",
+  },
   requests: [
     {
       request: request(

@@ -1,6 +1,7 @@
 /**
- * Workload identity federation: a token of somebody else's (a projected file of the pod) is exchanged at STS, and perhaps
- * again for one of a service account. https://google.aip.dev/auth/4117
+ * Workload identity federation: a token of somebody else's (a projected file of the pod) is
+ * exchanged at STS, and perhaps again for one of a service account.
+ * https://google.aip.dev/auth/4117
  */
 import { readFile } from "node:fs/promises";
 import { Secret } from "../../platform/secret.ts";

@@ -32,15 +32,19 @@ export function isKnownHost(host: string): boolean {
   return lines.has(host);
 }
 
-/** The most specific methods whose paths these segments are: one, or several that differ in name. */
+/**
+ * The most specific methods whose paths these segments are: one, or several that differ in name.
+ * @param verbs whether a colon in the last segment begins a verb; in names of objects it does not
+ */
 export function matchMethods(
   host: string,
   method: string,
   segments: readonly string[],
+  verbs = true,
 ): readonly Match[] {
   const found = templatesOf(host).get(`${method} ${segments.length}`) ?? [];
   const matches = found.flatMap((template) => {
-    const labels = labelsOf(template.parts, segments);
+    const labels = labelsOf(template.parts, segments, verbs);
     return labels === undefined
       ? []
       : [
@@ -86,6 +90,7 @@ function partOf(text: string): Part {
 function labelsOf(
   parts: readonly Part[],
   segments: readonly string[],
+  verbs: boolean,
 ): Record<string, string> | undefined {
   const labels: Record<string, string> = {};
   for (const [index, part] of parts.entries()) {
@@ -99,7 +104,8 @@ function labelsOf(
       value = value.slice(0, -part.verb.length - 1);
     }
     // A colon in the last segment begins a verb: one that is not known is not part of a name.
-    if (value === "" || (index === parts.length - 1 && value.includes(":"))) return undefined;
+    if (value === "" || (verbs && index === parts.length - 1 && value.includes(":")))
+      return undefined;
     if (part.text !== "") labels[part.text] = value;
     // The next label after `projects` names one, whatever it is called.
     if (parts[index - 1]?.kind === "literal" && parts[index - 1]?.text === "projects")

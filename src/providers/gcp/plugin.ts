@@ -12,10 +12,13 @@ import {
 import { type FetchedToken, TokenRefresher } from "../token-refresher.ts";
 import { exchangeExternalAccount, readExternalAccount } from "./external-account.ts";
 import { googleHost } from "./hosts.ts";
-import { type BucketProjects, resolve } from "./resolve.ts";
+import { resolve, UNREAD_CONTENT_TYPES, UNREAD_PATHS } from "./resolve.ts";
+import type { BucketProjects } from "./resources.ts";
 import { exchangeServiceAccount, readServiceAccount } from "./token.ts";
 
 const MINUTE_MS = 60_000;
+/** Requests to models hold images and sound. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform";
 
 export const plugin: ProviderPlugin = {
@@ -27,14 +30,23 @@ export const plugin: ProviderPlugin = {
     "service-account": { required: ["serviceAccount"], optional: [] },
     "external-account": { required: ["externalAccount"], optional: [] },
   },
-  scopeKeys: ["projects"],
+  scopeKeys: { projects: "Ids and numbers of projects, as agents send them" },
   scopeIgnoresCase: false,
   configKeys: {
     bucketProjects:
       "Projects of buckets, which a request does not tell: bucket=project, apart by spaces",
     scopes: "OAuth2 scopes of the access token, apart by spaces; cloud-platform when left out",
   },
-  bodies: [],
+  bodies: [
+    {
+      hosts: [],
+      exceptPaths: UNREAD_PATHS,
+      exceptContentTypes: UNREAD_CONTENT_TYPES,
+      methods: ["POST", "PUT", "PATCH", "DELETE"],
+      paths: ["/*"],
+      maxBytes: MAX_BODY_BYTES,
+    },
+  ],
   credentialHeaders: [
     "authorization",
     "cookie",
@@ -81,7 +93,8 @@ class GcpInstance implements ProviderInstance {
   }
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
-    // Not even in audit mode: a token server would answer with more, and a host that nobody knows may be anybody's.
+    // Not even in audit mode: a token server would answer with more, and a host that nobody knows
+    // may be anybody's.
     if (googleHost(request.host)?.kind !== "api")
       throw new InjectionError(`Provider ${this.#binding}: this host gets no credential`, 400);
     const token = await this.#token.current();

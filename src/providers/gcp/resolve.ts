@@ -1,24 +1,22 @@
 /** Which method of which API a request to Google is, and on which project. */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
-import {
-  overridingHeader,
-  parseQuery,
-  pathSegments,
-  repeatedName,
-  type Parameters,
-} from "../raw-url.ts";
+import { parseQuery, pathSegments, repeatedName, type Parameters } from "../raw-url.ts";
+import { parseStrictJson, type Json } from "../strict-json.ts";
 import { googleHost } from "./hosts.ts";
+import { Places } from "./locators.ts";
 import { matchMethods, type Match } from "./methods.ts";
-
-/** Projects that the operator says buckets are in. */
-export type BucketProjects = ReadonlyMap<string, string>;
+import { isObjectPath, objectSegments } from "./object-path.ts";
+import { reachesFurther } from "./reach.ts";
+import { type BucketProjects, project, projectOfBucket, unscopable } from "./resources.ts";
 
 /** Parameters with a dollar that every API knows, and that say how, not what. */
 const SYSTEM = new Set(["$.xgafv", "$alt", "$fields", "$prettyPrint", "$unique"]);
 const PROJECT_PARAMETERS = ["project", "projectId", "userProject"];
-const PROJECT = /^(?:[a-z][a-z0-9.-]{0,61}:)?[a-z0-9][a-z0-9-]{0,61}$/;
 
-/** Answers that are credentials: keys of service accounts, signatures in their names, keys of APIs and of storage. */
+/**
+ * Answers that are credentials: keys of service accounts, signatures in their names, keys of APIs
+ * and of storage.
+ */
 const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
   "aiplatform.featureViews.generateFetchAccessToken",
   "aiplatform.notebookExecutionJobs.generateAccessToken",
@@ -35,6 +33,8 @@ const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
   "iam.serviceAccounts.signBlob",
   "iam.serviceAccounts.signJwt",
   "redis.authTokens.get",
+  "redis.authTokens.list",
+  "redis.instances.getAuthString",
   "redis.tokenAuthUsers.addAuthToken",
   "sqladmin.connect.generateEphemeral",
   "sqladmin.sslCerts.createEphemeral",
@@ -43,8 +43,40 @@ const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
 ]);
 const CREDENTIAL_RPCS =
   /^(?:CreateServiceAccountKey|UploadServiceAccountKey|SignBlob|SignJwt|GetKeyString|CreateKey|CreateHmacKey|GenerateAccessToken|GenerateIdToken|GenerateEphemeralCert|FetchReadToken|FetchReadWriteToken|ResetUserPassword|CreateUserCreds|Generate[A-Za-z]*AccessToken)$/;
-/** Their statements and queries reach into any project that the service account can read. */
-const REACHES_FURTHER = /^bigquery\.jobs\.(?:insert|query)$/;
+/** Parameters that filter or shape an answer, or name what is in a bucket. */
+const WITHIN_PARAMETERS: ReadonlySet<string> = new Set([
+  "delimiter",
+  "endOffset",
+  "fields",
+  "filter",
+  "matchGlob",
+  "name",
+  "orderBy",
+  "pageToken",
+  "prefix",
+  "startOffset",
+  "upload_id",
+]);
+
+/** By action: members of the body that hold the caller's own data, which names nothing. */
+const DATA: readonly (readonly [action: RegExp, members: ReadonlySet<string>])[] = [
+  [/^aiplatform\.(?:models|endpoints)\./, new Set(["text"])],
+  [/^bigquery\.tabledata\.insertAll$/, new Set(["json"])],
+  [/^datastore\.projects\.commit$/, new Set(["properties"])],
+  [/^firestore\.documents\./, new Set(["fields"])],
+  [/^pubsub\.topics\.publish$/, new Set(["attributes", "data"])],
+  [/^spanner\.sessions\./, new Set(["params", "values"])],
+  // Names of objects, of one bucket, and their own metadata.
+  [
+    /^storage\.(?:objects|folders|managedFolders)\./,
+    new Set(["metadata", "name", "sourceObjects"]),
+  ],
+];
+
+/** Content of an object or a file, which streams and is not read. */
+const UPLOADS = /^(?:resumable\/)?upload\//;
+export const UNREAD_PATHS = "(?:/resumable)?/upload/.*";
+export const UNREAD_CONTENT_TYPES = "application/grpc(?:[+;].*)?";
 
 export function resolve(request: ServiceRequest, buckets: BucketProjects): ActionResolution {
   const host = googleHost(request.host);
@@ -58,24 +90,32 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
       "This host answers with credentials, which an agent must not have",
       "Call the API itself: the proxy puts the access token on.",
     );
-  const override = overridingHeader(request.headers);
-  if (override !== undefined)
-    return unresolved(`The header ${override} asks for another request than the request line`);
   const query = parseQuery(request.query);
-  const path = pathSegments(request.path, { slashes: true });
-  if (path === undefined || query === undefined)
+  const objects = isStorage(host.host) && isObjectPath(request.path);
+  const path = objects
+    ? { segments: objectSegments(request.path), trailingSlash: false }
+    : pathSegments(request.path, { slashes: true });
+  if (path?.segments === undefined || query === undefined)
     return unresolved(
       "The path or the query can be read in more than one way",
-      "Send it without //, dot segments, semicolons, plus signs, and escapes that are not needed.",
+      objects
+        ? "Percent-encode the object's name, its slashes and semicolons too, and leave letters, digits and -._~ as they are."
+        : "Send it without //, dot segments, semicolons, plus signs, and escapes that are not needed.",
     );
   const doubt = doubtOfQuery(query);
   if (doubt !== undefined) return unresolved(doubt);
+  if (objects) return resolveRest(request, host.host, path.segments, query, buckets);
   if (isGrpc(request)) return resolveGrpc(request, host.name);
   if (path.trailingSlash || /%3a/i.test(request.path.slice(request.path.lastIndexOf("/"))))
     return unresolved("The path ends in a slash, or in a name with an escaped colon");
   if (path.segments[0] === "batch")
     return unresolved("A batch holds many requests in one body", "Send them one by one.");
   return resolveRest(request, host.host, path.segments, query, buckets);
+}
+
+/** Hosts at which the JSON API of Cloud Storage is. */
+function isStorage(host: string): boolean {
+  return host === "storage.googleapis.com" || host === "www.googleapis.com";
 }
 
 function isGrpc(request: ServiceRequest): boolean {
@@ -128,7 +168,7 @@ function resolveRest(
   // An upload that was begun goes on, or ends, by the same path with other methods.
   const method =
     resumed && (request.method === "PUT" || request.method === "DELETE") ? "POST" : request.method;
-  const matches = matchMethods(host, method, segments);
+  const matches = matchMethods(host, method, segments, !isObjectPath(request.path));
   if (matches.length === 0)
     return unresolved(
       "This is no method that is known of this API",
@@ -139,21 +179,26 @@ function resolveRest(
     return unresolved(
       `${credential.action} answers with credentials, which an agent must not have`,
     );
+  const sent: Sent = { request, segments, query, buckets };
   return {
     kind: "resolved",
     actions: matches.map((match) => ({
       action: match.action,
-      resources: resourcesOf(match, request, query, buckets),
+      resources: resourcesOf(match, sent),
     })),
   };
 }
 
-function resourcesOf(
-  match: Match,
-  request: ServiceRequest,
-  query: Parameters,
-  buckets: BucketProjects,
-): readonly Resource[] {
+interface Sent {
+  readonly request: ServiceRequest;
+  /** Of the path, decoded. */
+  readonly segments: readonly string[];
+  readonly query: Parameters;
+  readonly buckets: BucketProjects;
+}
+
+function resourcesOf(match: Match, sent: Sent): readonly Resource[] {
+  const { request, segments, query, buckets } = sent;
   const { labels } = match;
   const found: Resource[] = [];
   const named = new Set(["project", "projectId"].flatMap((name) => labels[name] ?? []));
@@ -162,32 +207,46 @@ function resourcesOf(
     if (labels[name] !== undefined) found.push(projectOfBucket(labels[name], buckets));
   for (const [name, value] of query)
     if (PROJECT_PARAMETERS.includes(name)) found.push(project(value));
-  if (found.length === 0) found.push(unscopable("the request names no project"));
+  if (found.length === 0) return [unscopable("the request names no project")];
   // Whose quota and money it takes.
   const quota = request.headers.get("x-goog-user-project");
   if (quota !== undefined) found.push(project(quota));
-  if (REACHES_FURTHER.test(match.action))
-    found.push(unscopable("a query may read from any project"));
-  return found;
+  const further = reachesFurther(match.action, segments);
+  if (further !== undefined) return [...found, unscopable(further)];
+  const known = new Set(
+    found.map((resource) => (resource.kind === "scoped" ? resource.value : "")),
+  );
+  const besides = placesBesides(match, sent).filter(
+    (resource) => resource.kind !== "scoped" || !known.has(resource.value),
+  );
+  return [...found, ...besides];
 }
 
-function project(value: string): Resource {
-  return PROJECT.test(value)
-    ? { kind: "scoped", key: "projects", value }
-    : unscopable("the project is no id or number of one");
+/** What the rest of the path, the query and the body name. */
+function placesBesides(
+  { action }: Match,
+  { request, segments, query, buckets }: Sent,
+): readonly Resource[] {
+  const places = new Places(buckets);
+  // Names of objects are anything, and name nothing else.
+  if (!action.startsWith("storage.")) for (const segment of segments) places.addText(segment);
+  for (const [name, value] of query)
+    if (!WITHIN_PARAMETERS.has(name)) places.addMember(name, value);
+  if (request.body === undefined || UPLOADS.test(segments.join("/"))) return places.resources;
+  const body = readBody(request);
+  if (body === undefined)
+    return [unscopable("the body may name another project, and is not plain JSON")];
+  places.addDocument(body, DATA.find(([pattern]) => pattern.test(action))?.[1]);
+  return places.resources;
 }
 
-function projectOfBucket(bucket: string, buckets: BucketProjects): Resource {
-  const known = buckets.get(bucket);
-  return known === undefined
-    ? unscopable(
-        "a bucket does not tell its project: list it in config.bucketProjects of the Provider",
-      )
-    : project(known);
-}
-
-function unscopable(reason: string): Resource {
-  return { kind: "unscopable", reason };
+/** Declared as anything else, Google may read the same bytes in another way. */
+function readBody({ body, headers }: ServiceRequest): Json | undefined {
+  const type = headers.get("content-type") ?? "";
+  const isJson = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(type);
+  if (body === undefined || !isJson || headers.has("content-encoding")) return undefined;
+  const parsed = parseStrictJson(body);
+  return parsed.kind === "parsed" ? parsed.value : undefined;
 }
 
 function unresolved(reason: string, hint?: string): ActionResolution {

@@ -1,4 +1,7 @@
-/** Access tokens: a service account's key signs a JWT, which Google exchanges. https://developers.google.com/identity/protocols/oauth2/service-account */
+/**
+ * Access tokens: a service account's key signs a JWT, which Google exchanges.
+ * https://developers.google.com/identity/protocols/oauth2/service-account
+ */
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { Secret } from "../../platform/secret.ts";
 import { ConfigError, type PluginContext } from "../contract.ts";

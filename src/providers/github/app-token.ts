@@ -1,6 +1,6 @@
 /**
- * Installation tokens of a GitHub App: a JWT, signed with the app's key, is exchanged for a token of one hour.
- * https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
+ * Installation tokens of a GitHub App: a JWT, signed with the app's key, is exchanged for a token
+ * of one hour. https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
  */
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
 import { ConfigError, type PluginContext } from "../contract.ts";

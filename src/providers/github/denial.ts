@@ -1,4 +1,7 @@
-/** Denials that git shows: it prints an answer's text after `remote:` when it is plain, and else the status alone. */
+/**
+ * Denials that git shows: it prints an answer's text after `remote:` when it is plain, and else the
+ * status alone.
+ */
 import type { Denial, ServiceRequest, WordedDenial } from "../contract.ts";
 
 const GIT_PATH = /\/(?:info\/refs|git-upload-pack|git-receive-pack)$/;

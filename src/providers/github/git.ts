@@ -1,6 +1,6 @@
 /**
- * Git over HTTPS, LFS and downloads, as github.com serves them. Only the smart protocol: the dumb one would read files of
- * `.git` by paths that say nothing. https://git-scm.com/docs/http-protocol
+ * Git over HTTPS, LFS and downloads, as github.com serves them. Only the smart protocol: the dumb
+ * one would read files of `.git` by paths that say nothing. https://git-scm.com/docs/http-protocol
  */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
 import { type LfsOperation, readLfsOperation } from "./lfs.ts";

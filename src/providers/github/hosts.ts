@@ -1,7 +1,8 @@
 /**
- * Which hosts are GitHub's, what each serves, and how each wants the token. Hosts that are not here are not bound: what
- * GitHub redirects downloads to (objects.githubusercontent.com, release-assets.githubusercontent.com, storage of Amazon
- * and Azure) has a signature in its address, and a token on top would only be one more place that sees it.
+ * Which hosts are GitHub's, what each serves, and how each wants the token. Hosts that are not here
+ * are not bound: what GitHub redirects downloads to (objects.githubusercontent.com,
+ * release-assets.githubusercontent.com, storage of Amazon and Azure) has a signature in its
+ * address, and a token on top would only be one more place that sees it.
  */
 
 export type Surface =
@@ -35,7 +36,8 @@ const HOST =
   /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/;
 
 /**
- * @param enterprise host of GitHub Enterprise: `octocorp.ghe.com`, or a server's own; undefined for github.com.
+ * @param enterprise host of GitHub Enterprise: `octocorp.ghe.com`, or a server's own; undefined for
+ * github.com.
  *   A token is for one of them: with an enterprise's, nothing goes to github.com.
  * @returns undefined where that is no host
  */

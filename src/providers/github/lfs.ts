@@ -1,4 +1,7 @@
-/** Whether a batch of Git LFS downloads or uploads. https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md */
+/**
+ * Whether a batch of Git LFS downloads or uploads.
+ * https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md
+ */
 import type { ServiceRequest } from "../contract.ts";
 import { isJsonObject, parseStrictJson } from "../strict-json.ts";
 

@@ -75,31 +75,6 @@ test("those hosts are not intercepted either", () => {
   expect(plugin.hostPatterns).toEqual([]);
 });
 
-test.each(["DELETE", "GET", ""])(
-  "a method override (%j) is not understood, wherever it stands",
-  (value) => {
-    const instance = withPat();
-    for (const name of ["x-http-method-override", "x-http-method", "x-method-override"]) {
-      expect(
-        instance.resolveAction(
-          request("POST https://api.github.com/repos/o/r/issues", { headers: { [name]: value } }),
-        ).kind,
-      ).toBe("unresolved");
-    }
-    for (const query of [
-      "_method=DELETE",
-      "a=1&_method=DELETE",
-      "%5fmethod=DELETE",
-      "_%6dethod=DELETE",
-    ]) {
-      expect(
-        instance.resolveAction(request(`POST https://api.github.com/repos/o/r/issues?${query}`))
-          .kind,
-      ).toBe("unresolved");
-    }
-  },
-);
-
 test.each([
   "GET https://uploads.github.com/repos/o/r",
   "POST https://uploads.github.com/repos/o/r/issues",

@@ -1,4 +1,7 @@
-/** GitHub: REST, GraphQL, git over HTTPS, uploads and raw files; a personal access token, or a GitHub App's installation. */
+/**
+ * GitHub: REST, GraphQL, git over HTTPS, uploads and raw files; a personal access token, or a
+ * GitHub App's installation.
+ */
 import type { Secret } from "../../platform/secret.ts";
 import {
   type ActionResolution,
@@ -19,15 +22,13 @@ import { resolveFiles, resolveGit } from "./git.ts";
 import { resolveGraphql } from "./graphql/resolve.ts";
 import { apiBaseOf, type Hosts, hostsOf, PUBLIC_HOSTS, type Surface } from "./hosts.ts";
 import { LFS_BATCH_PATH } from "./lfs.ts";
+import { bodyRules } from "./rest-body.ts";
 import { resolveRest } from "./rest.ts";
 import { unresolved } from "./unresolved.ts";
 import { resolveUpload } from "./uploads.ts";
 
 const MINUTE_MS = 60_000;
 const MAX_BODY_BYTES = 1024 * 1024;
-
-/** By which some servers take another method than the request line's. */
-const METHOD_OVERRIDES = ["x-http-method-override", "x-http-method", "x-method-override"];
 
 export const plugin: ProviderPlugin = {
   providerName: "github",
@@ -40,7 +41,7 @@ export const plugin: ProviderPlugin = {
     app: { required: ["appId", "installationId", "privateKey"], optional: [] },
   },
   wordDenial,
-  scopeKeys: ["repositories"],
+  scopeKeys: { repositories: "Repositories as owner/name" },
   scopeIgnoresCase: true,
   configKeys: {
     host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com",
@@ -48,6 +49,7 @@ export const plugin: ProviderPlugin = {
   bodies: [
     { hosts: [], methods: ["POST"], paths: ["/graphql", "/api/graphql"], maxBytes: MAX_BODY_BYTES },
     { hosts: [], methods: ["POST"], paths: [LFS_BATCH_PATH], maxBytes: MAX_BODY_BYTES },
+    ...bodyRules(MAX_BODY_BYTES),
   ],
   credentialHeaders: [
     "authorization",
@@ -79,15 +81,6 @@ class GithubInstance implements ProviderInstance {
   }
 
   resolveAction(request: ServiceRequest): ActionResolution {
-    if (
-      METHOD_OVERRIDES.some((name) => request.headers.has(name)) ||
-      /(?:^|[&;])(?:_|%5f)(?:m|%6d)/i.test(request.query)
-    ) {
-      return unresolved(
-        "The request asks to be taken for another method than its own",
-        "Send the method itself, without an override",
-      );
-    }
     const surface = this.#surface(request);
     switch (surface?.kind) {
       case undefined:

@@ -5,8 +5,8 @@ const OWNER = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 const NAME = /^[A-Za-z0-9._-]{1,100}$/;
 
 /**
- * The resource of `owner/name`, or undefined where that is no repository's name. GitHub takes a name with `.git` for the
- * one without it, so there is one way to write each here: without.
+ * The resource of `owner/name`, or undefined where that is no repository's name. GitHub takes a
+ * name with `.git` for the one without it, so there is one way to write each here: without.
  */
 export function repositoryResource(owner: string, name: string): Resource | undefined {
   if (

@@ -1,10 +1,15 @@
 /**
- * Which actions a REST operation is: GitHub's category of it, `read` or `write` by its method, and the effects it has
- * beyond its category. The tables are what people decided; docs/providers/github.md says why.
+ * Which actions a REST operation is: GitHub's category of it, `read` or `write` by its method, and
+ * the effects it has beyond its category. The tables are what people decided;
+ * docs/providers/github.md says why.
  */
+import type { ResolvedAction } from "../contract.ts";
 import type { Route } from "../route-trie.ts";
 
-/** `category.subcategory`, or a category, that goes by the name of GitHub's permission, since its effect is that. */
+/**
+ * `category.subcategory`, or a category, that goes by the name of GitHub's permission, since its
+ * effect is that.
+ */
 const RENAMED: Readonly<Record<string, string>> = {
   "repos.contents": "contents",
   git: "contents",
@@ -14,7 +19,10 @@ const RENAMED: Readonly<Record<string, string>> = {
   "actions.variables": "variables",
 };
 
-/** What an operation does besides, so that denying that does deny it: every action must be permitted. */
+/**
+ * What an operation does besides, so that denying that does deny it: every action must be
+ * permitted.
+ */
 const EFFECTS: Readonly<Record<string, readonly string[]>> = {
   "pulls/merge": ["contents:write"],
   "pulls/merge-async": ["contents:write"],
@@ -33,6 +41,20 @@ const EFFECTS: Readonly<Record<string, readonly string[]>> = {
   "code-scanning/commit-autofix": ["contents:write"],
 };
 
+/**
+ * What every member sees of a repository: GitHub's permission `metadata`. To a policy that names
+ * `repos:read` it is that.
+ */
+const METADATA = new Set([
+  "repos/get",
+  "repos/get-all-topics",
+  "repos/get-hash-algorithm",
+  "repos/list-contributors",
+  "repos/list-issue-types",
+  "repos/list-languages",
+  "repos/list-tags",
+]);
+
 /** Posts that change nothing: their body is a question. */
 const READING_POSTS = new Set([
   "markdown/render",
@@ -44,6 +66,12 @@ const READING_POSTS = new Set([
 
 /** They hand out, test or revoke credentials: for who holds credentials, and an agent does not. */
 const CREDENTIALS = new Set([
+  "actions/create-registration-token-for-org",
+  "actions/create-registration-token-for-repo",
+  "actions/create-remove-token-for-org",
+  "actions/create-remove-token-for-repo",
+  "actions/generate-runner-jitconfig-for-org",
+  "actions/generate-runner-jitconfig-for-repo",
   "apps/create-installation-access-token",
   "apps/revoke-installation-access-token",
   "apps/create-from-manifest",
@@ -61,15 +89,23 @@ export function categoryOf(route: Route): string {
   );
 }
 
+type Named = Pick<ResolvedAction, "action" | "broader">;
+
 /** At least one. */
-export function actionsOf(route: Route): readonly string[] {
+export function actionsOf(route: Route): readonly Named[] {
+  if (METADATA.has(route.operation)) return [METADATA_READ];
   const reads = route.method === "GET" || READING_POSTS.has(route.operation);
-  return [`${categoryOf(route)}:${reads ? "read" : "write"}`, ...(EFFECTS[route.operation] ?? [])];
+  return [
+    { action: `${categoryOf(route)}:${reads ? "read" : "write"}` },
+    ...(EFFECTS[route.operation] ?? []).map((action) => ({ action })),
+  ];
 }
+
+export const METADATA_READ: Named = { action: "metadata:read", broader: ["repos:read"] };
 
 export function handsOutCredentials(route: Route): boolean {
   return CREDENTIALS.has(route.operation);
 }
 
 /** For the test that every line of a table is about an operation that exists. */
-export const TABLES = { RENAMED, EFFECTS, READING_POSTS, CREDENTIALS };
+export const TABLES = { RENAMED, EFFECTS, METADATA, READING_POSTS, CREDENTIALS };

@@ -1,14 +1,17 @@
 /**
- * What a REST operation touches, in words of a repository scope. Only a repository that the path names is one: GitHub
- * looks numbers up among all repositories that the token sees, and a body that is not read may name any.
+ * What a REST operation touches, in words of a repository scope: the repository that its path
+ * names, and what it reaches beyond it (rest-reach.ts, rest-body.ts). A number names no repository,
+ * since GitHub looks it up among all repositories that the token sees.
  */
-import type { Resource } from "../contract.ts";
+import type { Resource, ServiceRequest } from "../contract.ts";
 import { repositoryResource, unscopable } from "./repository.ts";
 import type { RouteMatch } from "../route-trie.ts";
+import { bodyResources } from "./rest-body.ts";
+import { DESCRIBES_LINKED, REACHES_FURTHER, WITHIN } from "./rest-reach.ts";
 import { searchScope } from "./search-scope.ts";
 
-/** Prefixes whose whole effect is within the repository named. */
-const WITHIN = [
+/** Prefixes behind which the repository alone is named. */
+const WITHIN_PREFIXES = [
   "/repos/{owner}/{repo}",
   "/repos/{template_owner}/{template_repo}",
   "/networks/{owner}/{repo}",
@@ -35,37 +38,36 @@ const OPERATIONS_ABOUT_NO_REPOSITORY = new Set([
   "security-advisories/get-global-advisory",
 ]);
 
-/** Whose body, or whose answer, reaches another repository than the path's. */
-const REACHES_FURTHER: Readonly<Record<string, string>> = {
-  "repos/create-fork": "A fork is a new repository in an account that the body names",
-  "repos/create-using-template": "This makes a new repository in an account that the body names",
-  "repos/transfer": "A transfer moves the repository to an account that the body names",
-  "repos/update": "The body may rename the repository out of the scope",
-  "issues/add-sub-issue": "The body names an issue by an id that may be of any repository",
-  "issues/remove-sub-issue": "The body names an issue by an id that may be of any repository",
-  "issues/reprioritize-sub-issue": "The body names issues by ids that may be of any repository",
-  "issues/add-blocked-by-dependency":
-    "The body names an issue by an id that may be of any repository",
-  "code-scanning/create-variant-analysis": "The body names the repositories to analyse",
-  "code-scanning/get-variant-analysis-repo-task": "The answer is about another repository",
-  "security-advisories/create-fork": "This makes a new, private repository",
-};
+/** Parameters of a path and of a query that name a ref or a commit. No name of a ref has a colon. */
+const REF_PARAMETERS = [
+  "basehead",
+  "branch",
+  "commit_sha",
+  "file_sha",
+  "ref",
+  "sha",
+  "tag",
+  "tag_sha",
+  "tree_sha",
+];
 
 const SEARCHES = new Set(["search/issues-and-pull-requests", "search/code", "search/commits"]);
 
 export const TABLES = {
   ABOUT_NO_REPOSITORY,
   OPERATIONS_ABOUT_NO_REPOSITORY,
-  REACHES_FURTHER,
   SEARCHES,
 };
 
 /** @returns undefined where what stands in the repository's place is no repository's name */
-export function resourcesOf(match: RouteMatch, query: string): readonly Resource[] | undefined {
-  const { route, parameters } = match;
-  const named = namedResource(match);
+export function resourcesOf(
+  match: RouteMatch,
+  request: ServiceRequest,
+): readonly Resource[] | undefined {
+  const { route } = match;
+  const named = namedRepository(match);
   if (named === "invalid") return undefined;
-  if (SEARCHES.has(route.operation)) return searchedResources(query);
+  if (SEARCHES.has(route.operation)) return searchedResources(request.query);
   if (
     named === undefined &&
     (ABOUT_NO_REPOSITORY.has(route.category) || OPERATIONS_ABOUT_NO_REPOSITORY.has(route.operation))
@@ -77,27 +79,46 @@ export function resourcesOf(match: RouteMatch, query: string): readonly Resource
         `${route.template} is about more than one repository, or about none that the path names`,
       ),
     ];
-  const further = REACHES_FURTHER[route.operation] ?? reachesFork(parameters.get("basehead"));
-  const outside = WITHIN.some((prefix) => route.template.startsWith(prefix))
-    ? undefined
-    : "This is about a team as well as the repository";
-  return [named, ...[further, outside].filter((reason) => reason !== undefined).map(unscopable)];
+  return [named.resource, ...linkedResources(match, request, named)];
 }
 
-function namedResource({ parameters }: RouteMatch): Resource | "invalid" | undefined {
-  const owner = parameters.get("owner") ?? parameters.get("template_owner");
-  const name = parameters.get("repo") ?? parameters.get("template_repo");
-  if (owner === undefined || name === undefined) return undefined;
-  return repositoryResource(owner[0]?.text ?? "", name[0]?.text ?? "") ?? "invalid";
+/** What the operation touches besides the repository of its path. */
+function linkedResources(
+  { route, parameters }: RouteMatch,
+  request: ServiceRequest,
+  repository: NamedRepository,
+): readonly Resource[] {
+  if (!WITHIN_PREFIXES.some((prefix) => route.template.startsWith(prefix)))
+    return [unscopable("This is about a team as well as the repository")];
+  const further = REACHES_FURTHER[route.operation];
+  if (further !== undefined) return [unscopable(further)];
+  const byBody = bodyResources(route.operation, request, repository);
+  if (byBody !== undefined) return byBody;
+  if (!WITHIN.has(route.operation) && !DESCRIBES_LINKED.has(route.operation))
+    return [unscopable(`How far ${route.operation} reaches is not known here`)];
+  const query = new URLSearchParams(request.query);
+  const refs = REF_PARAMETERS.flatMap((name) => [
+    ...(parameters.get(name) ?? []).map(({ text }) => text),
+    ...query.getAll(name),
+  ]);
+  return refs.some((ref) => ref.includes(":"))
+    ? [unscopable("`user:branch` is a branch of another repository")]
+    : [];
 }
 
-/** `main...fork-owner:branch` and `owner:repo:branch` compare with another repository. */
-function reachesFork(
-  basehead: readonly { readonly text: string }[] | undefined,
-): string | undefined {
-  return basehead?.some(({ text }) => text.includes(":")) === true
-    ? "`user:branch` compares with a branch of another repository"
-    : undefined;
+interface NamedRepository {
+  readonly owner: string;
+  readonly name: string;
+  readonly resource: Resource;
+}
+
+function namedRepository({ parameters }: RouteMatch): NamedRepository | "invalid" | undefined {
+  const owners = parameters.get("owner") ?? parameters.get("template_owner");
+  const names = parameters.get("repo") ?? parameters.get("template_repo");
+  if (owners === undefined || names === undefined) return undefined;
+  const [owner, name] = [owners[0]?.text ?? "", names[0]?.text ?? ""];
+  const resource = repositoryResource(owner, name);
+  return resource === undefined ? "invalid" : { owner, name, resource };
 }
 
 function searchedResources(query: string): readonly Resource[] {

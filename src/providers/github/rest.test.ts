@@ -1,18 +1,25 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import generated from "../../gen/github-routes.json" with { type: "json" };
 import { request } from "../testing.ts";
 import { TABLES as ACTION_TABLES } from "./rest-actions.ts";
+import { JUDGED_BY_BODY } from "./rest-body.ts";
+import { DESCRIBES_LINKED, REACHES_FURTHER, WITHIN } from "./rest-reach.ts";
 import { TABLES as RESOURCE_TABLES } from "./rest-resources.ts";
 import { isTwin, resolveRest } from "./rest.ts";
 
-const resolve = (method: string, path: string, query = "") => {
-  const made = { ...request("GET https://api.github.com/"), method, path, query };
+interface Sent {
+  readonly body?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const resolve = (method: string, path: string, query = "", sent: Sent = {}) => {
+  const made = { ...request("GET https://api.github.com/", sent), method, path, query };
   return resolveRest(made, path);
 };
 
 /** `action resource+resource ...`, or `unresolved`. */
-function told(method: string, path: string, query = ""): string {
-  const resolution = resolve(method, path, query);
+function told(method: string, path: string, query = "", sent: Sent = {}): string {
+  const resolution = resolve(method, path, query, sent);
   if (resolution.kind === "unresolved") return "unresolved";
   return resolution.actions
     .map(
@@ -36,7 +43,10 @@ const operations: readonly Operation[] = generated.routes.map((line) => {
   return { method, typed, category, subcategory, operation };
 });
 
-/** What a client would send for it: `Octo-Org/hello.world`, values that look like what they stand for. */
+/**
+ * What a client would send for it: `Octo-Org/hello.world`, values that look like what they stand
+ * for.
+ */
 function concrete(typed: string): string {
   return typed.replaceAll(
     /\{([^:}]+)(?::([^}]+))?\}/g,
@@ -67,9 +77,11 @@ test("each operation is its category, reads or writes by its method, and is abou
     // The twin is judged as the route that has the same paths and more.
     const named = isTwin(typed)
       ? "commits"
-      : (ACTION_TABLES.RENAMED[`${category}.${subcategory}`] ??
-        ACTION_TABLES.RENAMED[category] ??
-        category);
+      : ACTION_TABLES.METADATA.has(operation)
+        ? "metadata"
+        : (ACTION_TABLES.RENAMED[`${category}.${subcategory}`] ??
+          ACTION_TABLES.RENAMED[category] ??
+          category);
     const verb = method === "GET" || ACTION_TABLES.READING_POSTS.has(operation) ? "read" : "write";
     const resource = /^\/(repos|networks|agents\/repos)\/\{/.test(typed)
       ? "Octo-Org/hello.world"
@@ -125,11 +137,15 @@ test("each line of a table is about an operation, or a category, that exists", (
   const lines = [
     ...Object.keys(ACTION_TABLES.RENAMED),
     ...Object.keys(ACTION_TABLES.EFFECTS),
+    ...ACTION_TABLES.METADATA,
     ...ACTION_TABLES.READING_POSTS,
     ...ACTION_TABLES.CREDENTIALS,
     ...RESOURCE_TABLES.ABOUT_NO_REPOSITORY,
     ...RESOURCE_TABLES.OPERATIONS_ABOUT_NO_REPOSITORY,
-    ...Object.keys(RESOURCE_TABLES.REACHES_FURTHER),
+    ...Object.keys(REACHES_FURTHER),
+    ...WITHIN,
+    ...DESCRIBES_LINKED,
+    ...JUDGED_BY_BODY,
     ...RESOURCE_TABLES.SEARCHES,
   ];
   expect(lines.filter((line) => !known.has(line))).toEqual([]);
@@ -138,17 +154,25 @@ test("each line of a table is about an operation, or a category, that exists", (
 test.each([
   ["GET /repos/o/r/pulls/1", "pulls:read o/r"],
   ["GET /repos/o/r/pulls/1/files", "pulls:read o/r"],
-  ["POST /repos/o/r/pulls", "pulls:write o/r"],
+  ["POST /repos/o/r/pulls", "pulls:write o/r+unscopable"],
   ["PUT /repos/o/r/pulls/1/merge", "pulls:write o/r, contents:write o/r"],
-  ["PUT /repos/o/r/pulls/1/update-branch", "pulls:write o/r, contents:write o/r"],
+  [
+    "PUT /repos/o/r/pulls/1/update-branch",
+    "pulls:write o/r+unscopable, contents:write o/r+unscopable",
+  ],
   ["POST /repos/o/r/merges", "branches:write o/r, contents:write o/r"],
-  ["POST /repos/o/r/merge-upstream", "branches:write o/r, contents:write o/r"],
+  [
+    "POST /repos/o/r/merge-upstream",
+    "branches:write o/r+unscopable, contents:write o/r+unscopable",
+  ],
   ["POST /repos/o/r/releases", "releases:write o/r, contents:write o/r"],
   ["POST /repos/o/r/dispatches", "repos:write o/r, contents:write o/r, actions:write o/r"],
   ["POST /repos/o/r/actions/workflows/ci.yml/dispatches", "actions:write o/r"],
   ["PUT /repos/o/r/actions/secrets/KEY", "secrets:write o/r"],
   ["POST /repos/o/r/hooks", "webhooks:write o/r"],
-  ["GET /repos/o/r", "repos:read o/r"],
+  ["GET /repos/o/r", "metadata:read o/r"],
+  ["GET /repos/o/r/languages", "metadata:read o/r"],
+  ["GET /repos/o/r/rulesets", "repos:read o/r"],
   ["PATCH /repos/o/r", "repos:write o/r+unscopable"],
   ["DELETE /repos/o/r", "repos:write o/r"],
   ["POST /repos/o/r/transfer", "repos:write o/r+unscopable"],
@@ -171,6 +195,29 @@ test.each([
   ["GET /repos/o/r/compare/main...someone:dev", "commits:read o/r+unscopable"],
   ["GET /repos/o/r/compare/main...someone%3Adev", "commits:read o/r+unscopable"],
   ["POST /repos/o/r/issues/1/sub_issues", "issues:write o/r+unscopable"],
+  // What is returned is of another repository, or may be.
+  ["GET /repos/o/r/issues/1/sub_issues", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/1/parent", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/1/timeline", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/1/events", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/events", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/events/9", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/1/dependencies/blocked_by", "issues:read o/r+unscopable"],
+  ["GET /repos/o/r/issues/1/dependencies/blocking", "issues:read o/r+unscopable"],
+  ["DELETE /repos/o/r/issues/1/dependencies/blocked_by/9", "issues:write o/r+unscopable"],
+  ["GET /repos/o/r/commits/abc/pulls", "commits:read o/r+unscopable"],
+  ["GET /repos/o/r/forks", "repos:read o/r+unscopable"],
+  ["GET /repos/o/r/events", "activity:read o/r+unscopable"],
+  ["GET /networks/o/r/events", "activity:read o/r+unscopable"],
+  ["GET /repos/o/r/code-scanning/codeql/variant-analyses/1", "code-scanning:read o/r+unscopable"],
+  ["PUT /repos/o/r/import", "migrations:write o/r+unscopable"],
+  ["POST /repos/o/r/codespaces", "codespaces:write o/r+unscopable"],
+  ["GET /repos/o/r/dependency-graph/compare/main...u:dev", "dependency-graph:read o/r+unscopable"],
+  ["GET /repos/o/r/commits/u:dev", "commits:read o/r+unscopable"],
+  ["GET /repos/o/r/tarball/u%3Adev", "contents:read o/r+unscopable"],
+  ["GET /repos/o/r/labels/kind:bug", "issues:read o/r"],
+  ["POST /repos/o/r/actions/runners/registration-token", "unresolved"],
+  ["POST /orgs/o/actions/runners/generate-jitconfig", "unresolved"],
   ["GET /repos/o/r/issues/comments", "issues:read o/r"],
   ["GET /repos/o/r/issues/comments/5", "issues:read o/r"],
   ["GET /repos/o/r/issues/abc", "unresolved"],
@@ -192,7 +239,7 @@ test.each([
   ["PUT /user/starred/o/r", "activity:write o/r"],
   ["PUT /orgs/o/teams/t/repos/o/r", "teams:write o/r+unscopable"],
   ["GET /repositories", "repos:read unscopable"],
-  ["GET /repositories/123", "repos:read unscopable"],
+  ["GET /repositories/123", "metadata:read unscopable"],
   ["GET /repositories/123/issues", "issues:read unscopable"],
   ["PUT /repositories/123/contents/a/b", "contents:write unscopable"],
   ["GET /organizations/123/repos", "repos:read unscopable"],
@@ -206,6 +253,94 @@ test.each([
 ])("%s is %s", (line, expected) => {
   const [method = "", path = ""] = line.split(" ");
   expect(told(method, path)).toBe(expected);
+});
+
+test.each([
+  ["GET", "/repos/o/r/contents/a", "ref=main", "contents:read o/r"],
+  ["GET", "/repos/o/r/contents/a", "ref=u:main", "contents:read o/r+unscopable"],
+  ["GET", "/repos/o/r/commits", "sha=u%3Amain", "commits:read o/r+unscopable"],
+  ["GET", "/repos/o/r/pulls", "head=u:dev", "pulls:read o/r"],
+])("%s %s?%s is %s", (method, path, query, expected) => {
+  expect(told(method, path, query)).toBe(expected);
+});
+
+const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
+const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
+const INSIDE = "o/r";
+const OUTSIDE = "o/r+unscopable";
+
+describe("what a body names is judged", () => {
+  const pull = (body: object | string, more: { query?: string; headers?: object } = {}): string =>
+    told("POST", "/repos/o/r/pulls", more.query ?? "", {
+      headers: { ...JSON_TYPE, ...more.headers },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+
+  test.each([
+    [{ title: "t", head: "dev", base: "main" }, INSIDE],
+    [{ head: "o:dev", base: "main" }, INSIDE],
+    [{ head: "O:dev", base: "main" }, INSIDE],
+    [{ head: "other:dev", base: "main" }, OUTSIDE],
+    [{ head: ":dev", base: "main" }, OUTSIDE],
+    [{ head: "dev", head_repo: "secret", base: "main" }, "o/r+o/secret"],
+    [{ head: "o:dev", head_repo: "secret", base: "main" }, "o/r+o/secret"],
+    [{ head: "other:dev", head_repo: "secret", base: "main" }, OUTSIDE],
+    [{ head: "dev", head_repo: "other/secret", base: "main" }, OUTSIDE],
+    [{ head: "dev", head_repo: ["secret"], base: "main" }, OUTSIDE],
+    [{ head: "dev", head_repo: null, base: "main" }, INSIDE],
+    [{ head: ["other:dev"], base: "main" }, OUTSIDE],
+    [{ base: "main" }, OUTSIDE],
+    ['{"head":"dev","head":"other:dev"}', OUTSIDE],
+    ['{"head":"dev","\\u0068ead":"other:dev"}', OUTSIDE],
+    ["head=dev&base=main", OUTSIDE],
+    ["[]", OUTSIDE],
+    ["", OUTSIDE],
+  ])("a pull request of %j is about %s", (body, expected) => {
+    expect(pull(body)).toBe(`pulls:write ${expected}`);
+  });
+
+  test("as curl declares it, and not hidden from who reads a form", () => {
+    const body = { head: "dev", base: "main", title: "a=b" };
+    expect(pull(body, { headers: FORM_TYPE })).toBe("pulls:write o/r");
+    const hidden = { head: "dev", base: "main", title: "&head=other:dev&x=" };
+    expect(pull(hidden)).toBe("pulls:write o/r");
+    for (const title of ["&head=other:dev&", ";head=other:dev;", "&he%61d=x:y&", "&head[]=x:y&"])
+      expect(pull({ ...hidden, title }, { headers: FORM_TYPE })).toBe("pulls:write o/r+unscopable");
+    for (const query of ["head=other:dev", "a=b&head_repo=secret", "he%61d=x:y", "head[]=x:y"])
+      expect(pull(body, { query })).toBe("pulls:write o/r+unscopable");
+    expect(pull(body, { headers: { "content-encoding": "gzip" } })).toBe(
+      "pulls:write o/r+unscopable",
+    );
+  });
+
+  test.each([
+    ["PATCH", "/repos/o/r/issues/1", { state: "closed" }, `issues:write ${INSIDE}`],
+    ["PATCH", "/repos/o/r/issues/1", { duplicate_issue_id: 5 }, `issues:write ${OUTSIDE}`],
+    ["PATCH", "/repos/o/r/issues/1", { duplicate_issue_id: null }, `issues:write ${INSIDE}`],
+    ["POST", "/repos/o/r/rulesets", { name: "x", rules: [] }, `repos:write ${INSIDE}`],
+    [
+      "PUT",
+      "/repos/o/r/rulesets/1",
+      { rules: [{ type: "workflows", parameters: { workflows: [{ repository_id: 5 }] } }] },
+      `repos:write ${OUTSIDE}`,
+    ],
+    [
+      "POST",
+      "/repos/o/r/security-advisories",
+      { summary: "x", start_private_fork: true },
+      `security-advisories:write ${OUTSIDE}`,
+    ],
+    [
+      "POST",
+      "/repos/o/r/security-advisories",
+      { summary: "x", start_private_fork: false },
+      `security-advisories:write ${INSIDE}`,
+    ],
+  ])("%s %s %j is %s", (method, path, body, expected) => {
+    expect(told(method, path, "", { headers: JSON_TYPE, body: JSON.stringify(body) })).toBe(
+      expected,
+    );
+  });
 });
 
 test.each([
@@ -316,6 +451,12 @@ test.each([
 ])("the path %j is unresolved", (path) => {
   for (const method of ["GET", "PUT", "POST", "DELETE"])
     expect(told(method, path)).toBe("unresolved");
+});
+
+test("a repository's metadata is repos:read to a policy that knows only that", () => {
+  expect(resolve("GET", "/repos/o/r")).toMatchObject({
+    actions: [{ action: "metadata:read", broader: ["repos:read"] }],
+  });
 });
 
 test("a reason and a hint say what to do, and repeat nothing of the path", () => {

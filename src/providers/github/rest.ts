@@ -1,4 +1,7 @@
-/** A request to GitHub's REST API: the operation that it is, by GitHub's own description of its routes. */
+/**
+ * A request to GitHub's REST API: the operation that it is, by GitHub's own description of its
+ * routes.
+ */
 import generated from "../../gen/github-routes.json" with { type: "json" };
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 import { splitPath } from "../url-path.ts";
@@ -7,12 +10,18 @@ import { resourcesOf } from "./rest-resources.ts";
 import { RouteTrie } from "../route-trie.ts";
 import { unresolved } from "./unresolved.ts";
 
-/** The same paths as of another route, which has them whole: `compare/{base}...{head}` is `compare/{basehead}`. */
+/**
+ * The same paths as of another route, which has them whole: `compare/{base}...{head}` is
+ * `compare/{basehead}`.
+ */
 export function isTwin(line: string): boolean {
   return line.includes("}...{");
 }
 
-/** GitHub's pages of a list link to these, by number. They name no repository, so nothing is in scope by them. */
+/**
+ * GitHub's pages of a list link to these, by number. They name no repository, so nothing is in
+ * scope by them.
+ */
 const BY_NUMBER = [
   ["/repositories/{id:int}", "/repos/{owner}/{repo}"],
   ["/organizations/{id:int}", "/orgs/{org}"],
@@ -41,7 +50,8 @@ export function resolveRest(request: ServiceRequest, path: string): ActionResolu
       "Call the API itself: the credential is put on for you",
     );
   }
-  // By number (BY_NUMBER) the path has fewer parameters than the template, and `owner` is not among them.
+  // By number (BY_NUMBER) the path has fewer parameters than the template, and `owner` is not among
+  // them.
   const byNumber =
     ["repositories", "organizations"].includes(split.segments[0]?.text ?? "") &&
     /^\d+$/.test(split.segments[1]?.text ?? "");
@@ -52,7 +62,7 @@ export function resolveRest(request: ServiceRequest, path: string): ActionResolu
           reason: "A number may be of any repository: use /repos/{owner}/{repo}",
         } as const,
       ]
-    : resourcesOf(match, request.query);
+    : resourcesOf(match, request);
   if (resources === undefined)
     return unresolved(
       "The path names no repository as GitHub names them",
@@ -60,6 +70,6 @@ export function resolveRest(request: ServiceRequest, path: string): ActionResolu
     );
   return {
     kind: "resolved",
-    actions: actionsOf(match.route).map((action) => ({ action, resources })),
+    actions: actionsOf(match.route).map((action) => ({ ...action, resources })),
   };
 }

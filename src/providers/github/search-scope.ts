@@ -1,6 +1,7 @@
 /**
- * To which repositories a search is confined. `repo:a/b` narrows a search only where nothing widens it again: `user:` and
- * `org:` add to it, `OR` and parentheses make it one case of several. So each word must be known to be harmless.
+ * To which repositories a search is confined. `repo:a/b` narrows a search only where nothing widens
+ * it again: `user:` and `org:` add to it, `OR` and parentheses make it one case of several. So each
+ * word must be known to be harmless.
  * https://docs.github.com/search-github/searching-on-github/searching-issues-and-pull-requests
  */
 import type { Resource } from "../contract.ts";
@@ -18,7 +19,9 @@ const NARROWING = new Set(
 const OPERATORS = new Set(["OR", "AND", "NOT"]);
 const WORD = /(?:[^\s"]|"[^"]*")+/g;
 
-/** @returns at least one repository, or undefined where the search is not confined, or not surely */
+/**
+ * @returns at least one repository, or undefined where the search is not confined, or not surely
+ */
 export function searchScope(search: string): readonly Resource[] | undefined {
   if (search.length > 4_096 || (search.match(/"/g)?.length ?? 0) % 2 === 1) return undefined;
   const repositories: Resource[] = [];

@@ -1,6 +1,7 @@
 /**
- * Arguments of a call: from the query and from a body, JSON or a form. Slack joins them; an argument that comes twice, or
- * whose name another parser could read as another's (`channel[]`, `channel.id`), cannot be judged.
+ * Arguments of a call: from the query and from a body, JSON or a form. Slack joins them; an
+ * argument that comes twice, or whose name another parser could read as another's (`channel[]`,
+ * `channel.id`), cannot be judged.
  */
 import type { ServiceRequest } from "../contract.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";

@@ -1,23 +1,29 @@
 /**
- * Slack's Web API: by action, the methods that are it. The actions are the bot scopes that Slack itself asks for
- * (https://docs.slack.dev/reference/methods); where it asks for none, or for one of four by the kind of conversation, the
- * name is the first one's. A method that is not here is denied.
+ * Slack's Web API: by action, the methods that are it. The actions are the bot scopes that Slack
+ * itself asks for (https://docs.slack.dev/reference/methods); where it asks for none, or for one of
+ * four by the kind of conversation, the name is the first one's. A method that is not here is
+ * denied.
  */
+
+/** Actions that Slack has no scope of its own for, with the wider one that it asks for. */
+export const BROADER: Readonly<Record<string, readonly string[]>> = {
+  "chat:delete": ["chat:write"],
+  "chat:update": ["chat:write"],
+};
 
 /** About the conversation that an argument names. */
 export const IN_CHANNEL: Readonly<Record<string, readonly string[]>> = {
   "chat:write": [
     "chat.postMessage",
     "chat.postEphemeral",
-    "chat.update",
-    "chat.delete",
     "chat.meMessage",
     "chat.scheduleMessage",
-    "chat.deleteScheduledMessage",
     "chat.startStream",
     "chat.appendStream",
     "chat.stopStream",
   ],
+  "chat:update": ["chat.update"],
+  "chat:delete": ["chat.delete", "chat.deleteScheduledMessage"],
   "chat:read": ["chat.getPermalink"],
   "links:write": ["chat.unfurl"],
   "channels:history": ["conversations.history", "conversations.replies"],

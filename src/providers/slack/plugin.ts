@@ -20,14 +20,15 @@ const MAX_BODY_BYTES = 1024 * 1024;
 
 export const plugin: ProviderPlugin = {
   providerName: "slack",
-  // Not hooks.slack.com, whose addresses are credentials, and not wss-primary.slack.com, whose address apps.connections.open gives.
+  // Not hooks.slack.com, whose addresses are credentials, and not wss-primary.slack.com, whose
+  // address apps.connections.open gives.
   defaultHosts: ["slack.com", "files.slack.com"],
   hostPatterns: [],
   authTypes: {
     "api-key": { required: ["token"], optional: [] },
     oauth2: { required: ["clientId", "clientSecret", "refreshToken"], optional: [] },
   },
-  scopeKeys: ["channels"],
+  scopeKeys: { channels: "Ids of conversations, e.g. C0123456789" },
   scopeIgnoresCase: false,
   configKeys: {},
   bodies: [

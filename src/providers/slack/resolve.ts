@@ -1,8 +1,10 @@
 /** What a request to Slack is. */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { Json } from "../strict-json.ts";
 import { splitPath } from "../url-path.ts";
 import { readArguments } from "./arguments.ts";
-import { ABOUT_NOTHING, IN_CHANNEL, WIDE } from "./methods.ts";
+import { ABOUT_NOTHING, BROADER, IN_CHANNEL, WIDE } from "./methods.ts";
+import { resourcesOf } from "./reach.ts";
 
 export interface SlackRequest {
   readonly resolution: ActionResolution;
@@ -26,9 +28,6 @@ const METHODS: ReadonlyMap<string, { readonly action: string; readonly kind: Kin
   ),
 );
 
-/** Arguments that name a conversation. */
-const CHANNEL_ARGUMENTS = ["channel", "channel_id"];
-const CHANNEL = /^[A-Za-z0-9#_@.-]{1,200}$/;
 const API = /^\/api\/([A-Za-z.]{1,80})$/;
 const UPLOAD = /^\/upload\/v1\/[A-Za-z0-9_-]+$/;
 const WIDER: Resource = {
@@ -52,24 +51,22 @@ export function resolveSlack(request: ServiceRequest): SlackRequest {
   if (read.kind === "refused") return refused(read.reason, read.hint);
   if (read.values.has("token"))
     return refused("The arguments hold a token", "Leave it out: the credential is put on for you");
-  return resolved(method.action, resourcesOf(method.kind, read.values));
+  return resolved(method.action, touched(name, method.kind, read.values));
 }
 
-function resourcesOf(kind: Kind, values: ReadonlyMap<string, unknown>): readonly Resource[] {
+function touched(
+  method: string,
+  kind: Kind,
+  values: ReadonlyMap<string, Json>,
+): readonly Resource[] {
   if (kind === "nothing") return [{ kind: "none" }];
-  if (kind === "wide") return [WIDER];
-  const channels = CHANNEL_ARGUMENTS.filter((name) => values.has(name)).map((name) =>
-    values.get(name),
-  );
-  if (channels.length === 0) return [WIDER];
-  return channels.map((value) =>
-    typeof value === "string" && CHANNEL.test(value)
-      ? { kind: "scoped", key: "channels", value }
-      : WIDER,
-  );
+  return kind === "wide" ? [WIDER] : resourcesOf(method, values);
 }
 
-/** Downloads want the token; an upload goes to an address that files.getUploadURLExternal gave, and wants none. */
+/**
+ * Downloads want the token; an upload goes to an address that files.getUploadURLExternal gave, and
+ * wants none.
+ */
 function resolveFile({ method, path }: ServiceRequest): SlackRequest {
   const split = splitPath(path);
   if (split.kind === "segments" && !split.trailingSlash && split.segments.length > 1) {
@@ -89,7 +86,16 @@ function resolveFile({ method, path }: ServiceRequest): SlackRequest {
 function resolved(action: string, resources: readonly Resource[]): SlackRequest {
   return {
     authenticated: true,
-    resolution: { kind: "resolved", actions: [{ action, resources }] },
+    resolution: {
+      kind: "resolved",
+      actions: [
+        {
+          action,
+          ...(Object.hasOwn(BROADER, action) ? { broader: BROADER[action] ?? [] } : {}),
+          resources,
+        },
+      ],
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * Slack's token rotation: an access token of twelve hours for a refresh token, which each use replaces by a new one.
- * https://docs.slack.dev/authentication/using-token-rotation
+ * Slack's token rotation: an access token of twelve hours for a refresh token, which each use
+ * replaces by a new one. https://docs.slack.dev/authentication/using-token-rotation
  *
  * The new refresh token is kept in memory alone. After a restart the one in the Secret is tried.
  */

@@ -1,9 +1,10 @@
 import { FakeClock } from "../../platform/testing.ts";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { context, FakeServer, request } from "../testing.ts";
 import { rotated } from "./contract-sample.ts";
 import { ABOUT_NOTHING, IN_CHANNEL, WIDE } from "./methods.ts";
 import { plugin } from "./plugin.ts";
+import { ARGUMENTS } from "./reach.ts";
 import { redactPath, resolveSlack } from "./resolve.ts";
 
 const JSON_TYPE = { "content-type": "application/json; charset=utf-8" };
@@ -30,6 +31,106 @@ test("each method is one action", () => {
     expect(told(`GET https://slack.com/api/${name}?channel=C1`)).toMatch(
       new RegExp(`^${action} (C1|unscopable|none)$`),
     );
+});
+
+test.each([
+  ["chat.delete", "chat:delete", ["chat:write"]],
+  ["chat.deleteScheduledMessage", "chat:delete", ["chat:write"]],
+  ["chat.update", "chat:update", ["chat:write"]],
+  ["chat.postMessage", "chat:write", undefined],
+])("%s is %s, which %j covers", (method, action, broader) => {
+  const { resolution } = resolveSlack(request(`GET https://slack.com/api/${method}?channel=C1`));
+  expect(resolution).toMatchObject({ kind: "resolved", actions: [{ action }] });
+  expect(resolution.kind === "resolved" && resolution.actions[0]?.broader).toEqual(broader);
+});
+
+test("each method on a conversation has its arguments reviewed", () => {
+  expect(Object.keys(ARGUMENTS).sort()).toEqual(Object.values(IN_CHANNEL).flat().toSorted());
+});
+
+const CALL = "POST https://slack.com/api/";
+
+test.each<[string, object, string]>([
+  ["reactions.get", { channel: "C1", timestamp: "1.2" }, "C1"],
+  ["reactions.get", { channel: "C1", file: "F9" }, "unscopable"],
+  ["reactions.add", { channel: "C1", name: "x", file_comment: "Fc9" }, "unscopable"],
+  ["pins.add", { channel: "C1", file: "F9" }, "unscopable"],
+  ["chat.update", { channel: "C1", ts: "1.2", text: "x" }, "C1"],
+  ["chat.update", { channel: "C1", ts: "1.2", file_ids: ["F9"] }, "unscopable"],
+  ["chat.unfurl", { channel: "C1", ts: "1.2", unfurls: {} }, "C1"],
+  ["chat.unfurl", { channel: "C1", unfurl_id: "9", source: "composer" }, "unscopable"],
+  ["bookmarks.add", { channel_id: "C1", title: "x", type: "link", entity_id: "F9" }, "unscopable"],
+  ["conversations.history", { channel: "C1", channels: "C9" }, "unscopable"],
+  ["conversations.history", { channel: "C1", team_id: "T9" }, "unscopable"],
+  ["chat.postMessage", { channel: "C1", thread_ts: "1.2", text: "x" }, "C1"],
+])("%s %j is about %s", (method, body, expected) => {
+  expect(told(CALL + method, JSON_TYPE, JSON.stringify(body)).split(" ")[1]).toBe(expected);
+});
+
+describe("what a message shows of another conversation", () => {
+  const message = (body: object): string | undefined =>
+    told(POST, JSON_TYPE, JSON.stringify({ channel: "C1", ...body })).split(" ")[1];
+
+  test.each([
+    ["see https://team.slack.com/archives/C9/p1700000000000000", "C1+C9"],
+    ["<https://team.slack.com/archives/C9/p1700000000000000|here>.", "C1+C9"],
+    ["https://team.enterprise.slack.com/archives/C9", "C1+C9"],
+    ["https://team.slack.com/archives/C9/p17?thread_ts=1.2&cid=C8", "C1+C9+C8"],
+    ["team.slack.com/archives/C9/p17", "C1+C9"],
+    ["https://team.slack.com/archives/C1/p17, and C9", "C1+C1"],
+    ["https://team.slack.com/%61rchives/C9/p17", "C1+unscopable"],
+    ["https://team.slack.com:443/archives/C9/p17", "C1+unscopable"],
+    ["https://team.slack.com//archives/C9/p17", "C1+unscopable"],
+    ["https://team.slack.com/x/../archives/C9/p17", "C1+unscopable"],
+    ["https://team.slack.com\\archives\\C9\\p17", "C1+unscopable"],
+    ["https://team。slack。com/archives/C9/p17", "C1+C9"],
+    ["https://team.ｓlack.com/archives/C9/p17", "C1+C9"],
+    ["https://team.sl\u00adack.com/archives/C9/p17", "C1+C9"],
+    ["https://team.sl\u200back.com/archives/C9/p17", "C1+C9"],
+    ["https://TEAM.SLACK.COM/archives/C9/p17", "C1+C9"],
+    ["https://team.slack.com/files/U1/F9/x.txt", "C1+unscopable"],
+    ["https://files.slack.com/files-pri/T1-F9/x.txt", "C1+unscopable"],
+    ["https://slack-files.com/T1-F9-abc", "C1+unscopable"],
+    ["https://team.slack.com/docs/T1/F9", "C1+unscopable"],
+    ["https://app.slack.com/client/T1/C9", "C1+unscopable"],
+    ["a/https://t.slack.com/archives/C1/p1,https://t.slack.com/archives/C9/p1", "C1+unscopable"],
+    ["we use slack.com.", "C1"],
+    ["https://example.com/archives/C9/p17", "C1"],
+  ])("%j is about %s", (text, expected) => {
+    expect(message({ text })).toBe(expected);
+    expect(message({ markdown_text: text })).toBe(expected);
+    const blocks = [{ type: "section", text: { type: "mrkdwn", text } }];
+    expect(message({ blocks })).toBe(expected);
+    expect(message({ blocks: JSON.stringify(blocks) })).toBe(expected);
+    expect(message({ attachments: [{ from_url: text }] })).toBe(expected);
+  });
+
+  test.each([
+    { blocks: [{ type: "image", slack_file: { id: "F9" }, alt_text: "x" }] },
+    { blocks: [{ type: "file", external_id: "x", source: "remote" }] },
+    { blocks: [{ type: "call", call_id: "R9" }] },
+    { blocks: '[{"type":"image","slack_file":{"id":"F9"}}]' },
+    { blocks: '[{"type":"image","sl\\u0061ck_file":{"id":"F9"}}]' },
+    { blocks: "[{" },
+    { attachments: '[{"a":1,"a":2}]' },
+  ])("%j shows what cannot be told", (body) => {
+    expect(message(body)).toContain("unscopable");
+  });
+
+  test("a long text costs time in proportion, and many links are too many", () => {
+    const long = `${"a".repeat(400_000)} ${"slack".repeat(80_000)} x.slack.com/archives/C9`;
+    expect(message({ text: long })).toBe("C1+C9");
+    const links = (count: number): string =>
+      Array.from({ length: count }, (_, n) => `t.slack.com/archives/C${n}`).join(" ");
+    expect(message({ text: links(50) })?.split("+")).toHaveLength(51);
+    expect(message({ text: links(51) })).toBe("C1+unscopable");
+  });
+
+  test("in a form, escapes of JSON hide nothing", () => {
+    const blocks = '[{"text":"https:\\/\\/team.slack.com\\/archives\\/C9\\/p17"}]';
+    const form = new URLSearchParams({ channel: "C1", blocks }).toString();
+    expect(told(POST, FORM, form)).toBe("chat:write C1+C9");
+  });
 });
 
 test.each([

@@ -1,4 +1,6 @@
-/** Why a change of an applied object was refused, in words for a person. Holds no value of a Secret. */
+/**
+ * Why a change of an applied object was refused, in words for a person. Holds no value of a Secret.
+ */
 export type AppliedFault =
   /** What was given is not valid. */
   | "invalid"

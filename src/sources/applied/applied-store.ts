@@ -1,7 +1,8 @@
 /**
- * Objects that came over the control API, as files of the watched folder: one file an object in `applied/`, so that the
- * folder stays the one source of truth, whoever else watches it sees the same, and they outlive a restart. Writes are
- * one at a time. A file is written beside and renamed: no reader ever sees half of one.
+ * Objects that came over the control API, as files of the watched folder: one file an object in
+ * `applied/`, so that the folder stays the one source of truth, whoever else watches it sees the
+ * same, and they outlive a restart. Writes are one at a time. A file is written beside and renamed:
+ * no reader ever sees half of one.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
@@ -100,7 +101,8 @@ export class AppliedStore {
   }
 
   /**
-   * Changes an object by a JSON merge patch (RFC 7396). A patch that holds `metadata.resourceVersion` demands it.
+   * Changes an object by a JSON merge patch (RFC 7396). A patch that holds
+   * `metadata.resourceVersion` demands it.
    * @throws AppliedError
    */
   patch(ref: ObjectRef, patch: unknown): Promise<Applied> {
@@ -190,7 +192,8 @@ export class AppliedStore {
     try {
       await orExplain(this.#options.dir, async () => {
         await this.#prepare();
-        // All come to their end before the first failure is told: none is written after the others were taken away.
+        // All come to their end before the first failure is told: none is written after the others
+        // were taken away.
         const written = await inParallel(staged, ({ from, text }) =>
           writeSynced(from, text).catch((error: unknown) => ({ error })),
         );
@@ -202,7 +205,9 @@ export class AppliedStore {
     }
   }
 
-  /** The folder holds Secrets: it is this user's alone, and a folder, not a link to somewhere else. */
+  /**
+   * The folder holds Secrets: it is this user's alone, and a folder, not a link to somewhere else.
+   */
   async #prepare(): Promise<void> {
     await mkdir(this.#dir, { mode: 0o700 }).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -234,7 +239,9 @@ async function writeSynced(name: string, text: string): Promise<void> {
   }
 }
 
-/** `agent.default.hello.yaml`. Kind, namespace and name hold no `/`: only checked names come here. */
+/**
+ * `agent.default.hello.yaml`. Kind, namespace and name hold no `/`: only checked names come here.
+ */
 function fileName({ kind, namespace, name }: ObjectRef): string {
   const file = `${kind}.${namespace}.${name}.yaml`.toLowerCase();
   if (/[^a-z0-9.-]/.test(file) || file.includes(".."))

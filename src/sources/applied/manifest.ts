@@ -1,6 +1,6 @@
 /**
- * What a caller hands in to be applied: texts of YAML or JSON, each with several documents. Checked as strictly as a
- * file of the folder; one bad document refuses all of them.
+ * What a caller hands in to be applied: texts of YAML or JSON, each with several documents. Checked
+ * as strictly as a file of the folder; one bad document refuses all of them.
  */
 import { Document } from "yaml";
 import { duplicateOf, parseDocuments } from "../../resources/parse.ts";
@@ -25,7 +25,9 @@ export type ReadManifests =
   | { readonly kind: "ok"; readonly objects: readonly ManifestObject[] }
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
 
-/** Fields that change with every write, taken off what is kept: `svc get -o yaml` can be applied. */
+/**
+ * Fields that change with every write, taken off what is kept: `svc get -o yaml` can be applied.
+ */
 const SERVER_METADATA = ["resourceVersion", "managedFields", "generation"] as const;
 
 export function readManifests(manifests: readonly Manifest[]): ReadManifests {
@@ -61,7 +63,10 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
   return problems.length > 0 ? { kind: "refused", problems } : { kind: "ok", objects };
 }
 
-/** A text that holds the very object that was checked: where the document's own does not (a `%YAML 1.1`), a plain one. */
+/**
+ * A text that holds the very object that was checked: where the document's own does not (a `%YAML
+ * 1.1`), a plain one.
+ */
 function keptText(document: Document, version: string): string {
   const value: unknown = document.toJS({ maxAliasCount: 100 });
   const text = documentText(document);

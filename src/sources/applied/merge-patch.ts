@@ -1,6 +1,7 @@
 /**
- * JSON merge patch (RFC 7396) of a YAML document, comments kept where they can be. The plain algorithm decides what the
- * result is; the document is edited beside it, and written anew from the plain result where the two differ (anchors).
+ * JSON merge patch (RFC 7396) of a YAML document, comments kept where they can be. The plain
+ * algorithm decides what the result is; the document is edited beside it, and written anew from the
+ * plain result where the two differ (anchors).
  */
 import { isDeepStrictEqual } from "node:util";
 import { Document, isMap, type YAMLMap } from "yaml";

@@ -1,7 +1,7 @@
 /**
- * Resources from a folder of YAML, watched. Events only say that something happened: what did is found by looking at
- * the files again, so renames, swapped links and lost events all come out right. Only files that changed are read, and
- * only text that changed is parsed.
+ * Resources from a folder of YAML, watched. Events only say that something happened: what did is
+ * found by looking at the files again, so renames, swapped links and lost events all come out
+ * right. Only files that changed are read, and only text that changed is parsed.
  */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -59,10 +59,15 @@ interface CachedFile {
 /** A burst of events that does not end is looked at after this long, in milliseconds. */
 const MAX_WAIT_MS = 500;
 
-/** How long a file that was just emptied keeps its objects, in milliseconds: many writers truncate first. */
+/**
+ * How long a file that was just emptied keeps its objects, in milliseconds: many writers truncate
+ * first.
+ */
 const EMPTIED_GRACE_MS = 1_000;
 
-/** Loads a folder and goes on watching it. @throws where `dir` is not a directory that can be read. */
+/**
+ * Loads a folder and goes on watching it. @throws where `dir` is not a directory that can be read.
+ */
 export async function openFolder(options: FolderOptions): Promise<FolderSource> {
   const { dir, onChange, log, debounceMs = 50, rescanMs = 10_000 } = options;
   if (!(await stat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);
@@ -77,7 +82,8 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
   const watcher = watch(dir, {
     ignoreInitial: true,
     ignorePermissionErrors: true,
-    // Hidden names are not listed, but their directory's own events (a ConfigMap's swap of `..data`) are seen raw.
+    // Hidden names are not listed, but their directory's own events (a ConfigMap's swap of
+    // `..data`) are seen raw.
     ignored: (path, stats) =>
       path !== dir &&
       (isHidden(basename(path)) || (stats?.isFile() === true && !isResourceFile(basename(path)))),

@@ -1,7 +1,7 @@
 /**
- * Files' documents -> one load. Pure. Where a document was refused, the last good version of its object goes on
- * serving; where it cannot be told which object a refused document was, all earlier objects of its file that no other
- * document claims do.
+ * Files' documents -> one load. Pure. Where a document was refused, the last good version of its
+ * object goes on serving; where it cannot be told which object a refused document was, all earlier
+ * objects of its file that no other document claims do.
  */
 import type { ParsedDocument } from "../../resources/parse.ts";
 import { duplicateOf } from "../../resources/parse.ts";

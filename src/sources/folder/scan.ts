@@ -1,4 +1,6 @@
-/** Finding and reading the resource files of a folder, with what tells whether a file has changed. */
+/**
+ * Finding and reading the resource files of a folder, with what tells whether a file has changed.
+ */
 import type { Dirent } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,12 +11,18 @@ export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 /** Files read at once: enough to hide latency, few enough not to run out of descriptors. */
 const PARALLEL = 32;
 
-/** Whether a file's name says it holds resources: YAML or JSON, no dotfile, no editor's temporary file. */
+/**
+ * Whether a file's name says it holds resources: YAML or JSON, no dotfile, no editor's temporary
+ * file.
+ */
 export function isResourceFile(name: string): boolean {
   return /\.(?:ya?ml|json)$/i.test(name) && !isHidden(name);
 }
 
-/** Dotfiles (also the `..data` of a mounted ConfigMap, and vim's swap files), `#emacs#` and `backup~`. */
+/**
+ * Dotfiles (also the `..data` of a mounted ConfigMap, and vim's swap files), `#emacs#` and
+ * `backup~`.
+ */
 export function isHidden(name: string): boolean {
   return name.startsWith(".") || name.startsWith("#") || name.endsWith("~");
 }
@@ -22,14 +30,20 @@ export function isHidden(name: string): boolean {
 export interface FoundFile {
   /** Relative to the folder, with `/`. */
   readonly file: string;
-  /** Changes when the file does: inode, size, modification and change time. undefined where it cannot be looked at. */
+  /**
+   * Changes when the file does: inode, size, modification and change time. undefined where it
+   * cannot be looked at.
+   */
   readonly stamp: string | undefined;
   readonly size: number;
   /** Time of the last change of its content, in milliseconds since the epoch. */
   readonly modified: number;
 }
 
-/** All resource files under `dir`, by name. Follows symbolic links; a link back up the tree ends at a depth of 16. */
+/**
+ * All resource files under `dir`, by name. Follows symbolic links; a link back up the tree ends at
+ * a depth of 16.
+ */
 export async function scanFolder(dir: string): Promise<FoundFile[]> {
   const files: string[] = [];
   await walk(dir, "", 0, files);
@@ -45,7 +59,8 @@ export async function scanFolder(dir: string): Promise<FoundFile[]> {
         modified: Number(stats.mtimeMs),
       };
     } catch (error) {
-      // Gone since it was listed, or a link to nothing: not there. Anything else is shown when it is read.
+      // Gone since it was listed, or a link to nothing: not there. Anything else is shown when it
+      // is read.
       return isMissing(error) ? undefined : { file, stamp: undefined, size: 0, modified: 0 };
     }
   });

@@ -1,19 +1,19 @@
 /** What the pipeline needs of Anthropic's wire format. */
-import type { CallFacts, Dialect } from "../dialect.ts";
-import { bodyObject, requiredModel, streamFlag, tokenLimit } from "../facts.ts";
+import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
+import { requiredModel, streamFlag, tokenLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";
 import { renderError, renderStreamError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
 
 export const anthropic: Dialect = {
   name: "anthropic",
-  readFacts(value: unknown): CallFacts {
-    const body = bodyObject(value);
+  readFacts(body: BodyFields): CallFacts {
     return {
       model: requiredModel(body),
       stream: streamFlag(body),
-      maxOutputTokens: tokenLimit(body["max_tokens"], "max_tokens"),
+      maxOutputTokens: tokenLimit(body.get("max_tokens"), "max_tokens"),
       choices: 1,
+      reasoning: reasoningBound(body.get("thinking")),
       wantsUsage: true,
     };
   },
@@ -21,3 +21,10 @@ export const anthropic: Dialect = {
   renderError,
   renderStreamError,
 };
+
+/** `thinking`; without it, Claude does not think. */
+function reasoningBound(thinking: unknown): ReasoningBound {
+  if (!isObject(thinking) || thinking["type"] === "disabled") return { kind: "off" };
+  const tokens = thinking["budget_tokens"];
+  return typeof tokens === "number" ? { kind: "budget", tokens } : { kind: "open" };
+}

@@ -10,7 +10,8 @@ export function parseFinish(reason: string, sequence: unknown, details: unknown)
       return typeof sequence === "string" ? { kind: "stop_sequence", sequence } : { kind: "stop" };
     case "tool_use":
       return { kind: "tool_calls" };
-    // The turn is not finished: the other dialects have no word for "go on", but all can say that it was broken off.
+    // The turn is not finished: the other dialects have no word for "go on", but all can say that
+    // it was broken off.
     case "max_tokens":
     case "pause_turn":
     case "model_context_window_exceeded":

@@ -1,4 +1,6 @@
-/** A messages stream into model events. Event names: `RawMessageStreamEvent` of @anthropic-ai/sdk. */
+/**
+ * A messages stream into model events. Event names: `RawMessageStreamEvent` of @anthropic-ai/sdk.
+ */
 import { isObject } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
 import type { StreamEvent, StreamParser } from "../model.ts";

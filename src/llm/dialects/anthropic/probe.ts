@@ -64,7 +64,7 @@ export class AnthropicProbe implements StreamProbe {
     return this.#usageIsFinal;
   }
 
-  get outputCharacters(): number {
+  get outputBytes(): number {
     return this.#characters;
   }
 

@@ -9,7 +9,10 @@ import type { Dialogue } from "../turns.ts";
 import { thinksAdaptively } from "./generation.ts";
 import { cacheControl, serialiseBlocks } from "./serialise-blocks.ts";
 
-/** Anthropic requires `max_tokens`; other vendors default to the model's own maximum, which only they know. */
+/**
+ * Anthropic requires `max_tokens`; other vendors default to the model's own maximum, which only
+ * they know.
+ */
 export const DEFAULT_MAX_TOKENS = 8192;
 const LEAST_BUDGET = 1024;
 
@@ -88,7 +91,10 @@ function serialiseSampling(request: ChatRequest, notes: string[]): object {
   };
 }
 
-/** Anthropic refuses stop sequences of white space only; its OpenAI-compatible endpoint leaves them out. */
+/**
+ * Anthropic refuses stop sequences of white space only; its OpenAI-compatible endpoint leaves them
+ * out.
+ */
 function serialiseStop(request: ChatRequest, notes: string[]): readonly string[] {
   const usable = request.stop.filter((sequence) => sequence.trim() !== "");
   if (usable.length < request.stop.length)
@@ -103,7 +109,8 @@ function chosenTools({ tools, toolChoice }: ChatRequest): readonly Tool[] {
   if (toolChoice === undefined || toolChoice.kind === "none" || toolChoice.only === undefined)
     return tools;
   const only = new Set(toolChoice.only);
-  // One forced tool is named by the choice itself: the list, and with it the prompt cache, stays as it is.
+  // One forced tool is named by the choice itself: the list, and with it the prompt cache, stays as
+  // it is.
   if (toolChoice.kind === "required" && only.size === 1) return tools;
   return tools.filter(({ name }) => only.has(name));
 }

@@ -144,7 +144,8 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
 
   #arguments(call: number, text: string): string {
     const open = this.#open;
-    // Clients read a block as complete when the next begins: arguments that come later would be lost.
+    // Clients read a block as complete when the next begins: arguments that come later would be
+    // lost.
     if (open?.kind !== "call" || open.call !== call)
       throw new UpstreamFormatError("the upstream interleaved the arguments of two tool calls");
     open.hasArguments = true;
@@ -159,7 +160,8 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     const open = this.#open;
     if (open === undefined) return "";
     let last = "";
-    // Every thinking block has a signature; without a value it says whose model thought and did not sign.
+    // Every thinking block has a signature; without a value it says whose model thought and did not
+    // sign.
     if (open.kind === "thinking")
       last = this.#delta({
         type: "signature_delta",

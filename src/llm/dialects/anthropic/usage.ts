@@ -1,6 +1,6 @@
 /**
- * Anthropic's `usage`: `input_tokens` excludes what was read from and written to the cache. Reports of a stream are
- * cumulative and partial: each field replaces what was known of it.
+ * Anthropic's `usage`: `input_tokens` excludes what was read from and written to the cache. Reports
+ * of a stream are cumulative and partial: each field replaces what was known of it.
  */
 import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";

@@ -1,16 +1,18 @@
-/** What the pipeline needs of Gemini's wire format. The path, not the body, names the model and asks for a stream. */
-import type { CallFacts, Dialect } from "../dialect.ts";
-import { bodyObject, choiceCount, largestLimit } from "../facts.ts";
+/**
+ * What the pipeline needs of Gemini's wire format. The path, not the body, names the model and asks
+ * for a stream.
+ */
+import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
+import { choiceCount, largestLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";
 import { renderError, renderStreamError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
 
 export const gemini: Dialect = {
   name: "gemini",
-  readFacts(value: unknown): CallFacts {
-    const body = bodyObject(value);
+  readFacts(body: BodyFields): CallFacts {
     // Google's API takes a field in both spellings: what counts is the larger.
-    const configs = [body["generationConfig"], body["generation_config"]].filter(isObject);
+    const configs = [body.get("generationConfig"), body.get("generation_config")].filter(isObject);
     const read = (camel: string, snake: string): unknown[] =>
       configs.flatMap((config) => [config[camel], config[snake]]);
     return {
@@ -26,6 +28,11 @@ export const gemini: Dialect = {
         ),
         1,
       ),
+      reasoning: reasoningBound(
+        read("thinkingConfig", "thinking_config")
+          .filter(isObject)
+          .flatMap((config) => [config["thinkingBudget"], config["thinking_budget"]]),
+      ),
       wantsUsage: true,
     };
   },
@@ -33,3 +40,12 @@ export const gemini: Dialect = {
   renderError,
   renderStreamError,
 };
+
+/** Thinking budgets: 0 is off, a negative one leaves it to the model. */
+function reasoningBound(budgets: readonly unknown[]): ReasoningBound {
+  const tokens = budgets.filter((budget) => typeof budget === "number");
+  if (tokens.length === 0) return { kind: "unspecified" };
+  const most = Math.max(...tokens);
+  if (tokens.some((budget) => budget < 0)) return { kind: "open" };
+  return most === 0 ? { kind: "off" } : { kind: "budget", tokens: most };
+}

@@ -1,4 +1,7 @@
-/** Google's error body: `{error: {code, message, status, details}}`, the status a name of google.rpc.Code. */
+/**
+ * Google's error body: `{error: {code, message, status, details}}`, the status a name of
+ * google.rpc.Code.
+ */
 import type { PublicError } from "../dialect.ts";
 import { text } from "../error-text.ts";
 import { isObject } from "../fields.ts";

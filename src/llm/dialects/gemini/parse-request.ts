@@ -1,4 +1,7 @@
-/** A generateContent request into the model. Field names: `GenerateContentParameters` of @google/genai. */
+/**
+ * A generateContent request into the model. Field names: `GenerateContentParameters` of
+ * @google/genai.
+ */
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";

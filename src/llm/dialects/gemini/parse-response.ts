@@ -1,4 +1,7 @@
-/** A generateContent response into the model. Field names: `GenerateContentResponse` of @google/genai. */
+/**
+ * A generateContent response into the model. Field names: `GenerateContentResponse` of
+ * @google/genai.
+ */
 import { isObject } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
 import { UpstreamFormatError } from "../model.ts";

@@ -1,4 +1,7 @@
-/** A streamGenerateContent stream (`alt=sse`) into model events. Each event is a `GenerateContentResponse`. */
+/**
+ * A streamGenerateContent stream (`alt=sse`) into model events. Each event is a
+ * `GenerateContentResponse`.
+ */
 import { isObject } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
 import type { Signature, StreamEvent, StreamParser } from "../model.ts";

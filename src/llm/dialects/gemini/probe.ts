@@ -1,4 +1,7 @@
-/** Reads a streamGenerateContent stream in passing. Every event carries usage so far: only the last one is parsed. */
+/**
+ * Reads a streamGenerateContent stream in passing. Every event carries usage so far: only the last
+ * one is parsed.
+ */
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
@@ -66,11 +69,10 @@ export class GeminiProbe implements StreamProbe {
 
   get usage(): Usage | undefined {
     if (this.#usageBlock !== undefined) {
-      for (const bytes of splitEvents(this.#usageBlock)) {
-        const chunk = parseJson(readEvent(bytes)?.data ?? "");
-        this.#usage =
-          (isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined) ?? this.#usage;
-      }
+      // The last report counts, however the bytes before it were cut into blocks.
+      const last = splitEvents(this.#usageBlock).findLast((bytes) => bytes.includes(USAGE));
+      const chunk = last === undefined ? undefined : parseJson(readEvent(last)?.data ?? "");
+      this.#usage = isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined;
       this.#usageBlock = undefined;
     }
     return this.#usage;
@@ -80,7 +82,7 @@ export class GeminiProbe implements StreamProbe {
     return this.#complete && this.usage !== undefined;
   }
 
-  get outputCharacters(): number {
+  get outputBytes(): number {
     return this.#characters;
   }
 

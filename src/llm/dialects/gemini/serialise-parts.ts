@@ -7,8 +7,8 @@ import type { CallIndex, Dialogue } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 
 /**
- * Gemini 3 refuses the first call of a turn without a signature. This one is documented for calls that another
- * model made: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Gemini 3 refuses the first call of a turn without a signature. This one is documented for calls
+ * that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 const UNSIGNED_CALL = "skip_thought_signature_validator";
 

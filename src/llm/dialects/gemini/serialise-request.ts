@@ -1,4 +1,7 @@
-/** The model into a generateContent request. Field names: `GenerateContentParameters` of @google/genai. */
+/**
+ * The model into a generateContent request. Field names: `GenerateContentParameters` of
+ * @google/genai.
+ */
 import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import type { ChatRequest, Effort, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
@@ -81,7 +84,10 @@ function serialiseTool(tool: Tool): object {
   };
 }
 
-/** `VALIDATED` is Gemini's word for strict schemas, and for a choice among some tools that may be none. */
+/**
+ * `VALIDATED` is Gemini's word for strict schemas, and for a choice among some tools that may be
+ * none.
+ */
 function toolConfig({ tools, toolChoice }: ChatRequest): object {
   if (tools.length === 0) return {};
   const strict = tools.some((tool) => tool.strict);

@@ -1,4 +1,7 @@
-/** The model into a generateContent response. Field names: `GenerateContentResponse` of @google/genai. */
+/**
+ * The model into a generateContent response. Field names: `GenerateContentResponse` of
+ * @google/genai.
+ */
 import { UpstreamFormatError } from "../model.ts";
 import type { Block, ChatResponse, ResponseIdentity, Signature } from "../model.ts";
 import { wrapBase64 } from "../signature.ts";

@@ -1,4 +1,7 @@
-/** Model events into a streamGenerateContent stream. A call is one part: it is sent once its arguments are complete. */
+/**
+ * Model events into a streamGenerateContent stream. A call is one part: it is sent once its
+ * arguments are complete.
+ */
 import { UpstreamFormatError } from "../model.ts";
 import type {
   ContentEvent,

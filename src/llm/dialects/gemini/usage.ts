@@ -1,4 +1,7 @@
-/** Gemini's `usageMetadata`: the prompt count includes cached tokens; thoughts are counted beside the candidates. */
+/**
+ * Gemini's `usageMetadata`: the prompt count includes cached tokens; thoughts are counted beside
+ * the candidates.
+ */
 import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";
 import { count } from "../numbers.ts";

@@ -1,6 +1,6 @@
 /** What the pipeline needs of OpenAI's wire format. */
-import type { CallFacts, Dialect } from "../dialect.ts";
-import { bodyObject, choiceCount, requiredModel, streamFlag, tokenLimit } from "../facts.ts";
+import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
+import { choiceCount, requiredModel, streamFlag, tokenLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";
 import { renderError, renderStreamError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
@@ -10,16 +10,16 @@ const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens"] as const;
 
 export const openai: Dialect = {
   name: "openai",
-  readFacts(value: unknown): CallFacts {
-    const body = bodyObject(value);
-    const options = body["stream_options"];
+  readFacts(body: BodyFields): CallFacts {
+    const options = body.get("stream_options");
     // Which of two an upstream heeds is its own affair: what counts is the larger.
-    const limits = OUTPUT_LIMITS.flatMap((name) => tokenLimit(body[name], name) ?? []);
+    const limits = OUTPUT_LIMITS.flatMap((name) => tokenLimit(body.get(name), name) ?? []);
     return {
       model: requiredModel(body),
       stream: streamFlag(body),
       maxOutputTokens: limits.length === 0 ? undefined : Math.max(...limits),
-      choices: choiceCount(body["n"], "n"),
+      choices: choiceCount(body.get("n"), "n"),
+      reasoning: reasoningBound(body.get("reasoning_effort")),
       wantsUsage: isObject(options) && options["include_usage"] === true,
     };
   },
@@ -27,3 +27,9 @@ export const openai: Dialect = {
   renderError,
   renderStreamError,
 };
+
+/** An effort is no number of tokens: only `none` bounds it. */
+function reasoningBound(effort: unknown): ReasoningBound {
+  if (effort === undefined || effort === null) return { kind: "unspecified" };
+  return effort === "none" ? { kind: "off" } : { kind: "open" };
+}

@@ -1,7 +1,10 @@
 /** OpenAI's `finish_reason` and the model's finish. */
 import type { Finish } from "../model.ts";
 
-/** Some servers, and OpenAI itself for a forced call, say `stop` although the answer calls a tool or refuses. */
+/**
+ * Some servers, and OpenAI itself for a forced call, say `stop` although the answer calls a tool or
+ * refuses.
+ */
 export function parseFinish(
   reason: string,
   answer: { readonly hasCalls: boolean; readonly refusal: string | undefined },

@@ -1,4 +1,7 @@
-/** A chat completions request into the model. Field names: `ChatCompletionCreateParams` of the openai SDK. */
+/**
+ * A chat completions request into the model. Field names: `ChatCompletionCreateParams` of the
+ * openai SDK.
+ */
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
 import type {

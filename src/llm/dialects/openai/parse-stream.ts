@@ -1,4 +1,7 @@
-/** A chat completions stream into model events. Field names: `ChatCompletionChunk` of the openai SDK. */
+/**
+ * A chat completions stream into model events. Field names: `ChatCompletionChunk` of the openai
+ * SDK.
+ */
 import { isObject } from "../fields.ts";
 import type { JsonObject } from "../fields.ts";
 import type { StreamEvent, StreamParser } from "../model.ts";

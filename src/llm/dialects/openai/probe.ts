@@ -49,7 +49,8 @@ export class OpenaiProbe implements StreamProbe {
 
   event(_name: string | undefined, data: string): Verdict {
     if (data === "[DONE]") {
-      // Without a finish_reason this would be a clean stop that nobody meant: end() says what happened instead.
+      // Without a finish_reason this would be a clean stop that nobody meant: end() says what
+      // happened instead.
       if (!this.#finished) return HIDE;
       this.#done = true;
       return PASS;
@@ -85,7 +86,7 @@ export class OpenaiProbe implements StreamProbe {
     return this.#usageIsFinal;
   }
 
-  get outputCharacters(): number {
+  get outputBytes(): number {
     return this.#characters;
   }
 

@@ -1,7 +1,7 @@
 /**
- * Reasoning in this dialect, which has no field of its own for it: `reasoning_content` (text, as DeepSeek and vLLM
- * have it) plus the opaque list `reasoning_details` (as OpenRouter has it), whose `format` names the vendor. A client
- * that replays the message as it got it keeps the signatures.
+ * Reasoning in this dialect, which has no field of its own for it: `reasoning_content` (text, as
+ * DeepSeek and vLLM have it) plus the opaque list `reasoning_details` (as OpenRouter has it), whose
+ * `format` names the vendor. A client that replays the message as it got it keeps the signatures.
  */
 import type { DialectName } from "../dialect.ts";
 import type { Fields } from "../fields.ts";

@@ -1,4 +1,7 @@
-/** The model into a chat completions request. Field names: `ChatCompletionCreateParams` of the openai SDK. */
+/**
+ * The model into a chat completions request. Field names: `ChatCompletionCreateParams` of the
+ * openai SDK.
+ */
 import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import type { ChatRequest, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
@@ -86,7 +89,10 @@ function serialiseTool(tool: Tool): object {
   };
 }
 
-/** OpenAI refuses the schema of an object without `properties`, which other vendors take for no arguments. */
+/**
+ * OpenAI refuses the schema of an object without `properties`, which other vendors take for no
+ * arguments.
+ */
 function withProperties(schema: Readonly<Record<string, unknown>>): object {
   return schema["type"] === "object" && schema["properties"] === undefined
     ? { ...schema, properties: {} }
@@ -117,8 +123,8 @@ function serialiseResponseFormat(format: ResponseFormat): object {
 }
 
 /**
- * Models that do not reason refuse `reasoning_effort`, so it is sent only for an explicit wish. "No thinking" is
- * Anthropic's default, which its clients spell out: it is left to the model as well.
+ * Models that do not reason refuse `reasoning_effort`, so it is sent only for an explicit wish. "No
+ * thinking" is Anthropic's default, which its clients spell out: it is left to the model as well.
  */
 function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): object {
   switch (reasoning?.kind) {

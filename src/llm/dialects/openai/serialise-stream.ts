@@ -1,4 +1,7 @@
-/** Model events into a chat completions stream. Field names: `ChatCompletionChunk` of the openai SDK. */
+/**
+ * Model events into a chat completions stream. Field names: `ChatCompletionChunk` of the openai
+ * SDK.
+ */
 import type {
   ContentEvent,
   Finish,
@@ -21,12 +24,20 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   };
   readonly #wantsUsage: boolean;
   #started = false;
-  /** Text of the thinking block that is not signed yet: its detail repeats it beside the signature. */
+  /**
+   * Text of the thinking block that is not signed yet: its detail repeats it beside the signature.
+   */
   #thinking = "";
-  /** Sent whole at the end: clients that merge deltas by assignment would keep only the last of several. */
+  /**
+   * Sent whole at the end: clients that merge deltas by assignment would keep only the last of
+   * several.
+   */
   readonly #details: ReasoningDetail[] = [];
   #refused = false;
-  /** The last call that was opened, and whether it has arguments: none at all would be read as invalid JSON. */
+  /**
+   * The last call that was opened, and whether it has arguments: none at all would be read as
+   * invalid JSON.
+   */
   #call: { readonly number: number; hasArguments: boolean } | undefined;
 
   constructor({ id, model, now }: ResponseIdentity, wantsUsage: boolean) {

@@ -1,4 +1,7 @@
-/** OpenAI's `usage`: the prompt count includes cached tokens, the completion count includes reasoning. */
+/**
+ * OpenAI's `usage`: the prompt count includes cached tokens, the completion count includes
+ * reasoning.
+ */
 import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";
 import { count } from "../numbers.ts";

@@ -1,4 +1,7 @@
-/** Golden file pairs: compares, or with UPDATE_GOLDEN=1 writes them and deletes those that no case makes any more. */
+/**
+ * Golden file pairs: compares, or with UPDATE_GOLDEN=1 writes them and deletes those that no case
+ * makes any more.
+ */
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";

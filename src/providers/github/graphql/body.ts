@@ -1,4 +1,7 @@
-/** The body of a GraphQL request: one document, its variables. Anything that two readers could read in two ways is refused. */
+/**
+ * The body of a GraphQL request: one document, its variables. Anything that two readers could read
+ * in two ways is refused.
+ */
 import { type DocumentNode, parse } from "graphql";
 import type { ServiceRequest } from "../../contract.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../../strict-json.ts";
@@ -22,7 +25,8 @@ export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
       "The body is compressed, so it cannot be judged",
       "Send it without content-encoding",
     );
-  // As a form the same bytes could hold another query; see RFC 8259 for why there is no other charset.
+  // As a form the same bytes could hold another query; see RFC 8259 for why there is no other
+  // charset.
   if (
     !/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(headers.get("content-type") ?? "")
   ) {

@@ -1,15 +1,19 @@
 /**
- * Which category of action a GraphQL type or mutation belongs to: the same words as REST's, so that one policy holds for
- * both. Decided by name, the first line that fits.
+ * Which category of action a GraphQL type or mutation belongs to: the same words as REST's, so that
+ * one policy holds for both. Decided by name, the first line that fits.
  */
 import { typeNames } from "./schema.ts";
+
+/** Types that describe a repository, as REST's `metadata` does. */
+const METADATA =
+  /^(?:Repository|RepositoryInfo|RepositoryTopic|Topic|Language|License|LicenseRule)$/;
 
 const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   // Wrappers that say nothing of their own.
   [/^(PageInfo|Node|UniformResourceLocatable|GitActor|Query|SearchResultItem|TextMatch)/, ""],
   [/^(Project|SortBy)/, "projects"],
   [
-    /AuditEntry|^(Organization|IpAllowList|VerifiableDomain|MemberStatusable|ExternalIdentity)/,
+    /AuditEntry|^(AnnouncementBanner|Organization|IpAllowList|VerifiableDomain|MemberStatusable|ExternalIdentity)/,
     "orgs",
   ],
   [/^(Enterprise|OIDCProvider|MembersCan)/, "enterprise-admin"],
@@ -20,7 +24,7 @@ const OF_TYPES: readonly (readonly [RegExp, string])[] = [
   [/Migration/, "migrations"],
   [/Contribution/, "users"],
   [
-    /^(User(?!ContentEdit)|Actor|Bot|Mannequin|App$|RepositoryOwner|ProfileOwner|Follow|Starred|Stargazer|ReactingUser|Reactor|Assignee|Assignable|AssigneeConnection|SavedReply|SocialAccount|PublicKey|Claimable|PermissionSource|RepositoryCollaborator)/,
+    /^(User(?!ContentEdit)|Actor|Bot|Mannequin|App$|RepositoryOwner|ProfileOwner|ProfileItem|Follow|Starred|Stargazer|ReactingUser|Reactor|Assignee|Assignable|AssigneeConnection|SavedReply|SocialAccount|PublicKey|Claimable|PermissionSource|RepositoryCollaborator|RepositoryDiscussion(Comment)?Author$)/,
     "users",
   ],
   [/^(Marketplace)/, "marketplace"],
@@ -89,6 +93,7 @@ export function categoryOfType(type: string): string {
 
 function decideCategory(type: string): string {
   const bare = type.replace(/(Connection|Edge|Payload)$/, "");
+  if (METADATA.test(bare)) return "metadata";
   return OF_TYPES.find(([pattern]) => pattern.test(bare))?.[1] ?? "repos";
 }
 

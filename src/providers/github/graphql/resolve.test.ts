@@ -20,21 +20,55 @@ function send(
   );
 }
 
-/** `action resource+resource, ...` in the order of the alphabet, or `unresolved`. */
+/**
+ * `action resource+resource, ...` in the order of the alphabet, or `unresolved`. Actions that a
+ * wider one covers go by that: it is what policies may know them as.
+ */
 function told(query: string, variables?: unknown): string {
   const resolution = send(variables === undefined ? { query } : { query, variables });
   if (resolution.kind === "unresolved") return "unresolved";
-  return resolution.actions
-    .map(
-      ({ action, resources }) =>
-        `${action} ${resources
-          .map((each) => (each.kind === "scoped" ? each.value : each.kind))
-          .filter((each, at, all) => all.indexOf(each) === at)
-          .join("+")}`,
-    )
-    .sort()
-    .join(", ");
+  const lines = resolution.actions.map(
+    ({ action, broader, resources }) =>
+      `${broader?.[0] ?? action} ${resources
+        .map((each) => (each.kind === "scoped" ? each.value : each.kind))
+        .filter((each, at, all) => all.indexOf(each) === at)
+        .join("+")}`,
+  );
+  return [...new Set(lines)].sort().join(", ");
 }
+
+test.each([
+  [
+    "mutation{createIssue(input:{}){clientMutationId}}",
+    [["graphql:createIssue", ["issues:write"]]],
+  ],
+  [
+    "mutation{mergePullRequest(input:{}){clientMutationId}}",
+    [
+      ["graphql:mergePullRequest", ["pulls:write"]],
+      ["contents:write", undefined],
+    ],
+  ],
+  [
+    "mutation{a:addStar(input:{}){clientMutationId} b:removeStar(input:{}){clientMutationId}}",
+    [
+      ["graphql:addStar", ["users:write"]],
+      ["graphql:removeStar", ["users:write"]],
+    ],
+  ],
+  [
+    '{repository(owner:"o",name:"r"){name issues(first:1){nodes{title}}}}',
+    [
+      ["metadata:read", ["repos:read"]],
+      ["issues:read", undefined],
+    ],
+  ],
+  ['{repository(owner:"o",name:"r"){rulesets(first:1){nodes{name}}}}', [["repos:read", undefined]]],
+])("%s is %j", (query, expected) => {
+  const resolution = send({ query });
+  const actions = resolution.kind === "resolved" ? resolution.actions : [];
+  expect(actions.map(({ action, broader }) => [action, broader])).toEqual(expected);
+});
 
 const inRepo = (fields: string): string => `{repository(owner:"o",name:"r"){${fields}}}`;
 
@@ -191,6 +225,23 @@ test.each([
   ],
   [inRepo("parent{issues(first:9){nodes{title}}}"), undefined, "issues:read o/r+unscopable"],
   [inRepo("parent{description}"), undefined, "repos:read o/r+unscopable"],
+  [
+    inRepo(
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on RepositoryDiscussionAuthor{repositoryDiscussions(first:9){nodes{body}}}}}}}",
+    ),
+    undefined,
+    "discussions:read o/r+unscopable",
+  ],
+  [
+    inRepo("issue(number:1){projectItems(first:1){nodes{project{title readme}}}}"),
+    undefined,
+    "projects:read o/r+unscopable",
+  ],
+  [
+    inRepo("owner{...on Organization{organizationBillingEmail}}"),
+    undefined,
+    "orgs:read o/r+unscopable",
+  ],
   [
     inRepo("pullRequest(number:1){headRepository{description}}"),
     undefined,

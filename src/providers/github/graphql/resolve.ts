@@ -1,6 +1,7 @@
 /**
- * A GraphQL request: which actions all of its operations are together. Which of them `operationName` picks does not
- * matter, and neither do `@skip` and `@include`: what may run must be permitted.
+ * A GraphQL request: which actions all of its operations are together. Which of them
+ * `operationName` picks does not matter, and neither do `@skip` and `@include`: what may run must
+ * be permitted.
  */
 import {
   type DocumentNode,
@@ -12,6 +13,7 @@ import {
 } from "graphql";
 import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../../contract.ts";
 import { isJsonObject, type Json } from "../../strict-json.ts";
+import { METADATA_READ } from "../rest-actions.ts";
 import { namedRepository, repositoryResource, unscopable } from "../repository.ts";
 import { searchScope } from "../search-scope.ts";
 import { unresolved } from "../unresolved.ts";
@@ -22,7 +24,10 @@ import { Touched, Unjudged } from "./touched.ts";
 import { argumentOf, type Variables, variablesOf } from "./values.ts";
 import { Walk } from "./walk.ts";
 
-/** Fields of the root about GitHub itself: neither they nor what is below them is about a repository. */
+/**
+ * Fields of the root about GitHub itself: neither they nor what is below them is about a
+ * repository.
+ */
 const META = new Set([
   "__typename",
   "__schema",
@@ -117,10 +122,15 @@ function queryActions(field: FieldNode, variables: Variables, walk: Walk): Resol
   if (name === "search") touched.category("search");
   if (touched.categories.size === 0)
     touched.category((target.kind === "object" && categoryOfType(target.type)) || "repos");
-  return [...touched.categories].map((category) => ({
-    action: `${category}:read`,
-    resources: touched.resources,
-  }));
+  return reads(touched);
+}
+
+function reads({ categories, resources }: Touched): ResolvedAction[] {
+  return [...categories].map((category) =>
+    category === "metadata"
+      ? { ...METADATA_READ, resources }
+      : { action: `${category}:read`, resources },
+  );
 }
 
 /** The repositories that a field of the root is about, where it names them. */
@@ -172,12 +182,12 @@ function mutationActions(field: FieldNode, variables: Variables, walk: Walk): Re
   // What only names the thing changed reads nothing that who changed it may not know.
   const answer = new Touched(resources);
   walk.named(field.selectionSet, target.type, answer);
+  const [category = "", ...effects] = categories;
   return [
-    ...categories.map((category) => ({ action: `${category}:write`, resources })),
-    ...[...answer.categories].map((category) => ({
-      action: `${category}:read`,
-      resources: answer.resources,
-    })),
+    // By its name, which is its category's write to a policy that knows only that.
+    { action: `graphql:${name}`, broader: [`${category}:write`], resources },
+    ...effects.map((effect) => ({ action: `${effect}:write`, resources })),
+    ...reads(answer),
   ];
 }
 
@@ -197,19 +207,26 @@ function committedTo(field: FieldNode, variables: Variables): Resource | undefin
 
 /** One entry an action, with all that it touches. */
 function merged(actions: readonly ResolvedAction[]): readonly ResolvedAction[] {
-  const byAction = new Map<string, Map<string, Resource>>();
-  for (const { action, resources } of actions) {
-    const all = byAction.get(action) ?? new Map<string, Resource>();
-    byAction.set(action, all);
+  const byAction = new Map<
+    string,
+    Pick<ResolvedAction, "broader"> & { readonly all: Map<string, Resource> }
+  >();
+  for (const { action, broader, resources } of actions) {
+    const known = byAction.get(action) ?? {
+      ...(broader === undefined ? {} : { broader }),
+      all: new Map<string, Resource>(),
+    };
+    byAction.set(action, known);
     for (const resource of resources)
-      all.set(
+      known.all.set(
         resource.kind === "scoped" ? `s${resource.value.toLowerCase()}` : JSON.stringify(resource),
         resource,
       );
   }
   if (byAction.size === 0) throw new Unjudged("The query asks for nothing", "Ask for a field");
-  return [...byAction].map(([action, resources]) => ({
+  return [...byAction].map(([action, { all, ...more }]) => ({
     action,
-    resources: [...resources.values()],
+    ...more,
+    resources: [...all.values()],
   }));
 }

@@ -1,14 +1,18 @@
 /**
- * Follows the fields of a document by GitHub's schema. Below `repository(owner, name)` everything belongs to that
- * repository until a field leads out of it: to another repository, to what a person or organisation has, to issues that
- * are only linked. Names and ids of such may be read (who wrote it, which fork it came from), all else counts as outside.
+ * Follows the fields of a document by GitHub's schema. Below `repository(owner, name)` everything
+ * belongs to that repository until a field leads out of it: to another repository, to what a person
+ * or organisation has, to issues that are only linked. Names and ids of such may be read (who wrote
+ * it, which fork it came from), all else counts as outside.
  */
 import { type FieldNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from "graphql";
 import { categoryOfType } from "./categories.ts";
 import { fieldOf, isType } from "./schema.ts";
 import { type Touched, Unjudged } from "./touched.ts";
 
-/** `inside` a repository; at the `name` of something outside; or anywhere, where it does not matter any more. */
+/**
+ * `inside` a repository; at the `name` of something outside; or anywhere, where it does not matter
+ * any more.
+ */
 export type Place = "inside" | "name" | "anywhere";
 
 export type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
@@ -29,9 +33,11 @@ const NAMING_OBJECTS = new Set(
     " ",
   ),
 );
-/** Categories of things that belong to people or organisations: profiles are names too. */
+/** Categories of things that belong to people or organisations, and not to the repository. */
 const PROFILES = new Set(["users", "orgs", "teams", "projects"]);
-const OUTSIDE_CATEGORIES = new Set([
+/** Fields by which those present themselves; a person's profile is public whole. */
+const PROFILE_FIELDS = new Set("avatarUrl closed description isVerified public title".split(" "));
+export const OUTSIDE_CATEGORIES = new Set([
   ...PROFILES,
   "enterprise-admin",
   "packages",
@@ -73,7 +79,10 @@ export class Walk {
     this.#fragments = fragments;
   }
 
-  /** The fields of a selection, with those of its fragments. `type` is the narrowest that the document tells. */
+  /**
+   * The fields of a selection, with those of its fragments. `type` is the narrowest that the
+   * document tells.
+   */
   *fields(
     set: SelectionSetNode,
     type: string,
@@ -109,7 +118,8 @@ export class Walk {
     if (this.#open.has(name))
       throw new Unjudged("The query's fragments spread each other in a circle", "Break the circle");
     if (touched !== undefined) {
-      // What a fragment touches at one place it touches there again: without this, ten fragments could stand for billions of fields.
+      // What a fragment touches at one place it touches there again: without this, ten fragments
+      // could stand for billions of fields.
       const seen = this.#seen.get(touched) ?? new Set<string>();
       this.#seen.set(touched, seen);
       if (seen.has(`${place} ${name}`)) return;
@@ -145,7 +155,8 @@ export class Walk {
 
   #field(field: FieldNode, parent: string, around: Place, touched: Touched): void {
     const name = field.name.value;
-    // A union may lead from a pull request to its reviewer: what a person has is not the repository's.
+    // A union may lead from a pull request to its reviewer: what a person has is not the
+    // repository's.
     const place =
       around === "inside" && OUTSIDE_CATEGORIES.has(categoryOfType(parent)) ? "name" : around;
     if (name === "__typename") return;
@@ -171,7 +182,8 @@ export class Walk {
       return;
     }
     if (category === "projects") touched.category(category);
-    if (PROFILES.has(category) || NAMING.has(name)) return;
+    if (category === "users" || NAMING.has(name)) return;
+    if (PROFILES.has(category) && PROFILE_FIELDS.has(name)) return;
     touched.category(category);
     touched.leaves(`${parent}.${name}`);
   }

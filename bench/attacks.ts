@@ -1,0 +1,29 @@
+/** The kinds of attackers, and what one of them is told. */
+
+/** In words, for the report. */
+export const ATTACKS = {
+  large: "bodies of 31 MiB, one after another on 8 connections",
+  translated: "bodies of 8 MiB that are translated, on 4 connections",
+  deep: "29 MiB of opening brackets, on 8 connections",
+  wide: "bodies of a million values or members, on 8 connections",
+  slow: "2,000 connections whose headers and bodies trickle",
+  many: "small calls as fast as they are answered, on 256 connections",
+  unfinished: "500 uploads of 31 MiB that are begun and never ended",
+  refused: "calls of an agent that is over its limit, on 128 connections",
+  unknown: "calls without a known key, on 128 connections",
+  names: "calls for models never heard of, on 64 connections",
+  leaving: "calls that are left at once, on 128 connections",
+} as const;
+export type Attack = keyof typeof ATTACKS;
+
+export interface AttackJob {
+  readonly kind: Attack;
+  readonly port: number;
+  /** Token of an agent without limits. */
+  readonly key: string;
+  /** Token of an agent that may make one request a minute. */
+  readonly limitedKey: string;
+  readonly model: string;
+  /** A model that speaks another dialect. */
+  readonly foreignModel: string;
+}

@@ -1,0 +1,50 @@
+/** What the audit chain is told of a call: what it touches, by the names that people look for. */
+import { expect, test } from "vitest";
+import type { ActionResolution, Resource } from "../providers/contract.ts";
+import { request } from "../providers/testing.ts";
+import type { Passage } from "./passage.ts";
+import { requestFields } from "./service-call.ts";
+
+function fieldsOf(resources: readonly Resource[]): ReturnType<typeof requestFields> {
+  const resolution: ActionResolution = {
+    kind: "resolved",
+    actions: [{ action: "blobs:read", resources }],
+  };
+  const passage = {
+    id: "1",
+    request: request("GET https://host.example/path"),
+    snapshot: { version: "1", workload: "w", bindingOf: () => undefined },
+    startedAt: 0,
+    binding: undefined,
+    resolution,
+    violations: [],
+    refusal: undefined,
+    injection: undefined,
+    upstream: undefined,
+    listed: true,
+  } satisfies Passage;
+  return requestFields(passage);
+}
+
+test("a resource is recorded by the name that says most", () => {
+  expect(
+    fieldsOf([
+      { kind: "scoped", key: "containers", value: "reports/con", shown: "reports/con/a.csv" },
+      { kind: "scoped", key: "containers", value: "reports/con", shown: "reports/con/b.csv" },
+      { kind: "scoped", key: "subscriptions", value: "s" },
+      { kind: "none" },
+      { kind: "unscopable", reason: "x" },
+    ]).resource,
+  ).toEqual(["reports/con/a.csv", "reports/con/b.csv", "s"]);
+});
+
+test("resources without end are recorded up to a thousand", () => {
+  const resources = Array.from({ length: 200_000 }, (_, n): Resource => ({
+    kind: "scoped",
+    key: "arns",
+    value: `arn:aws:s3:::b/${n}`,
+  }));
+  const { resource } = fieldsOf(resources);
+  expect(resource).toHaveLength(1_001);
+  expect((resource as readonly string[]).at(-1)).toMatch(/^…199000 more, sha256:[0-9a-f]{32}$/);
+});

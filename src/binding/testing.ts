@@ -1,0 +1,127 @@
+/**
+ * For tests of the binding proxy: an authorizer with one binding, of a service whose actions and
+ * resources a test names, and an audit chain that keeps what it is told.
+ */
+import { Registry } from "prom-client";
+import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
+import { RefusalLog } from "../audit/refusals.ts";
+import type { AuditSink, AuditState } from "../audit/sink.ts";
+import type { AuthzReply, AuthzRequest } from "../extproc/authz/wire.ts";
+import { CapturedLog, FakeClock } from "../platform/testing.ts";
+import {
+  type ActionResolution,
+  NO_INJECTION,
+  type ProviderInstance,
+  type ProviderPlugin,
+} from "../providers/contract.ts";
+import type { BindingSpec } from "../resources/binding-spec.ts";
+import { Authorizer } from "./authorizer.ts";
+import { type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
+import { BindingMetrics } from "./metrics.ts";
+import { SERVICE_CALL } from "./service-call.ts";
+
+export const HOST = "api.service.example";
+
+/** FakeSink keeps what it is told; a record's fate is `outcome`, told at once unless `hold` is set. */
+export class FakeSink implements AuditSink {
+  readonly events: AuditEvent[] = [];
+  refusing = false;
+  state: AuditState = "ok";
+  outcome: AppendOutcome = "committed";
+  /** While true the fate of records that somebody waits for is not told. */
+  hold = false;
+  /** Records that somebody waits for. */
+  awaited = 0;
+
+  append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void {
+    this.events.push(event);
+    if (done === undefined) return;
+    this.awaited += 1;
+    if (!this.hold) done(this.outcome);
+  }
+
+  get fields(): AuditEvent["fields"][] {
+    return this.events.map(({ fields }) => fields);
+  }
+}
+
+export class TestSidecar {
+  readonly clock = new FakeClock();
+  readonly captured = new CapturedLog();
+  readonly registry = new Registry();
+  readonly audit = new FakeSink();
+  readonly refusals = new RefusalLog({
+    sink: this.audit,
+    of: SERVICE_CALL,
+    clock: this.clock,
+    log: this.captured.log,
+    registry: this.registry,
+  });
+  readonly authorizer: Authorizer;
+  /** What requests are, by the service's plugin. */
+  resolution: ActionResolution = {
+    kind: "resolved",
+    actions: [{ action: "things:read", resources: [{ kind: "none" }] }],
+  };
+  readonly #snapshot: BindingSnapshot;
+
+  constructor(
+    policy: Partial<BindingSpec["policy"]> = {},
+    audit: Partial<BindingSpec["audit"]> = {},
+  ) {
+    const spec = {
+      name: "service",
+      type: "example",
+      auth: { type: "api-key", env: {} },
+      config: {},
+      policy: { allow: undefined, deny: [], httpRules: [], ...policy },
+      scope: {},
+      audit: { enforcement: "enforce", logRequests: false, ...audit },
+    } as BindingSpec;
+    const instance: ProviderInstance = {
+      resolveAction: () => this.resolution,
+      injectCredentials: () => NO_INJECTION,
+      start: () => Promise.resolve(),
+      stop: () => Promise.resolve(),
+      refreshToken: () => Promise.resolve(),
+    };
+    const plugin = {
+      providerName: "example",
+      scopeKeys: [],
+      scopeIgnoresCase: false,
+      credentialHeaders: [],
+      credentialQuery: [],
+    } as unknown as ProviderPlugin;
+    this.#snapshot = compileSnapshot("1", "default/tester", [
+      {
+        name: "service",
+        plugin,
+        instance,
+        hosts: [HOST],
+        policy: compileBindingPolicy(spec, plugin),
+      },
+    ]);
+    this.authorizer = new Authorizer({
+      snapshot: () => this.#snapshot,
+      clock: this.clock,
+      log: this.captured.log,
+      audit: this.audit,
+      refusals: this.refusals,
+      metrics: new BindingMetrics(this.registry),
+      resolve: () => Promise.resolve("192.0.2.1:443"),
+    });
+  }
+
+  check(request: Partial<AuthzRequest> = {}): Promise<AuthzReply> {
+    return this.authorizer.check({
+      method: "GET",
+      path: "/things",
+      authority: HOST,
+      scheme: "https",
+      headers: [],
+      body: Buffer.alloc(0),
+      serverName: HOST,
+      ...request,
+    });
+  }
+}

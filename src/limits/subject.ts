@@ -1,0 +1,86 @@
+/** LimitSubject: the counters of a caller, and the limits that hold for it. */
+import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
+import type { Check } from "./contract.ts";
+
+const MINUTE_MS = 60_000;
+
+export interface LimitSubject {
+  /** What belongs together in the store: see `limits/contract.ts`. */
+  readonly scope: string;
+  /** All counters that a call of this caller counts on. */
+  readonly accounts: readonly string[];
+  readonly checks: readonly Check[];
+  /** Most tokens of one request, prompt and answer; undefined for no limit. */
+  readonly maxTokensPerRequest: number | undefined;
+}
+
+/** @param snapshot the one that the request reads */
+export function subjectOf(caller: CallerPolicy, snapshot: PolicySnapshot): LimitSubject {
+  const checks: Check[] = [];
+  const daily = (
+    account: string,
+    unit: "tokens" | "requests" | "microUsd",
+    limit: number | undefined,
+  ): void => {
+    if (limit !== undefined) checks.push({ kind: "daily", account, unit, limit });
+  };
+  if (caller.kind === "agent") {
+    const { limits } = caller;
+    const account = AGENT_ACCOUNT;
+    if (limits.maxConcurrentRequests !== undefined)
+      checks.push({ kind: "concurrency", account, limit: limits.maxConcurrentRequests });
+    if (limits.requestsPerMinute !== undefined)
+      checks.push({
+        kind: "rate",
+        account,
+        limit: limits.requestsPerMinute,
+        windowMs: MINUTE_MS,
+      });
+    daily(account, "tokens", limits.maxTokensPerDay);
+    daily(account, "microUsd", limits.maxMicroUsdPerDay);
+    return {
+      scope: agentScope(caller.namespace, caller.name),
+      accounts: [account],
+      checks,
+      maxTokensPerRequest: limits.maxTokensPerRequest,
+    };
+  }
+  const account = keyAccount(caller.name);
+  daily(account, "requests", caller.limits.maxRequestsPerDay);
+  daily(account, "tokens", caller.limits.maxTokensPerDay);
+  daily(
+    PROVIDER_ACCOUNT,
+    "tokens",
+    snapshot.providers.get(caller.providerKey)?.external?.maxTokensPerDay,
+  );
+  return {
+    scope: externalScope(caller.providerKey),
+    accounts: [PROVIDER_ACCOUNT, account],
+    checks,
+    maxTokensPerRequest: undefined,
+  };
+}
+
+/** Returns whether a limit counts tokens or money: what a call costs must be known then. */
+export function countsCost({ checks, maxTokensPerRequest }: LimitSubject): boolean {
+  return (
+    maxTokensPerRequest !== undefined ||
+    checks.some((check) => check.kind === "daily" && check.unit !== "requests")
+  );
+}
+
+export const AGENT_ACCOUNT = "agent";
+export const PROVIDER_ACCOUNT = "provider";
+
+export function agentScope(namespace: string, name: string): string {
+  return `agent/${namespace}/${name}`;
+}
+
+/** @param providerKey `<namespace>/<name>` of the ModelProvider */
+export function externalScope(providerKey: string): string {
+  return `external/${providerKey}`;
+}
+
+export function keyAccount(name: string): string {
+  return `key/${name}`;
+}

@@ -1,0 +1,109 @@
+/**
+ * Estimates what a call used where its provider never said: it was left, or it broke. An estimate is
+ * an upper bound as far as one can be known, because what is not counted is free:
+ *
+ * - a whole answer that was never seen costs what was reserved for it: vendors finish and bill it;
+ * - a stream costs what passed, and what its model can have produced unseen by then: reasoning that
+ *   is not shown, and whatever was on its way. Both are bounded by the time that went by.
+ */
+import type { Attempt, Call } from "./call.ts";
+import { ASSUMED_OUTPUT_TOKENS, askedOutputTokens } from "./call-size.ts";
+import type { Usage } from "./dialects/dialect.ts";
+import { mayHaveRun } from "./response-flags.ts";
+
+/** No hosted model writes faster, save for small ones on special hardware. */
+export const MAX_TOKENS_PER_SECOND = 300;
+
+/** Code has some 3 bytes a token, English 4 and more. */
+export const OUTPUT_BYTES_PER_TOKEN = 3.3;
+
+/** As for prompts: see `prompt-size.ts`. */
+const INPUT_BYTES_PER_TOKEN = 3;
+
+/** Larger than this without a limit that asks, a body holds media: no prompt has more tokens. */
+const MOST_INPUT_BYTES = 3_000_000;
+
+/** @param now milliseconds, monotonic */
+export function estimateUsage(call: Call, now: number): Usage {
+  const streams = call.answersStreaming ?? call.stream;
+  const output = streams ? streamedTokens(call, now) : wholeTokens(call);
+  const said = call.partialUsage;
+  if (said !== undefined) return { ...said, outputTokens: Math.max(said.outputTokens, output) };
+  return usageOf(inputTokens(call), output);
+}
+
+/**
+ * Returns what an attempt that failed may have cost: it was sent whole, and its provider may have
+ * gone on with it. undefined where it cost nothing.
+ */
+export function estimateLostAttempt(call: Call, attempt: Attempt): Usage | undefined {
+  const { failure, failedAt } = attempt;
+  if (failure === undefined || failedAt === undefined || !mayHaveRun(failure)) return undefined;
+  const most = mostOutputTokens(call);
+  const output = call.stream ? Math.min(most, inTime(failedAt - attempt.startedAt)) : most;
+  return usageOf(inputTokens(call), output);
+}
+
+function wholeTokens(call: Call): number {
+  if (!call.receivedWhole) return mostOutputTokens(call);
+  const passed = Math.ceil(call.outputBytes / OUTPUT_BYTES_PER_TOKEN);
+  return Math.min(passed, askedOutputTokens(call.route, call.facts) ?? passed);
+}
+
+function streamedTokens(call: Call, now: number): number {
+  const passed = Math.max(call.outputEvents, Math.ceil(call.outputBytes / OUTPUT_BYTES_PER_TOKEN));
+  const unseen = hiddenReasoning(call, now) + onItsWay(call, now);
+  // A request's own maximum bounds the sum, unless more has passed already.
+  return Math.max(passed, Math.min(mostOutputTokens(call), passed + unseen));
+}
+
+/** Reasoning that the stream does not show comes before its first content. */
+function hiddenReasoning(call: Call, now: number): number {
+  const { reasoning } = call.facts;
+  if (reasoning.kind === "off") return 0;
+  if (reasoning.kind === "unspecified" && !mayReason(call.target.model)) return 0;
+  const spent = inTime((call.firstContentAt ?? now) - attemptStart(call));
+  return reasoning.kind === "budget" ? Math.min(reasoning.tokens, spent) : spent;
+}
+
+/** Content that the provider has written since the last that came. */
+function onItsWay(call: Call, now: number): number {
+  return inTime(now - (call.lastProgressAt ?? attemptStart(call)));
+}
+
+function attemptStart(call: Call): number {
+  return call.attempts.at(-1)?.startedAt ?? call.startedAt;
+}
+
+/** Families of models that reason without being asked to, by their names. */
+const REASONING_MODELS =
+  /(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|gemini-(?:2\.5|[3-9])|deepseek-r|qwq|grok-[3-9])|think|reason/i;
+
+function mayReason(model: string): boolean {
+  return REASONING_MODELS.test(model);
+}
+
+function inTime(ms: number): number {
+  return Math.ceil((Math.max(0, ms) / 1000) * MAX_TOKENS_PER_SECOND);
+}
+
+/** The reservation: the most that the request asks for, or what is assumed where it does not say. */
+function mostOutputTokens(call: Call): number {
+  if (call.size !== undefined) return call.size.outputTokens;
+  return askedOutputTokens(call.route, call.facts) ?? ASSUMED_OUTPUT_TOKENS * call.facts.choices;
+}
+
+function inputTokens(call: Call): number {
+  if (call.size !== undefined) return call.size.promptTokens;
+  return Math.ceil(Math.min(call.requestBytes, MOST_INPUT_BYTES) / INPUT_BYTES_PER_TOKEN);
+}
+
+function usageOf(input: number, output: number): Usage {
+  return {
+    inputTokens: input,
+    cachedInputTokens: 0,
+    cacheWrite5mTokens: 0,
+    cacheWrite1hTokens: 0,
+    outputTokens: output,
+  };
+}

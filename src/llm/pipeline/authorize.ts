@@ -1,0 +1,53 @@
+/** The stage that decides whether the caller may use the model, and which providers may serve it. */
+import type { CallerPolicy, PolicySnapshot } from "../../policy/snapshot.ts";
+import { authorize as authorizeModel } from "../authorize.ts";
+import type { Permit } from "../call.ts";
+import { serves } from "../prepare.ts";
+import type { Target } from "../retry-plan.ts";
+import { refuse, Refusal } from "../refusal.ts";
+import type { LlmRoute } from "../routes.ts";
+import type { RequestContext } from "./context.ts";
+import type { Outcome } from "./pipeline.ts";
+import type { BodyArrival, ReadBody } from "./read.ts";
+
+export interface Authorized {
+  readonly permit: Permit;
+  /** The provider that was asked, then its fallbacks; at least one. */
+  readonly targets: readonly Target[];
+}
+
+export function authorize(
+  { caller, route, facts }: BodyArrival & ReadBody,
+  { snapshot }: RequestContext,
+): Outcome<Authorized> {
+  const decision = authorizeModel(caller, facts.model);
+  if (decision.kind === "refused") return new Refusal(decision.error);
+  const { permit } = decision;
+  const first: Target = { provider: permit.grant.provider, model: permit.grant.model };
+  if (!serves(first, route, facts.stream)) {
+    const { name, kind } = first.provider;
+    return refuse("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`);
+  }
+  return { permit, targets: targetsOf(first, { caller, route, stream: facts.stream, snapshot }) };
+}
+
+interface Asked {
+  readonly caller: CallerPolicy;
+  readonly route: LlmRoute;
+  readonly stream: boolean;
+  readonly snapshot: PolicySnapshot;
+}
+
+/** The provider that was asked, then its fallbacks that exist, allow the model and have the endpoint. */
+function targetsOf(first: Target, { caller, route, stream, snapshot }: Asked): Target[] {
+  const found = [first];
+  for (const fallback of first.provider.fallbacks) {
+    const provider = snapshot.providers.get(fallback.provider);
+    if (provider === undefined) continue;
+    // A provider that is closed to external callers stays closed, whoever falls back to it.
+    if (caller.kind === "key" && provider.external === undefined) continue;
+    const target: Target = { provider, model: fallback.model ?? first.model };
+    if (provider.allowsModel(target.model) && serves(target, route, stream)) found.push(target);
+  }
+  return found;
+}

@@ -1,0 +1,67 @@
+/** The first stage: who calls which operation. */
+import type { HeaderMap } from "../../extproc/wire/messages.ts";
+import type { CallerPolicy } from "../../policy/snapshot.ts";
+import { identify as identifyCaller } from "../authorize.ts";
+import type { VendorHeaders } from "../call.ts";
+import { refuse, Refusal } from "../refusal.ts";
+import type { LlmRoute } from "../routes.ts";
+import type { RequestContext } from "./context.ts";
+import type { Outcome } from "./pipeline.ts";
+
+/** A request whose headers have arrived. */
+export interface Arrival {
+  readonly headers: HeaderMap;
+  /** No body follows. */
+  readonly endOfStream: boolean;
+  /** undefined where the path is no operation. */
+  readonly route: LlmRoute | undefined;
+  /** Address of the client, canonical. */
+  readonly address: string;
+}
+
+export interface Identified {
+  readonly route: LlmRoute;
+  readonly caller: CallerPolicy;
+  readonly vendorHeaders: VendorHeaders;
+}
+
+export function identify(arrival: Arrival, context: RequestContext): Outcome<Identified> {
+  const { headers, route, address } = arrival;
+  if (route === undefined) return refuse("not_found", "The gateway has no such path.");
+  if (headers.get(":method") !== "POST") return refuse("method_not_allowed", "Use POST here.");
+  const identity = identifyCaller(context.snapshot, {
+    surface: route.surface,
+    headers,
+    query: route.query,
+    address,
+    now: context.admittedAt,
+  });
+  if (identity.kind === "refused") return new Refusal(identity.error, { policy: identity.policy });
+  const malformed = checkHeaders(arrival, route);
+  if (malformed !== undefined) return new Refusal(malformed.error, { policy: identity.policy });
+  return {
+    route,
+    caller: identity.policy,
+    vendorHeaders: {
+      anthropicVersion: headers.get("anthropic-version"),
+      anthropicBeta: headers.get("anthropic-beta"),
+    },
+  };
+}
+
+function checkHeaders({ headers, endOfStream }: Arrival, route: LlmRoute): Refusal | undefined {
+  if (endOfStream) return refuse("invalid_request", "The request has no body.");
+  const encoding = headers.get("content-encoding");
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    return refuse("unsupported_encoding", "Send the body without content-encoding.");
+  }
+  if (route.dialect === "gemini" && route.stream === true && !asksForEvents(route.query)) {
+    const message = "Streams are served as server-sent events: add ?alt=sse.";
+    return refuse("invalid_request", message, "alt");
+  }
+  return undefined;
+}
+
+function asksForEvents(query: string): boolean {
+  return /(^|&)alt=sse(&|$)/.test(query);
+}

@@ -1,0 +1,75 @@
+/** The stage that refuses bodies which choose for themselves what the gateway chooses. */
+import { countsCost } from "../../limits/subject.ts";
+import type { ProviderPolicy } from "../../policy/snapshot.ts";
+import { authorize as authorizeModel } from "../authorize.ts";
+import { refuse, type Refusal } from "../refusal.ts";
+import { type Restricted, restrictedFields } from "../restricted-fields.ts";
+import type { Authorized } from "./authorize.ts";
+import type { Outcome } from "./pipeline.ts";
+import type { BodyArrival, ReadBody } from "./read.ts";
+
+type State = BodyArrival & ReadBody & Authorized;
+
+export function inspect(state: State): Outcome<object> {
+  for (const restricted of restrictedFields(state.route, state.body)) {
+    const refusal = judge(restricted, state);
+    if (refusal !== undefined) return refusal;
+  }
+  return {};
+}
+
+function judge(restricted: Restricted, state: State): Refusal | undefined {
+  // Every provider that may see the body must allow what is in it.
+  const providers = state.targets.map(({ provider }) => provider);
+  switch (restricted.kind) {
+    case "models":
+      return judgeModels(restricted, state);
+    case "feature": {
+      const { feature, field } = restricted;
+      const denying = denyingProvider(providers, feature);
+      if (denying === undefined) return undefined;
+      return refuse(
+        "field_not_allowed",
+        `${field} is not allowed: it names a model, an address or a key, which the gateway chooses. ` +
+          `Remove it, or have spec.allowedFeatures of the ModelProvider ${denying.name} list ${feature}.`,
+        field,
+      );
+    }
+    case "unmetered": {
+      const { feature, field } = restricted;
+      const denying = denyingProvider(providers, feature);
+      if (denying === undefined || !countsCost(state.subject)) return undefined;
+      return refuse(
+        "feature_not_allowed",
+        `${field} is not allowed: what it costs is not known, and the caller has a budget. ` +
+          `Remove it, or have spec.allowedFeatures of the ModelProvider ${denying.name} list ${feature}.`,
+        field,
+      );
+    }
+  }
+}
+
+function denyingProvider(
+  providers: readonly ProviderPolicy[],
+  feature: Exclude<Restricted, { kind: "models" }>["feature"],
+): ProviderPolicy | undefined {
+  return providers.find(({ allowedFeatures }) => !allowedFeatures.has(feature));
+}
+
+/** Each of the models must be one that the caller may ask this provider for. */
+function judgeModels(
+  { field, models }: Extract<Restricted, { kind: "models" }>,
+  { caller, permit }: State,
+): Refusal | undefined {
+  const { provider } = permit.grant;
+  const denied = models.find((model) => {
+    const decision = authorizeModel(caller, `${provider.name}/${model}`);
+    return decision.kind === "refused" || decision.permit.grant.provider !== provider;
+  });
+  if (denied === undefined) return undefined;
+  return refuse(
+    "field_not_allowed",
+    `${field} names a model that is not allowed here. List allowed models of this provider only, or remove it.`,
+    field,
+  );
+}

@@ -1,0 +1,112 @@
+/** The last stage: the call, with its first attempt's request. */
+import {
+  CALL_ID_HEADER,
+  chainCluster,
+  Cluster,
+  InternalHeader,
+  MAX_ATTEMPTS,
+  upstreamCluster,
+} from "../../compile/envoy/names.ts";
+import type { HeaderChanges } from "../../extproc/wire/messages.ts";
+import { Call } from "../call.ts";
+import { prepareAttempt } from "../prepare.ts";
+import { RetryPlan, type Target } from "../retry-plan.ts";
+import type { Authorized } from "./authorize.ts";
+import type { RequestContext } from "./context.ts";
+import type { Outcome } from "./pipeline.ts";
+import type { BodyArrival, ReadBody } from "./read.ts";
+import type { Reserved } from "./reserve.ts";
+import type { Sized } from "./size.ts";
+
+export interface Prepared {
+  readonly call: Call;
+  readonly request: {
+    readonly headers: HeaderChanges;
+    /** undefined where the caller's own bytes go on. */
+    readonly body: readonly Buffer[] | undefined;
+  };
+}
+
+/** @throws BadRequestError */
+export function prepare(
+  state: BodyArrival & ReadBody & Authorized & Sized & Reserved,
+  context: RequestContext,
+): Outcome<Prepared> {
+  const { route, address, vendorHeaders, subject, entry, body, facts, permit, targets } = state;
+  const first = targets[0] as Target;
+  const outputCap = state.size?.outputCap;
+  const { stream } = facts;
+  const attempt = prepareAttempt(permit, first, { route, stream, body, vendorHeaders, outputCap });
+  const call = new Call({
+    id: context.callId,
+    route,
+    permit,
+    address,
+    admittedAt: context.admittedAt,
+    clock: context.clock,
+    startedAt: context.startedAt,
+    subject,
+    entry,
+    size: state.size,
+    facts,
+    plan: new RetryPlan(targets, context.random, MAX_ATTEMPTS),
+    vendorHeaders,
+    original: body,
+  });
+  call.firstAttemptStarted = !firstAttemptIsInternal(call);
+  return {
+    call,
+    request: {
+      body: attempt.body,
+      headers: {
+        set: [
+          ...attempt.set,
+          ...routing(call),
+          // Envoy checks it against the body that it is given.
+          ...(attempt.body === undefined ? [] : [contentLength(attempt.body)]),
+        ],
+        remove: attempt.remove,
+      },
+    },
+  };
+}
+
+/** A first-byte timeout below this must be exact: see {@link firstAttemptIsInternal}. */
+const EXACT_TIMEOUT_BELOW_MS = 120_000;
+
+/**
+ * Envoy has one time per attempt for the whole chain, and it also runs while an attempt waits its
+ * turn: so with retries it is the longest time of the chain plus the longest wait. An attempt in
+ * the internal listener has its own, exact time there. The first attempt goes straight to the
+ * provider, for speed; where a short time was set for it, it goes through the internal listener
+ * too.
+ */
+function firstAttemptIsInternal(call: Call): boolean {
+  return (
+    call.plan.maxAttempts > 1 && call.target.provider.firstByteTimeoutMs < EXACT_TIMEOUT_BELOW_MS
+  );
+}
+
+function routing(call: Call): (readonly [string, string])[] {
+  const { plan, target } = call;
+  const { provider } = target;
+  const retried = plan.maxAttempts > 1;
+  const cluster = firstAttemptIsInternal(call)
+    ? Cluster.attempts
+    : retried
+      ? chainCluster(provider)
+      : upstreamCluster(provider);
+  return [
+    [InternalHeader.cluster, cluster],
+    [CALL_ID_HEADER, call.id],
+    ["x-envoy-max-retries", String(plan.maxAttempts - 1)],
+    [
+      "x-envoy-upstream-rq-per-try-timeout-ms",
+      String(retried ? plan.longestAttemptMs : provider.firstByteTimeoutMs),
+    ],
+  ];
+}
+
+function contentLength(body: readonly Buffer[]): readonly [string, string] {
+  return ["content-length", String(body.reduce((sum, { length }) => sum + length, 0))];
+}

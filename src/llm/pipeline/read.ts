@@ -1,0 +1,29 @@
+/** The stage that reads the body: JSON within bounds, and the facts that decide about the call. */
+import { MAX_REQUEST_BODY_BYTES } from "../../compile/envoy/names.ts";
+import { readFacts, type RequestFacts } from "../facts.ts";
+import { JsonBody } from "../json-body.ts";
+import { refuse } from "../refusal.ts";
+import type { Entered } from "./enter.ts";
+import type { Identified } from "./identify.ts";
+import type { Outcome } from "./pipeline.ts";
+
+/** A request whose body has arrived. */
+export interface BodyArrival extends Identified, Entered {
+  readonly address: string;
+  readonly raw: Buffer;
+}
+
+export interface ReadBody {
+  readonly body: JsonBody;
+  readonly facts: RequestFacts;
+}
+
+/** @throws BadRequestError */
+export function readBody({ route, entry, raw }: BodyArrival): Outcome<ReadBody> {
+  entry.bytes.resize(raw.length);
+  if (raw.length > MAX_REQUEST_BODY_BYTES) {
+    return refuse("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`);
+  }
+  const body = JsonBody.read(raw);
+  return { body, facts: readFacts(route, body) };
+}

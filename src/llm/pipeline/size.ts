@@ -1,0 +1,20 @@
+/** The stage that estimates how large the call may become, where a limit asks. */
+import { type CallSize, sizeOf } from "../call-size.ts";
+import { Refusal } from "../refusal.ts";
+import { countsCost } from "../../limits/subject.ts";
+import type { Outcome } from "./pipeline.ts";
+import type { BodyArrival, ReadBody } from "./read.ts";
+
+export interface Sized {
+  /** undefined where no limit asks. */
+  readonly size: CallSize | undefined;
+}
+
+export function size({ route, subject, facts, body }: BodyArrival & ReadBody): Outcome<Sized> {
+  if (!countsCost(subject)) return { size: undefined };
+  const { maxTokensPerRequest } = subject;
+  const sized = sizeOf({ route, facts, body, maxTokensPerRequest });
+  return sized.kind === "too_large"
+    ? new Refusal(sized.error, { retryAfterMs: 0 })
+    : { size: sized };
+}

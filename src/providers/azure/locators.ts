@@ -1,0 +1,128 @@
+/**
+ * Every place that a body or a parameter of Resource Manager names: resources by their ids, storage
+ * accounts, vaults and registries by their addresses, and subscriptions and groups by members that
+ * are called so. Scripts and images are not looked into: they act as the machine that runs them.
+ */
+import type { Resource } from "../contract.ts";
+import { isJsonObject, jsonMembers, type Json } from "../strict-json.ts";
+import { placeOf, type Places, unscopable, within } from "./resources.ts";
+
+/** More places than this are not judged one by one. */
+const MAX_PLACES = 200;
+
+/** A name that a group cannot have stands for a whole subscription. */
+const WHOLE_SUBSCRIPTION = "*";
+
+export class Locators {
+  readonly #places: Places;
+  /** Of the path; a body that names it alone names nothing new. */
+  readonly #own: string | undefined;
+  readonly #found = new Map<string, Resource>();
+
+  constructor(places: Places, ownSubscription: string | undefined) {
+    this.#places = places;
+    this.#own = ownSubscription?.toLowerCase();
+  }
+
+  get resources(): readonly Resource[] {
+    return this.#found.size > MAX_PLACES
+      ? [unscopable("the request names too many resources")]
+      : [...this.#found.values()];
+  }
+
+  addDocument(document: Json): void {
+    for (const { key, value } of jsonMembers(document)) {
+      if (this.#found.size > MAX_PLACES) return;
+      if (typeof value === "string") this.addText(value);
+      // Ids are keys of some maps, such as userAssignedIdentities.
+      else if (isJsonObject(value)) {
+        for (const name of Object.keys(value)) if (name.includes("/")) this.addText(name);
+        this.#addMembers(value);
+      }
+      if (/^managementgroups?(?:id|name)?$/i.test(key)) this.#addWider();
+    }
+  }
+
+  /** Names in a text; prose, which has spaces, only where it begins with one. */
+  addText(text: string): void {
+    const trimmed = text.trimStart();
+    if (/\s/.test(trimmed) && !/^\/|^https?:\/\//i.test(trimmed)) return;
+    if (!MAY_LOCATE.test(trimmed)) return;
+    this.#addNames(trimmed);
+    const decoded = decodedOnce(trimmed);
+    if (decoded !== trimmed) this.#addNames(decoded);
+  }
+
+  #addNames(text: string): void {
+    for (const [, subscription = "", group] of text.matchAll(RESOURCE_ID)) {
+      if (this.#found.size > MAX_PLACES) return;
+      this.#addPlace(subscription, group);
+    }
+    for (const [, account = ""] of text.matchAll(ACCOUNT_HOST)) {
+      if (this.#found.size > MAX_PLACES) return;
+      this.#add(placeOf(account.toLowerCase(), this.#places));
+    }
+    if (MANAGEMENT_GROUP.test(text)) this.#addWider();
+    if (UNPLACED_HOST.test(text))
+      this.#add([unscopable("the request names a service whose place nobody knows")]);
+  }
+
+  /** `subscriptionId` and `resourceGroupName`, which stand side by side. */
+  #addMembers(value: { readonly [key: string]: Json }): void {
+    let subscription: string | undefined;
+    const groups: string[] = [];
+    for (const [name, text] of Object.entries(value)) {
+      if (typeof text !== "string" || text === "" || text.includes("/")) continue;
+      if (/subscription_?ids?$/i.test(name)) subscription = text;
+      else if (/resource_?group(?:_?name)?$/i.test(name)) groups.push(text);
+    }
+    const within = subscription ?? this.#own;
+    if (within === undefined) {
+      if (groups.length > 0) this.#addWider();
+      return;
+    }
+    if (groups.length === 0 && subscription !== undefined) this.#addPlace(subscription, undefined);
+    for (const group of groups) this.#addPlace(within, group);
+  }
+
+  #addPlace(subscription: string, group: string | undefined): void {
+    const place = within(subscription, group);
+    this.#add(place);
+    if (group !== undefined || place.some(({ kind }) => kind === "unscopable")) return;
+    if (subscription.toLowerCase() === this.#own) return;
+    const whole = `${subscription}/${WHOLE_SUBSCRIPTION}`.toLowerCase();
+    this.#add([{ kind: "scoped", key: "resourceGroups", value: whole }]);
+  }
+
+  #addWider(): void {
+    this.#add([unscopable("the request names something wider than a subscription")]);
+  }
+
+  #add(resources: readonly Resource[]): void {
+    for (const resource of resources) {
+      const key = resource.kind === "scoped" ? `${resource.key}=${resource.value}` : resource.kind;
+      this.#found.set(key, resource);
+    }
+  }
+}
+
+/** A cheap look, as most texts are none. */
+const MAY_LOCATE =
+  /subscriptions(?:[\\/]|%2f)|\.windows\.net|\.azure\.net|\.azurecr\.io|managementGroups/i;
+/** Slashes that are doubled, or lean the other way, are read as one. */
+const RESOURCE_ID =
+  /(?<![\w-])subscriptions[\\/]+([^\\/?#\s"']+)(?:[\\/]+resourceGroups[\\/]+([^\\/?#\s"']+))?/gi;
+const MANAGEMENT_GROUP = /managementGroups\//i;
+/** Storage accounts in all their services, vaults, and registries, by their own name. */
+const ACCOUNT_HOST =
+  /(?<![a-z0-9.-])([a-z0-9-]{3,50})\.(?:z[0-9]{1,2}\.)?(?:(?:blob|dfs|file|queue|table|web)\.core\.windows\.net|vault\.azure\.net|azurecr\.io)/gi;
+const UNPLACED_HOST = /\.managedhsm\.azure\.net|(?<![a-z0-9-])(?:[a-z0-9-]{1,63}\.){2}azurecr\.io/i;
+
+function decodedOnce(text: string): string {
+  if (!text.includes("%")) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,26 @@
+/** Projects as `spec.scope` names them. */
+import type { Resource } from "../contract.ts";
+
+/** Projects that the operator says buckets are in. */
+export type BucketProjects = ReadonlyMap<string, string>;
+
+const PROJECT = /^(?:[a-z][a-z0-9.-]{0,61}:)?[a-z0-9][a-z0-9-]{0,61}$/;
+
+export function project(value: string): Resource {
+  return PROJECT.test(value)
+    ? { kind: "scoped", key: "projects", value }
+    : unscopable("the project is no id or number of one");
+}
+
+export function projectOfBucket(bucket: string, buckets: BucketProjects): Resource {
+  const known = buckets.get(bucket);
+  return known === undefined
+    ? unscopable(
+        "a bucket does not tell its project: list it in config.bucketProjects of the Provider",
+      )
+    : project(known);
+}
+
+export function unscopable(reason: string): Resource {
+  return { kind: "unscopable", reason };
+}

@@ -1,0 +1,11 @@
+import type { Resource } from "../contract.ts";
+import type { Json } from "../strict-json.ts";
+
+const CHANNEL = /^[A-Za-z0-9#_@.-]{1,200}$/;
+
+/** A conversation as an argument or a link names it. */
+export function channelResource(value: Json): Resource {
+  return typeof value === "string" && CHANNEL.test(value)
+    ? { kind: "scoped", key: "channels", value }
+    : { kind: "unscopable", reason: "The conversation is named in a form that is not understood" };
+}

@@ -1,0 +1,63 @@
+/**
+ * No regular expression of ours takes more than linear time, whatever it is given. recheck proves it
+ * or finds a text that is slow (https://makenowjust-labs.github.io/recheck/).
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { check } from "recheck";
+import { expect, test } from "vitest";
+import { parseAst } from "vite";
+
+interface Found {
+  readonly file: string;
+  readonly pattern: string;
+  readonly flags: string;
+}
+
+/** Without a quantifier that has no upper bound, the work for each position is bounded. */
+const UNBOUNDED = /[*+]|\{\d{1,9},\}/;
+
+function findAll(): Found[] {
+  const root = import.meta.dirname;
+  return readdirSync(root, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.startsWith("gen/"))
+    .filter((file) => !file.endsWith(".test.ts"))
+    .flatMap((file) =>
+      literals(parseAst(readFileSync(path.join(root, file), "utf8"), { lang: "ts" })).map(
+        (literal) => ({ file, ...literal }),
+      ),
+    )
+    .filter(({ pattern }) => UNBOUNDED.test(pattern));
+}
+
+function literals(node: unknown): { readonly pattern: string; readonly flags: string }[] {
+  if (Array.isArray(node)) return node.flatMap(literals);
+  if (typeof node !== "object" || node === null) return [];
+  const { type, regex } = node as { type?: unknown; regex?: { pattern: string; flags: string } };
+  if (type === "Literal" && regex !== undefined) return [regex];
+  return Object.values(node).flatMap(literals);
+}
+
+/** Longer than any of them takes on a busy machine. */
+const TIMEOUT_MS = 120_000;
+
+test("every regular expression takes linear time", { timeout: 900_000 }, async () => {
+  const found = findAll();
+  expect(found.length).toBeGreaterThan(100);
+  const slow: string[] = [];
+  for (const { file, pattern, flags } of found) {
+    const verdict = await check(pattern, flags, { timeout: TIMEOUT_MS });
+    if (verdict.status === "safe") continue;
+    const attack = verdict.status === "vulnerable" ? verdict.attack.pattern : "no verdict";
+    slow.push(`${file}: /${pattern}/${flags} is slow for ${attack}`);
+  }
+  expect(slow).toEqual([]);
+});
+
+test("an expression that is slow is found", async () => {
+  expect((await check("^(?:a+)+$", "")).status).toBe("vulnerable");
+  expect((await check("\\s+$", "")).status).toBe("vulnerable");
+  expect(literals(parseAst("const x: RegExp = /a+$/u;", { lang: "ts" }))).toEqual([
+    { pattern: "a+$", flags: "u" },
+  ]);
+});
