@@ -4,9 +4,12 @@
  *
  *   node bench/attacker.ts '{"kind":"large","port":8000,"key":"svcw_…","model":"m"}'
  */
+import { readFileSync } from "node:fs";
 import net from "node:net";
+import tls from "node:tls";
 import { PATH, requestBody } from "./answers.ts";
 import type { Attack, AttackJob } from "./attacks.ts";
+import { AGENTS_TOKEN, HOST, restRequest } from "./service.ts";
 
 const MIB = 1024 * 1024;
 /** A caller that is refused and goes on at once is as bad as one can be; one core must do. */
@@ -33,9 +36,10 @@ function connect(): net.Socket {
 }
 
 /** Sends again and again, each time that something was answered; connects again when cut off. */
-function repeat(connections: number, next: () => Buffer): void {
+function repeat(connections: number, next: () => Buffer, open = connect): void {
   const one = (): void => {
-    const socket = connect();
+    const socket = open();
+    socket.on("error", () => undefined);
     const send = (): void => {
       if (!socket.destroyed) socket.write(next());
     };
@@ -120,6 +124,20 @@ const ACTIONS: Readonly<Record<Attack, () => void>> = {
   names: () => {
     let turn = 0;
     repeat(64, () => request(small(`bench/invented-${turn++}`)));
+  },
+  sidecar: () => {
+    const ca = readFileSync(job.sidecar.caFile);
+    const denied = Buffer.from(
+      restRequest(AGENTS_TOKEN).replace("/repos/octo/hello", "/repos/others/secret"),
+    );
+    repeat(
+      64,
+      () => denied,
+      () => {
+        const { port } = job.sidecar;
+        return tls.connect({ port, host: "127.0.0.1", servername: HOST, ca });
+      },
+    );
   },
   leaving: () => {
     hold(128, (socket) => {

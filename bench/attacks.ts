@@ -12,6 +12,7 @@ export const ATTACKS = {
   refused: "calls of an agent that is over its limit, on 128 connections",
   unknown: "calls without a known key, on 128 connections",
   names: "calls for models never heard of, on 64 connections",
+  sidecar: "requests that the sidecar denies, on 64 connections of an agent",
   leaving: "calls that are left at once, on 128 connections",
 } as const;
 export type Attack = keyof typeof ATTACKS;
@@ -26,4 +27,6 @@ export interface AttackJob {
   readonly model: string;
   /** A model that speaks another dialect. */
   readonly foreignModel: string;
+  /** Of a sidecar whose audit chain is beside the gateway's. */
+  readonly sidecar: { readonly port: number; readonly caFile: string };
 }

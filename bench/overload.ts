@@ -9,11 +9,15 @@ import { type Attack, type AttackJob, ATTACKS } from "./attacks.ts";
 import { startGateway } from "./gateway.ts";
 import type { LoadJob, LoadResult } from "./load.ts";
 import type { Processes } from "./processes.ts";
+import { startOutside, writeCertificates } from "./sidecar.ts";
+import { startSidecarProxy } from "./sidecar-proxy.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import type { Target } from "./target.ts";
 
 export interface OverloadOptions {
   readonly root: string;
+  /** Envoy. */
+  readonly binary: string;
   readonly dir: string;
   readonly processes: Processes;
   readonly upstream: { readonly target: Target; readonly tree: ProcessTree };
@@ -58,7 +62,7 @@ export async function measureOverload(options: OverloadOptions): Promise<string>
   const measure = async (name: string, attacks: readonly Attack[], seconds: number) => {
     const row = await measureRow(options, gateway, { name, attacks, seconds, job });
     progress(
-      `${name.padEnd(12)} ${row.tenant.count} good, ${errorsOf(row.tenant)} bad, p99 ${row.tenant.latencyMs.p99.toFixed(0)} ms, ${row.rssMiB.toFixed(0)} MiB, ${JSON.stringify(row.answered)}`,
+      `${name.padEnd(12)} ${row.tenant.count} good, ${errorsOf(row.tenant)} bad, p99 ${row.tenant.latencyMs.p99.toFixed(0)} ms, ${row.rssMiB.toFixed(0)} MiB, ${JSON.stringify(row.answered)} ${JSON.stringify(row.tenant.errors)}`,
     );
     rows.push(row);
   };
@@ -95,7 +99,7 @@ function objects(upstreamPort: number): object[] {
 }
 
 async function attackJob(
-  { root, dir, processes }: OverloadOptions,
+  { root, binary, dir, processes }: OverloadOptions,
   gateway: Target,
 ): Promise<Omit<AttackJob, "kind">> {
   const token = async (agent: string): Promise<string> => {
@@ -103,7 +107,20 @@ async function attackJob(
     const args = [path.join(root, "dist/svc.js"), "token", agent, "--state-dir", state];
     return (await processes.output({ place: "measuring", command: process.execPath, args })).trim();
   };
+  const files = writeCertificates(dir);
+  const outside = await startOutside(processes, files);
+  const sidecar = await startSidecarProxy({
+    root,
+    binary,
+    dir,
+    processes,
+    upstream: outside,
+    authorityFile: files.authority,
+    place: "measuring",
+    auditDir: path.join(dir, gateway.name, "state", "audit"),
+  });
   return {
+    sidecar: { port: sidecar.port, caFile: sidecar.caFile },
     port: gateway.port,
     key: await token("attacker"),
     limitedKey: await token("limited"),

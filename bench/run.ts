@@ -154,6 +154,7 @@ async function bench(
     return measureOverload({
       ...options,
       root: ROOT,
+      binary,
       dir,
       processes,
       upstream,

@@ -40,6 +40,10 @@ export interface SidecarOptions {
   readonly script?: string;
   /** Node's own. */
   readonly nodeArgs?: readonly string[];
+  /** CPU that both processes run on. @defaultValue measured */
+  readonly place?: "measured" | "measuring";
+  /** Folder of its audit chain. @defaultValue one of its own */
+  readonly auditDir?: string;
 }
 
 export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTarget> {
@@ -52,6 +56,8 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
     name = "sidecar",
     script = path.join(root, "dist/sidecar.js"),
     nodeArgs = SIDECAR_NODE_FLAGS,
+    place = "measured",
+    auditDir = path.join(options.dir, name, "audit"),
   } = options;
   const dir = path.join(options.dir, name);
   const runDir = path.join(dir, "run");
@@ -72,7 +78,7 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
       https: { address: "127.0.0.1", port },
     },
     audit: {
-      dir: path.join(dir, "audit"),
+      dir: auditDir,
       keyFile: path.join(dir, "audit.key"),
       writer: "sidecar",
       onFailure: "refuse",
@@ -83,7 +89,7 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
     upstreamCaFile: authorityFile,
   };
   const node = processes.start({
-    place: "measured",
+    place,
     command: process.execPath,
     args: [...nodeArgs, script, JSON.stringify(service)],
     log,
@@ -100,7 +106,7 @@ export async function startSidecarProxy(options: SidecarOptions): Promise<TlsTar
     "the sidecar's service",
   ).catch(failed);
   const envoy = processes.start({
-    place: "measured",
+    place,
     command: binary,
     args: [
       "--config-path",

@@ -99,7 +99,7 @@ export async function measureSidecar(options: SidecarBenchOptions): Promise<stri
 /**
  * One certificate, as the sidecar makes them: bare Envoy shows it, and so does the service itself.
  */
-function writeCertificates(dir: string): {
+export function writeCertificates(dir: string): {
   readonly authority: string;
   readonly certificate: string;
   readonly key: string;
@@ -123,7 +123,7 @@ function writeCertificates(dir: string): {
   return files;
 }
 
-async function startOutside(
+export async function startOutside(
   processes: Processes,
   files: { readonly certificate: string; readonly key: string },
 ): Promise<{ readonly port: number; readonly dns: number; readonly tree: ProcessTree }> {

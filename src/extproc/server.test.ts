@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { FakeClock } from "../platform/testing.ts";
 import type { StreamServer } from "./h2/serve.ts";
 import { type Exchange, type Processor, serveExtProc } from "./server.ts";
@@ -149,4 +149,18 @@ test("bytes that are no message fail their request and no other", async () => {
   expect(await status).toBe(grpc.status.INTERNAL);
   expect(defects).toHaveLength(1);
   await serves();
+});
+
+test("round trips to the peer are measured again and again", async () => {
+  const { seen } = send((exchange) => exchange.pass("request_headers"));
+  await seen;
+  expect(server.roundTripMs()).toBe(0);
+  clock.advance(100);
+  // The ping is on its way, and by this clock it stays so until it is answered.
+  clock.advance(30);
+  expect(server.roundTripMs()).toBe(30);
+  await vi.waitFor(() => expect(clock.pending).toEqual([100]));
+  expect(server.roundTripMs()).toBe(30);
+  clock.advance(100);
+  await vi.waitFor(() => expect(server.roundTripMs()).toBe(0));
 });

@@ -57,11 +57,12 @@ export interface ExtProcServerOptions {
 }
 
 export function serveExtProc(options: ExtProcServerOptions): Promise<StreamServer> {
-  const { path, maxMessageBytes, onDefect } = options;
+  const { clock, path, maxMessageBytes, onDefect } = options;
   return serveStreams({
     path,
     maxMessageBytes,
     onDefect,
+    pingClock: clock,
     onStream: (stream) => new Session(stream, options),
   });
 }

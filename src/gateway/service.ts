@@ -16,6 +16,7 @@ import { BUFFER_LIMIT_BYTES, RelaySocket } from "../compile/envoy/names.ts";
 import type { SidecarConfig } from "../compile/bindings.ts";
 import { compilePolicy } from "../compile/policy.ts";
 import type { Env } from "../compile/policy-secrets.ts";
+import type { StreamServer } from "../extproc/h2/serve.ts";
 import { serveExtProc } from "../extproc/server.ts";
 import { Accounting } from "../llm/accounting.ts";
 import { BytesInFlight } from "../limits/bytes-in-flight.ts";
@@ -59,6 +60,9 @@ export interface GatewayService {
   close(): Promise<void>;
 }
 
+/** Round trips to Envoy that take longer make the gateway busy: see {@link FairShare}. */
+const BUSY_ROUND_TRIP_MS = 25;
+
 /** @param env variables that resources name, and those of the store of limits */
 export async function startGateway(
   options: GatewayOptions,
@@ -88,7 +92,13 @@ export async function startGateway(
     leaseMs: options.leaseMs,
   });
   const bytes = new BytesInFlight({ ...options.bytesInFlight, registry });
-  const share = new FairShare({ clock, registry, utilization: eventLoopUtilization() });
+  const loop = eventLoopUtilization();
+  const share = new FairShare({
+    clock,
+    registry,
+    // Envoy may be the busy one of the two.
+    utilization: () => Math.max(loop(), Math.min(1, llm.roundTripMs() / BUSY_ROUND_TRIP_MS)),
+  });
   const writer =
     options.audit === undefined
       ? undefined
@@ -127,7 +137,6 @@ export async function startGateway(
     clock,
     log,
   });
-  registerResourceMetrics(registry, calls);
 
   let objects: readonly ObjectStatus[] = [];
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
@@ -193,6 +202,7 @@ export async function startGateway(
     onDefect: defects.reporter("llm"),
     createProcessor: (exchange) => new LlmProcessor(exchange, llmOptions),
   });
+  registerResourceMetrics(registry, calls, llm);
   const attemptOptions = { calls, share };
   const attempts = await serveExtProc({
     path: socket("attempt.sock"),
@@ -290,12 +300,18 @@ export async function startGateway(
   };
 }
 
-function registerResourceMetrics(registry: Registry, calls: CallRegistry): void {
-  const gauge: Gauge = new Gauge({
+function registerResourceMetrics(registry: Registry, calls: CallRegistry, llm: StreamServer): void {
+  const activeCalls: Gauge = new Gauge({
     name: "svc_llm_active_calls",
     help: "LLM calls under way.",
     registers: [registry],
-    collect: () => gauge.set(calls.size),
+    collect: () => activeCalls.set(calls.size),
+  });
+  const roundTrip: Gauge = new Gauge({
+    name: "svc_envoy_round_trip_seconds",
+    help: "Last round trip between this process and Envoy's slowest worker: how long both keep a request waiting.",
+    registers: [registry],
+    collect: () => roundTrip.set(llm.roundTripMs() / 1_000),
   });
 }
 

@@ -99,7 +99,7 @@ test("who waited for a second is refused", async () => {
 test("a caller has room for so many requests that wait, and the next is refused at once", async () => {
   const { second, enter, answers } = create();
   second(1, { greedy: 900, small: 10 });
-  for (let n = 0; n < 257; n += 1) enter("greedy");
+  for (let n = 0; n < 4_097; n += 1) enter("greedy");
   await settled();
   expect(answers).toEqual([["greedy", false]]);
 });
@@ -108,9 +108,9 @@ test("all callers together have room for so many", async () => {
   const { second, enter, answers } = create();
   const callers = Array.from({ length: 20 }, (_, n) => `greedy ${n}`);
   second(1, { small: 1, ...Object.fromEntries(callers.map((caller) => [caller, 50])) });
-  for (const caller of callers) for (let n = 0; n < 110; n += 1) enter(caller);
+  for (const caller of callers) for (let n = 0; n < 420; n += 1) enter(caller);
   await settled();
-  expect(answers.length).toBe(20 * 110 - 2_048);
+  expect(answers.length).toBe(20 * 420 - 8_192);
   expect(answers.every(([, admitted]) => !admitted)).toBe(true);
 });
 
@@ -161,11 +161,11 @@ class Machine {
       const turn = this.share.enter(name, bytes);
       const go = (): void => void this.#queue.push({ caller: name, ms, again: ask });
       if (turn === undefined) return go();
-      void turn.then((admitted) => {
-        if (admitted) return go();
+      const comeBack = (): void => {
         this.refused[name] = (this.refused[name] ?? 0) + 1;
         this.clock.after(1_000, ask);
-      });
+      };
+      void turn.then((admitted) => (admitted ? go() : comeBack()));
     };
     for (let n = 0; n < connections; n += 1) this.clock.after(n % 7, ask);
   }

@@ -30,7 +30,7 @@ const BUSY = { above: 0.9, below: 0.8 };
 const UTILIZATION_MEMORY_MS = 250;
 
 /** Least and most work of all callers, milliseconds in each second. */
-const CAPACITY_MS = { least: 50, most: 10_000 };
+const CAPACITY_MS = { least: 250, most: 10_000 };
 
 /** The capacity falls or rises by this factor in a round. */
 const CAPACITY_STEP = 1.05;
@@ -45,7 +45,7 @@ const ROUND_MS = 50;
 const LONGEST_WAIT_MS = 1_000;
 
 /** Most requests that wait: of one caller, and of all. */
-const MOST_WAITING = { caller: 256, total: 2_048 };
+const MOST_WAITING = { caller: 4_096, total: 8_192 };
 
 /** Work of a caller below which it is forgotten, milliseconds. */
 const NEGLIGIBLE_MS = 0.01;

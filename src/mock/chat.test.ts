@@ -85,3 +85,10 @@ describe("what the mock says", () => {
     });
   });
 });
+
+test("an endless message is echoed in part", () => {
+  const content = "word ".repeat(100_000);
+  const { text, promptTokens } = mockAnswer({ messages: [{ role: "user", content }] });
+  expect(text).toHaveLength("You said: ".length + 65_536);
+  expect(promptTokens).toBe(100_000);
+});

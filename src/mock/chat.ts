@@ -1,5 +1,6 @@
 /**
- * What the mock model says: a function of the request alone. It echoes the last user message; asked
+ * What the mock model says: a function of the request alone. It echoes the last user message, cut to
+ * {@link ECHO_CHARACTERS}; asked
  * with tools and a message that names one of them, it calls it (all that are named, so parallel
  * calls can be had).
  */
@@ -21,6 +22,9 @@ interface MockRequest {
   readonly tools?: readonly { readonly function?: { readonly name?: string } }[];
 }
 
+/** Most characters of a message that are echoed: a model's answers are short, whatever it is asked. */
+const ECHO_CHARACTERS = 65_536;
+
 export function mockAnswer(request: MockRequest): MockAnswer {
   const messages = request.messages ?? [];
   const last = messages.at(-1);
@@ -33,17 +37,18 @@ export function mockAnswer(request: MockRequest): MockAnswer {
     name,
     arguments: JSON.stringify({ input: said.slice(0, 100) }),
   }));
+  const echo = said.slice(0, ECHO_CHARACTERS);
   const text =
     toolCalls.length > 0
       ? ""
       : last?.role === "tool"
-        ? `The tool said: ${said}`
-        : `You said: ${said || "nothing"}`;
+        ? `The tool said: ${echo}`
+        : `You said: ${echo || "nothing"}`;
   return {
     text,
     toolCalls,
-    promptTokens: words(messages.map((message) => textOf(message.content)).join(" ")),
-    completionTokens: words(text) + toolCalls.length * 5,
+    promptTokens: messages.reduce((sum, message) => sum + countWords(textOf(message.content)), 0),
+    completionTokens: countWords(text) + toolCalls.length * 5,
   };
 }
 
@@ -59,6 +64,14 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-function words(text: string): number {
-  return text.split(/\s+/).filter((word) => word !== "").length;
+/** Counts words, and makes none: a prompt may be as large as a request. */
+export function countWords(text: string): number {
+  let count = 0;
+  let inWord = false;
+  for (let i = 0; i < text.length; i += 1) {
+    const space = text.charCodeAt(i) <= 0x20 || text[i]?.trim() === "";
+    if (!space && !inWord) count += 1;
+    inWord = !space;
+  }
+  return count;
 }

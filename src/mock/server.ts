@@ -5,7 +5,7 @@
  */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { type MockAnswer, mockAnswer } from "./chat.ts";
+import { countWords, type MockAnswer, mockAnswer } from "./chat.ts";
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const CREATED = 1_700_000_000;
@@ -190,7 +190,10 @@ function embeddings(request: Record<string, unknown>): object {
     const embedding = vector.map((value) => value / 1000);
     return { object: "embedding", index, embedding: packed ? base64Floats(embedding) : embedding };
   });
-  const tokens = texts.join(" ").split(/\s+/).length;
+  const tokens = Math.max(
+    1,
+    texts.reduce((sum, text) => sum + countWords(text), 0),
+  );
   return {
     object: "list",
     data,

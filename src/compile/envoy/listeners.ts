@@ -60,6 +60,8 @@ export const INTERNAL_IDLE: IdleTimes = { connection: "3600s", headers: "15s" };
 /** Longer than load balancers keep idle connections to their backends (60 s, mostly). */
 export const EXTERNAL_IDLE: IdleTimes = { connection: "90s", headers: "10s" };
 
+const ACCEPTS_PER_EVENT = 4;
+
 export interface GatewayListener {
   readonly name: string;
   readonly at: ListenerAddress;
@@ -73,6 +75,8 @@ export function gatewayListener({ name, at, idle }: GatewayListener): Json {
     trafficDirection: "INBOUND",
     address: { socketAddress: { address: at.address, portValue: at.port } },
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    // A wave of new connections does not keep those that are open waiting.
+    maxConnectionsToAcceptPerSocketEvent: ACCEPTS_PER_EVENT,
     filterChains: [
       {
         filters: [

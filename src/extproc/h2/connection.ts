@@ -8,6 +8,7 @@
  * prefix. See docs/decisions for why, and the figures.
  */
 import type { Socket } from "node:net";
+import type { Clock } from "../../platform/clock.ts";
 import { FrameReader, MAX_FRAME_BYTES } from "./frame-reader.ts";
 import {
   DEFAULT_MAX_FRAME,
@@ -62,7 +63,12 @@ export interface ConnectionOptions {
   readonly maxMessageBytes: number;
   /** Receives an error of this transport itself; the connection is closed by then. */
   readonly onDefect: (error: unknown) => void;
+  /** Measures round trips to the peer. Without it there is none. */
+  readonly pingClock?: Clock;
 }
+
+/** Round trips are measured this often. */
+const PING_INTERVAL_MS = 100;
 
 /**
  * Few bytes of a large message are under way at once, so that the small messages of other streams
@@ -127,6 +133,10 @@ export class Connection {
   #reading = false;
   #flushQueued = false;
   #dead = false;
+  /** When the ping that is under way was sent; undefined while there is none. */
+  #pingSentAt: number | undefined;
+  #roundTripMs = 0;
+  #cancelPing: (() => void) | undefined;
 
   constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
@@ -148,6 +158,17 @@ export class Connection {
       ]),
     );
     this.#write(windowUpdateFrame(0, RECEIVE_CONNECTION_WINDOW - DEFAULT_WINDOW));
+    if (options.pingClock !== undefined) this.#pingLater(options.pingClock);
+  }
+
+  /**
+   * Time of the last round trip to the peer, or of the one under way where that takes longer, in
+   * milliseconds: how long the event loops on both sides keep a frame waiting.
+   */
+  get roundTripMs(): number {
+    const { pingClock } = this.#options;
+    if (pingClock === undefined || this.#pingSentAt === undefined) return this.#roundTripMs;
+    return Math.max(this.#roundTripMs, pingClock.monotonic() - this.#pingSentAt);
   }
 
   get streamCount(): number {
@@ -258,8 +279,7 @@ export class Connection {
       case FrameType.SETTINGS:
         return this.#onSettings(flags, payload);
       case FrameType.PING:
-        if ((flags & Flag.ACK) === 0) this.#write(frame(FrameType.PING, Flag.ACK, 0, payload));
-        return;
+        return this.#onPing(flags, payload);
       case FrameType.WINDOW_UPDATE:
         return this.#onWindowUpdate(streamId, payload);
       case FrameType.PUSH_PROMISE:
@@ -353,6 +373,27 @@ export class Connection {
     if (stream.queue.length > 0) this.#drain(stream);
   }
 
+  #pingLater(clock: Clock): void {
+    this.#cancelPing = clock.after(PING_INTERVAL_MS, () =>
+      this.#guarded(() => {
+        if (this.#dead) return;
+        this.#pingSentAt = clock.monotonic();
+        this.#write(frame(FrameType.PING, 0, 0, Buffer.alloc(8)));
+      }),
+    );
+  }
+
+  #onPing(flags: number, payload: Buffer): void {
+    if ((flags & Flag.ACK) === 0) {
+      return this.#write(frame(FrameType.PING, Flag.ACK, 0, payload));
+    }
+    const { pingClock } = this.#options;
+    if (pingClock === undefined || this.#pingSentAt === undefined) return;
+    this.#roundTripMs = pingClock.monotonic() - this.#pingSentAt;
+    this.#pingSentAt = undefined;
+    this.#pingLater(pingClock);
+  }
+
   #drop(stream: Stream): void {
     stream.closed = true;
     this.#streams.delete(stream.id);
@@ -379,6 +420,7 @@ export class Connection {
   #die(): void {
     if (this.#dead) return;
     this.#dead = true;
+    this.#cancelPing?.();
     this.#frames.stop();
     for (const stream of this.#streams.values()) this.#drop(stream);
   }

@@ -11,6 +11,8 @@ export interface StreamServerOptions extends ConnectionOptions {
 export interface StreamServer {
   /** Streams under way. */
   streamCount(): number;
+  /** The longest of its connections' round trips, milliseconds: see {@link Connection.roundTripMs}. */
+  roundTripMs(): number;
   /** Streams under way end with their connections. */
   close(): Promise<void>;
 }
@@ -33,6 +35,8 @@ export async function serveStreams({
   return {
     streamCount: () =>
       [...connections.values()].reduce((sum, { streamCount }) => sum + streamCount, 0),
+    roundTripMs: () =>
+      Math.max(0, ...[...connections.values()].map(({ roundTripMs }) => roundTripMs)),
     close: async () => {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const [socket, connection] of connections) {
