@@ -2,16 +2,16 @@
  * What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors
  * for other paths.
  */
+import { identify } from "../access/identity.ts";
+import { EXTERNAL_PREFIX, splitSurface } from "../access/surface.ts";
 import http from "node:http";
 import type { ClientAddress } from "../access/client-address.ts";
 import { InternalHeader } from "../compile/envoy/names.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 import type { AuditTrail } from "../llm/audit-trail.ts";
-import { identify } from "../llm/authorize.ts";
 import { dialects } from "../llm/dialects/registry.ts";
-import type { PublicError } from "../llm/dialects/dialect.ts";
-import { publicError } from "../llm/errors.ts";
-import { dialectOfPath, EXTERNAL_PREFIX, parseRoute, splitSurface } from "../llm/routes.ts";
+import { publicError, type PublicError } from "../access/errors.ts";
+import { dialectOfPath, parseRoute } from "../llm/routes.ts";
 import { listDialect, listModels } from "../llm/models-list.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
@@ -80,8 +80,8 @@ async function answer(
     });
     if (identity.kind === "refused") {
       const { error, policy } = identity;
-      const who = { policy, address, model: undefined, path };
-      options.audit.refused({ error, who });
+      const origin = { policy, address, model: undefined, path };
+      options.audit.refused({ error, origin });
       return failList(error);
     }
     const found = listModels(identity.policy, dialect, models);

@@ -4,7 +4,7 @@
  */
 import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "./call.ts";
-import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
+import type { StreamReader, Usage } from "./dialects/dialect.ts";
 import {
   createStreamReader,
   dialects,
@@ -12,7 +12,7 @@ import {
   translateResponse,
   UpstreamFormatError,
 } from "./dialects/registry.ts";
-import { publicError } from "./errors.ts";
+import { publicError, type PublicError } from "../access/errors.ts";
 import { KeyRedactor } from "./key-redactor.ts";
 import { RedactingReader } from "./redacting-reader.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";

@@ -12,9 +12,9 @@ import { retryAfterSeconds } from "./budget.ts";
 import { type Call, SKIPPED } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
-import { publicError } from "./errors.ts";
+import { callerName } from "../access/caller.ts";
+import { publicError } from "../access/errors.ts";
 import type { JsonBody } from "./json-body.ts";
-import { shareName } from "./pipeline/share.ts";
 import { type AttemptRequest, prepareAttempt } from "./prepare.ts";
 import type { Failure, NextAttempt } from "./retry-plan.ts";
 
@@ -54,7 +54,7 @@ export class AttemptProcessor implements Processor {
     const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
     // Without its call there is no permit: refused.
     if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
-    const caller = shareName(call.permit.caller);
+    const caller = callerName(call.permit.caller);
     this.#exchange.chargeTo((ms) => this.#options.share.charge(caller, ms));
     if (!call.firstAttemptStarted) {
       // Envoy sent the first attempt here too: see admission.ts. It is ready as it is.

@@ -2,14 +2,14 @@
  * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and
  * LLM_REFUSED for what never became one. No prompt, no answer, no key.
  */
-import type { AuditEvent, AuditValue } from "../audit/event.ts";
+import type { AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
-import type { CallerPolicy } from "../policy/snapshot.ts";
 import type { Settlement } from "./accounting.ts";
 import type { Attempt, Call, CallOutcome } from "./call.ts";
-import type { RefusedRequest } from "./refusal.ts";
+import { callerFields, callerName } from "../access/caller.ts";
+import { refusalEvent, type RefusedRequest } from "../access/refusal.ts";
 
 /**
  * Told when the record's fate is known; false where it could not be kept and must be
@@ -24,9 +24,6 @@ export interface AuditTrailOptions {
 
 /** Type of the records of refusals. */
 export const LLM_REFUSED = "LLM_REFUSED";
-
-/** Callers that nobody knows are one caller. No workload has this name: it holds no `/` and no `:`. */
-const ANONYMOUS = "anonymous";
 
 export class AuditTrail {
   readonly #options: AuditTrailOptions | undefined;
@@ -48,34 +45,13 @@ export class AuditTrail {
   }
 
   /** Nobody waits for the record of a refusal, and of many refusals it tells together. */
-  refused({ who, error }: RefusedRequest): void {
+  refused(request: RefusedRequest): void {
     this.#options?.refusals.record({
-      caller: callerOf(who.policy),
-      code: error.code,
-      event: () => refusalEvent({ who, error }),
+      caller: callerName(request.origin.policy),
+      code: request.error.code,
+      event: () => refusalEvent(LLM_REFUSED, request),
     });
   }
-}
-
-function refusalEvent({ who, error }: RefusedRequest): AuditEvent {
-  const { access_key, source, workload } = policyFields(who.policy);
-  const fields = {
-    access_key,
-    asked: optionalClientText(who.model),
-    client_ip: who.address,
-    code: clientText(error.code),
-    path: clientText(who.path),
-    source,
-    status: error.status,
-    workload,
-  };
-  return { type: LLM_REFUSED, fields };
-}
-
-/** Unlike `workload`, the names of keys are told apart by their namespaces. */
-function callerOf(policy: CallerPolicy | undefined): string {
-  if (policy === undefined) return ANONYMOUS;
-  return policy.kind === "agent" ? policy.workload : `ext:${policy.namespace}/${policy.name}`;
 }
 
 /** Members stand by name: what is in the chain's order costs it a quarter (audit/record.ts). */
@@ -83,7 +59,7 @@ type Fields = Record<string, AuditValue>;
 
 function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
   const { usage } = settlement;
-  const { access_key, source, workload } = policyFields(call.permit.caller);
+  const { access_key, source, workload } = callerFields(call.permit.caller);
   return {
     access_key,
     asked: clientText(call.permit.grant.ref),
@@ -119,23 +95,5 @@ function attemptFields(attempt: Attempt, { lost }: Settlement): Fields {
     model: clientText(target.model),
     provider: target.provider.name,
     status: failure?.status,
-  };
-}
-
-/**
- * `workload` as the interface has it; names of keys are unique in their namespace only, so
- * `access_key` says that too.
- */
-function policyFields(policy: CallerPolicy | undefined): {
-  readonly access_key?: string;
-  readonly source?: string;
-  readonly workload?: string;
-} {
-  if (policy === undefined) return {};
-  if (policy.kind === "agent") return { workload: policy.workload };
-  return {
-    workload: policy.workload,
-    source: "external",
-    access_key: `${policy.namespace}/${policy.name}`,
   };
 }

@@ -3,9 +3,8 @@ import type { Admission, Amounts, Lease, Limits, Usage as CountedUsage } from ".
 import { type LimitSubject, PROVIDER_ACCOUNT } from "../limits/subject.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { PriceBook } from "../pricing/price-book.ts";
-import type { PublicError } from "./dialects/dialect.ts";
-import { type ErrorCode, publicError } from "./errors.ts";
-import { Refusal } from "./refusal.ts";
+import { type ErrorCode, publicError, type PublicError } from "../access/errors.ts";
+import { Refusal } from "../access/refusal.ts";
 
 /**
  * Returns the cost of so many tokens, rounded up to micro-dollars; undefined where the model has no

@@ -1,7 +1,6 @@
 /** CallSize: how many tokens a call may come to, estimated before a provider has counted. */
 import type { JsonSize } from "../platform/json/scan.ts";
-import type { PublicError } from "./dialects/dialect.ts";
-import { publicError } from "./errors.ts";
+import { publicError, type PublicError } from "../access/errors.ts";
 import type { RequestFacts } from "./facts.ts";
 import { estimatePromptTokens } from "./prompt-size.ts";
 import type { LlmRoute } from "./routes.ts";

@@ -1,10 +1,11 @@
 /** One LLM call, from its permit to its settlement. */
+import type { PublicError } from "../access/errors.ts";
 import type { Lease } from "../limits/limits.ts";
 import type { LimitSubject } from "../limits/subject.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
 import type { CallSize } from "./call-size.ts";
-import type { PublicError, Usage } from "./dialects/dialect.ts";
+import type { Usage } from "./dialects/dialect.ts";
 import type { Entry } from "./entry.ts";
 import type { RequestFacts } from "./facts.ts";
 import type { JsonBody } from "./json-body.ts";

@@ -9,6 +9,7 @@
  * `pipeline/stages.ts` lists the stages. Attempts after the first are made ready by
  * `attempt-processor.ts`.
  */
+import { ANONYMOUS, callerName } from "../access/caller.ts";
 import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
 import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
 import type { Exchange, Processor } from "../extproc/server.ts";
@@ -18,16 +19,15 @@ import type { AuditTrail } from "./audit-trail.ts";
 import { retryAfterSeconds } from "./budget.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
-import { publicError } from "./errors.ts";
+import { publicError } from "../access/errors.ts";
 import type { RequestFacts } from "./facts.ts";
 import type { LlmMetrics } from "./metrics.ts";
 import type { PipelineServices, RequestContext } from "./pipeline/context.ts";
 import type { Entered } from "./pipeline/enter.ts";
 import type { Arrival, Identified } from "./pipeline/identify.ts";
 import type { Prepared } from "./pipeline/prepare.ts";
-import { ANONYMOUS, shareName } from "./pipeline/share.ts";
 import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
-import { Refusal, type Who } from "./refusal.ts";
+import { Refusal, type RequestOrigin } from "../access/refusal.ts";
 import { CallResponse, localReplyError, type ResponseOptions } from "./response.ts";
 import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
 
@@ -155,7 +155,7 @@ export class LlmProcessor implements Processor {
     const entered = this.#entered;
     if (entered === undefined) return this.#exchange.fail();
     if (!entered.headers.has("content-length")) {
-      this.#options.share.chargeBytes(shareName(entered.caller), raw.length);
+      this.#options.share.chargeBytes(callerName(entered.caller), raw.length);
     }
     BODY_STAGES.run({ ...entered, raw }, this.#context, {
       // A client that has left stops its stages: nothing was sent, and nothing is owed.
@@ -191,14 +191,14 @@ export class LlmProcessor implements Processor {
     this.#cancelDeadline?.();
     this.#leave();
     const { error, retryAfterMs } = refusal;
-    const who: Who = {
+    const origin: RequestOrigin = {
       policy: refusal.policy ?? known.caller,
       address: known.address ?? UNKNOWN_ADDRESS,
       model: known.facts?.model ?? known.route?.model,
       path: this.#path,
     };
     this.#options.metrics.refused(error.code);
-    this.#options.audit.refused({ error, who });
+    this.#options.audit.refused({ error, origin });
     this.#exchange.respond({
       status: error.status,
       headers: {

@@ -11,9 +11,9 @@ import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.t
 import { retryAfterSeconds } from "./budget.ts";
 import type { Call, CallOutcome } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
-import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
+import type { StreamReader, Usage } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
-import { publicError } from "./errors.ts";
+import { publicError, type PublicError } from "../access/errors.ts";
 import type { Relay } from "./relay.ts";
 import { localReplyFlags } from "./response-flags.ts";
 

@@ -2,7 +2,8 @@
  * OpenAI's Responses API, passed through byte for byte: only its usage is read. Source:
  * `Response.usage` and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
  */
-import type { PublicError, StreamReader, Usage } from "./dialects/dialect.ts";
+import type { PublicError } from "../access/errors.ts";
+import type { StreamReader, Usage } from "./dialects/dialect.ts";
 import { PASS, PassStreamReader, type StreamProbe, type Verdict } from "./dialects/pass-stream.ts";
 
 export function readResponsesUsage(response: unknown): Usage | undefined {

@@ -3,12 +3,10 @@
  * holders of an access key. Anthropic's clients add `/v1` to their base URL themselves, so
  * `{base_url}/ext/v1` makes `/ext/v1/v1/...` of it.
  */
+import { splitSurface, type Surface } from "../access/surface.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 
 export type Operation = "chat" | "count_tokens" | "embeddings" | "responses";
-
-/** Who may call: agents with their workload tokens, or holders of access keys. */
-export type Surface = "internal" | "external";
 
 export interface LlmRoute {
   readonly surface: Surface;
@@ -22,9 +20,6 @@ export interface LlmRoute {
   /** Without `?`. */
   readonly query: string;
 }
-
-/** Before the paths of the external gateway. */
-export const EXTERNAL_PREFIX = "/ext";
 
 const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> = {
   "/v1/chat/completions": { operation: "chat", dialect: "openai" },
@@ -58,18 +53,6 @@ export function parseRoute(path: string): LlmRoute | undefined {
     model,
     stream: method === "streamGenerateContent",
     query,
-  };
-}
-
-/** `/ext/v1/messages` -> external, `/v1/messages`. */
-export function splitSurface(pathname: string): {
-  readonly surface: Surface;
-  readonly pathname: string;
-} {
-  if (!pathname.startsWith(`${EXTERNAL_PREFIX}/`)) return { surface: "internal", pathname };
-  return {
-    surface: "external",
-    pathname: pathname.slice(EXTERNAL_PREFIX.length).replace(/^\/v1\/v1\//, "/v1/"),
   };
 }
 

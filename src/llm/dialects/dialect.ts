@@ -2,6 +2,7 @@
  * What the pipeline asks of a dialect. A dialect is a folder that knows one vendor's wire format;
  * two dialects meet in the internal model of `model.ts`. Nothing here does I/O.
  */
+import type { PublicError } from "../../access/errors.ts";
 import type { DialectName } from "../../policy/snapshot.ts";
 
 /**
@@ -67,15 +68,6 @@ export class BadRequestError extends Error {
     this.param = param;
     this.code = code;
   }
-}
-
-/** An error to be shown to the client in its dialect. */
-export interface PublicError {
-  readonly status: number;
-  /** From the one table of codes (`src/llm/errors.ts`), or the upstream's own code. */
-  readonly code: string;
-  readonly message: string;
-  readonly param?: string | undefined;
 }
 
 /** How a stream ended, known after `end()`. */

@@ -1,5 +1,4 @@
 /** Errors that the gateway itself writes into a stream. */
-import type { PublicError } from "./dialect.ts";
 
 /** The upstream went away without its dialect's closing event. */
 export const STREAM_CUT: PublicError = {
@@ -22,3 +21,4 @@ export function parseJson(data: string): unknown {
     return undefined;
   }
 }
+import type { PublicError } from "../../access/errors.ts";

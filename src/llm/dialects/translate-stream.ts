@@ -2,7 +2,8 @@
  * A stream to a client of another dialect: upstream events into model events into the client's
  * bytes.
  */
-import type { Dialect, PublicError, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
+import type { PublicError } from "../../access/errors.ts";
+import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { UpstreamFormatError } from "./model.ts";
 import type { Finish, ModelUsage, StreamEvent, StreamParser, StreamSerialiser } from "./model.ts";
 import { redactSecrets } from "./redact.ts";

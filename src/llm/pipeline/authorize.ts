@@ -4,7 +4,7 @@ import { authorize as authorizeModel } from "../authorize.ts";
 import type { Permit } from "../call.ts";
 import { serves } from "../prepare.ts";
 import type { Target } from "../retry-plan.ts";
-import { refuse, Refusal } from "../refusal.ts";
+import { refuse, Refusal } from "../../access/refusal.ts";
 import type { LlmRoute } from "../routes.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";

@@ -8,11 +8,11 @@ import type { Admission, Amounts } from "../../limits/limits.ts";
 import { type LimitSubject, subjectOf } from "../../limits/subject.ts";
 import { limitRefusal } from "../budget.ts";
 import { Entry } from "../entry.ts";
-import { refuse, Refusal } from "../refusal.ts";
+import { callerName } from "../../access/caller.ts";
+import { refuse, Refusal } from "../../access/refusal.ts";
 import type { RequestContext } from "./context.ts";
 import type { Arrival, Identified } from "./identify.ts";
 import type { Outcome } from "./pipeline.ts";
-import { shareName } from "./share.ts";
 
 export interface Entered {
   readonly subject: LimitSubject;
@@ -37,7 +37,7 @@ export function enter(
     return refuse("body_too_large", `The request body is above ${MAX_REQUEST_BODY_BYTES} bytes.`);
   }
   const subject = subjectOf(caller, context.snapshot);
-  const admitted = context.bytes.admit(shareName(caller), declared);
+  const admitted = context.bytes.admit(callerName(caller), declared);
   if (admitted.kind === "refused") return bytesRefusal(admitted.limit);
   const bytes = admitted.lease;
   if (subject.checks.length === 0) {

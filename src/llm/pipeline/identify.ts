@@ -1,9 +1,9 @@
 /** The first stage: who calls which operation. */
+import { identify as identifyCaller } from "../../access/identity.ts";
 import type { HeaderMap } from "../../extproc/wire/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
-import { identify as identifyCaller } from "../authorize.ts";
 import type { VendorHeaders } from "../call.ts";
-import { refuse, Refusal } from "../refusal.ts";
+import { refuse, Refusal } from "../../access/refusal.ts";
 import type { LlmRoute } from "../routes.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";

@@ -2,7 +2,7 @@
 import { countsCost } from "../../limits/subject.ts";
 import type { ProviderPolicy } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../authorize.ts";
-import { refuse, type Refusal } from "../refusal.ts";
+import { refuse, type Refusal } from "../../access/refusal.ts";
 import { type Restricted, restrictedFields } from "../restricted-fields.ts";
 import type { Authorized } from "./authorize.ts";
 import type { Outcome } from "./pipeline.ts";

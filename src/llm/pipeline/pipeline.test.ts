@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { BadRequestError } from "../dialects/dialect.ts";
-import { refuse, type Refusal } from "../refusal.ts";
+import { refuse, type Refusal } from "../../access/refusal.ts";
 import { settled } from "../../platform/testing.ts";
 import { type Driver, Pipeline } from "./pipeline.ts";
 import { BODY_STAGES, HEADER_STAGES } from "./stages.ts";

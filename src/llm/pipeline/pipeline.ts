@@ -4,8 +4,8 @@
  * none is, the whole list runs at once.
  */
 import { BadRequestError } from "../dialects/dialect.ts";
-import { publicError } from "../errors.ts";
-import { Refusal } from "../refusal.ts";
+import { publicError } from "../../access/errors.ts";
+import { Refusal } from "../../access/refusal.ts";
 
 /** What a stage returns: what it adds to the state, or a refusal. */
 export type Outcome<Added> = Added | Refusal | Promise<Added | Refusal>;

@@ -2,7 +2,7 @@
 import { MAX_REQUEST_BODY_BYTES } from "../../compile/envoy/names.ts";
 import { readFacts, type RequestFacts } from "../facts.ts";
 import { JsonBody } from "../json-body.ts";
-import { refuse } from "../refusal.ts";
+import { refuse } from "../../access/refusal.ts";
 import type { Entered } from "./enter.ts";
 import type { Identified } from "./identify.ts";
 import type { Outcome } from "./pipeline.ts";

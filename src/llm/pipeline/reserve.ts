@@ -1,7 +1,7 @@
 /** The stage that reserves tokens and money, at their worst case. */
 import type { Admission, Amounts } from "../../limits/limits.ts";
 import { limitRefusal, microUsdOf } from "../budget.ts";
-import type { Refusal } from "../refusal.ts";
+import type { Refusal } from "../../access/refusal.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";

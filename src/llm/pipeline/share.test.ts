@@ -2,16 +2,27 @@ import { expect, test } from "vitest";
 import { settled } from "../../platform/testing.ts";
 import { Gateway, provider } from "../testing.ts";
 import { chat } from "../testing-samples.ts";
-import { ANONYMOUS } from "./share.ts";
+import { ANONYMOUS } from "../../access/caller.ts";
 
-const TESTER = "agent default/tester";
+const TESTER = "default/tester";
 
 /** A gateway with work of this caller and of another one that wants little. */
 function busyWith(caller: string): Gateway {
   const gateway = new Gateway(provider("openai"));
-  gateway.share.charge("agent default/small", 10);
-  gateway.share.charge(caller, 5_000);
+  makeBusy(gateway, caller, 5_000);
   return gateway;
+}
+
+/** One second of a busy event loop, after which the caller has done so much work. */
+function makeBusy(gateway: Gateway, caller: string, ms: number): void {
+  gateway.utilization = 1;
+  for (let round = 0; round < 20; round += 1) {
+    gateway.share.charge("default/small", 1);
+    gateway.share.charge("default/large", 40);
+    gateway.clock.advance(50);
+    void gateway.share.enter("default/small", 0);
+  }
+  gateway.share.charge(caller, ms);
 }
 
 test("a caller above its share is refused after a second, and told when to come back", async () => {
@@ -29,18 +40,18 @@ test("a caller above its share is refused after a second, and told when to come 
 
 test("a caller above its share goes on when its turn comes", async () => {
   const gateway = new Gateway(provider("openai"));
-  gateway.share.charge("agent default/small", 10);
-  gateway.share.charge(TESTER, 600);
+  makeBusy(gateway, TESTER, 600);
   const trip = gateway.trip();
   trip.requestHeaders();
   await settled();
   expect(trip.exchange.answers).toEqual([]);
-  await gateway.clock.advanceAndSettle(300);
+  gateway.utilization = 0;
+  await gateway.clock.advanceAndSettle(900);
   expect(trip.exchange.last).toEqual({ kind: "pass", phase: "request_headers" });
 });
 
 test("others are served meanwhile", () => {
-  const gateway = busyWith("agent default/greedy");
+  const gateway = busyWith("default/greedy");
   const trip = gateway.trip();
   trip.requestHeaders();
   trip.requestBody(chat("openai/m"));
@@ -72,5 +83,5 @@ test.each<[string, Record<string, string>]>([
   trip.requestHeaders({ headers });
   trip.requestBody({ ...chat("openai/m"), metadata: { x: "x".repeat(16 * 1024 * 1024 - 200) } });
   const [ratio] = await gateway.metric("svc_request_work_ratio");
-  expect(ratio?.value).toBeCloseTo(0.064, 3);
+  expect(ratio?.value).toBeCloseTo(0.128, 3);
 });

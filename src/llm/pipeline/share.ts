@@ -2,27 +2,19 @@
  * The second stage: the caller's share of this process. It comes before the limits, so that a caller
  * that is over its limits cannot take the process from others by being refused again and again.
  */
-import type { CallerPolicy } from "../../policy/snapshot.ts";
-import { refuse, Refusal } from "../refusal.ts";
+import { callerName } from "../../access/caller.ts";
+import { refuse, Refusal } from "../../access/refusal.ts";
 import type { RequestContext } from "./context.ts";
 import type { Arrival, Identified } from "./identify.ts";
 import type { Outcome } from "./pipeline.ts";
 
-/** All requests without a known caller have one share. */
-export const ANONYMOUS = "anonymous";
-
 const RETRY_MS = 1_000;
-
-/** Returns the name of a caller among all callers of the process. */
-export function shareName({ kind, namespace, name }: CallerPolicy): string {
-  return `${kind} ${namespace}/${name}`;
-}
 
 export function share(
   { headers, caller }: Arrival & Identified,
   context: RequestContext,
 ): Outcome<object> {
-  const name = shareName(caller);
+  const name = callerName(caller);
   context.chargeTo(name);
   // The price of a body whose size is not announced is added when it is there.
   const turn = context.share.enter(name, Number(headers.get("content-length") ?? 0));

@@ -1,6 +1,6 @@
 /** The stage that estimates how large the call may become, where a limit asks. */
 import { type CallSize, sizeOf } from "../call-size.ts";
-import { Refusal } from "../refusal.ts";
+import { Refusal } from "../../access/refusal.ts";
 import { countsCost } from "../../limits/subject.ts";
 import type { Outcome } from "./pipeline.ts";
 import type { BodyArrival, ReadBody } from "./read.ts";

@@ -1,5 +1,5 @@
 /** Anthropic's error body: `{type: "error", error: {type, message}}`. */
-import type { PublicError } from "../dialect.ts";
+import type { PublicError } from "../../../access/errors.ts";
 import { text } from "../error-text.ts";
 import { isObject } from "../fields.ts";
 import type { UpstreamError } from "../model.ts";

@@ -2,7 +2,7 @@
  * Google's error body: `{error: {code, message, status, details}}`, the status a name of
  * google.rpc.Code.
  */
-import type { PublicError } from "../dialect.ts";
+import type { PublicError } from "../../../access/errors.ts";
 import { text } from "../error-text.ts";
 import { isObject } from "../fields.ts";
 import type { UpstreamError } from "../model.ts";

@@ -1,5 +1,5 @@
 /** OpenAI's error body: `{error: {message, type, param, code}}`. */
-import type { PublicError } from "../dialect.ts";
+import type { PublicError } from "../../../access/errors.ts";
 import { isObject } from "../fields.ts";
 import type { UpstreamError } from "../model.ts";
 import { text } from "../error-text.ts";

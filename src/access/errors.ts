@@ -2,7 +2,14 @@
  * The one table of the gateway's own error codes: stable, shown to clients, kept equal to
  * docs/errors.md by a test.
  */
-import type { PublicError } from "./dialects/dialect.ts";
+/** PublicError is an error as a client is shown it, in the form of the API that it called. */
+export interface PublicError {
+  readonly status: number;
+  /** From the one table of codes of this file, or the upstream's own code. */
+  readonly code: string;
+  readonly message: string;
+  readonly param?: string | undefined;
+}
 
 interface ErrorKind {
   readonly status: number;

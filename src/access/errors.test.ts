@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 import { type ErrorCode, ERRORS, publicError } from "./errors.ts";
-import { Gateway, provider } from "./testing.ts";
-import { chat } from "./testing-samples.ts";
+import { Gateway, provider } from "../llm/testing.ts";
+import { chat } from "../llm/testing-samples.ts";
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, "../../docs/errors.md"), "utf8");
 
@@ -32,12 +32,13 @@ describe("docs/errors.md", () => {
 });
 
 test("every code that the gateway writes stands in the table", () => {
-  const files = readdirSync(import.meta.dirname, { recursive: true, encoding: "utf8" }).filter(
+  const folder = path.resolve(import.meta.dirname, "../llm");
+  const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter(
     (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.includes("testdata"),
   );
   const written = files.flatMap((file) =>
     [
-      ...readFileSync(path.join(import.meta.dirname, file), "utf8").matchAll(
+      ...readFileSync(path.join(folder, file), "utf8").matchAll(
         /\bcode: "((?:upstream|stream|gateway)_\w+)"/g,
       ),
     ].map((match) => match[1] as string),

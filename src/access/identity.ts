@@ -1,0 +1,132 @@
+/** Identifies the caller of a request by its credential, for every surface of the gateway. */
+import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type {
+  AccessKeyPolicy,
+  AgentPolicy,
+  CallerPolicy,
+  KeyEntry,
+  PolicySnapshot,
+} from "../policy/snapshot.ts";
+import { readCredential } from "./credentials.ts";
+import { type ErrorCode, publicError, type PublicError } from "./errors.ts";
+import type { Surface } from "./surface.ts";
+
+/** IdentityRequest is what a request says about its sender. */
+export interface IdentityRequest {
+  readonly surface: Surface;
+  readonly headers: HeaderMap;
+  /** Without `?`. */
+  readonly query: string;
+  /** Of the client, canonical; see `access/client-address.ts`. */
+  readonly address: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type Identity =
+  | { readonly kind: "known"; readonly policy: CallerPolicy }
+  /** `policy` where it is known who was refused. */
+  | {
+      readonly kind: "refused";
+      readonly error: PublicError;
+      readonly policy: CallerPolicy | undefined;
+    };
+
+const KIND_OF_KEY: Readonly<Record<Surface, string>> = {
+  internal: "workload token",
+  external: "access key",
+};
+
+export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Identity {
+  const { surface } = request;
+  const credential = readCredential(request.headers, request.query);
+  switch (credential.kind) {
+    case "none":
+      return refused(
+        "missing_key",
+        `No API key: send the ${KIND_OF_KEY[surface]} as your client sends its API key.`,
+      );
+    case "conflict":
+      return refused("missing_key", "The request carries several different API keys; send one.");
+    case "key": {
+      // By their hashes: how long a look-up takes says nothing of a key.
+      const agent = snapshot.agentsByTokenHash.get(credential.sha256);
+      const entry = snapshot.keysByHash.get(credential.sha256);
+      return surface === "external"
+        ? identifyKey(snapshot, request, entry, agent)
+        : identifyAgent(agent, entry);
+    }
+  }
+}
+
+function identifyAgent(agent: AgentPolicy | undefined, entry: KeyEntry | undefined): Identity {
+  if (agent !== undefined) return { kind: "known", policy: agent };
+  if (entry !== undefined)
+    return refused(
+      "wrong_surface",
+      "An access key opens what is under /ext, and nothing else.",
+      entry.key,
+    );
+  return refused("invalid_key", "The API key is not a workload token of this gateway.");
+}
+
+function identifyKey(
+  snapshot: PolicySnapshot,
+  request: IdentityRequest,
+  entry: KeyEntry | undefined,
+  agent: AgentPolicy | undefined,
+): Identity {
+  if (agent !== undefined)
+    return refused("wrong_surface", "A workload token opens nothing under /ext.", agent);
+  if (entry === undefined)
+    return refused("invalid_key", "The API key is not an access key of this gateway.");
+  const error = keyError(snapshot, request, entry);
+  return error === undefined
+    ? { kind: "known", policy: entry.key }
+    : { kind: "refused", error, policy: entry.key };
+}
+
+/** Why a known key opens nothing now; undefined where it does. */
+function keyError(
+  snapshot: PolicySnapshot,
+  { now, address }: IdentityRequest,
+  { key, graceUntil }: KeyEntry,
+): PublicError | undefined {
+  if (key.revoked) return publicError("key_revoked", "The access key was revoked.");
+  if (graceUntil !== undefined && graceUntil <= now) {
+    return publicError(
+      "key_expired",
+      `The access key was rotated; the one before is no longer taken since ${iso(graceUntil)}.`,
+    );
+  }
+  if (key.expiresAt !== undefined && key.expiresAt <= now) {
+    return publicError("key_expired", `The access key expired at ${iso(key.expiresAt)}.`);
+  }
+  if (!isOpen(snapshot, key)) {
+    return publicError(
+      "external_access_disabled",
+      "The access key's provider is not open to calls from outside (spec.externalAccess.enabled).",
+    );
+  }
+  if (!key.allowsAddress(address)) {
+    return publicError(
+      "address_not_allowed",
+      `The access key may not be used from the address ${address}.`,
+    );
+  }
+  return undefined;
+}
+
+/** A provider that is not in use is told apart later, by its models. */
+function isOpen(snapshot: PolicySnapshot, key: AccessKeyPolicy): boolean {
+  const provider = snapshot.providers.get(key.providerKey);
+  return provider === undefined || provider.external !== undefined;
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function refused(code: ErrorCode, message: string, policy?: CallerPolicy): Identity {
+  return { kind: "refused", error: publicError(code, message), policy };
+}

@@ -1,0 +1,64 @@
+/** Refusals: how a request ends before an upstream sees it, on every surface of the gateway. */
+import type { AuditEvent } from "../audit/event.ts";
+import { clientText, optionalClientText } from "../platform/client-text.ts";
+import { callerFields } from "./caller.ts";
+import type { CallerPolicy } from "../policy/snapshot.ts";
+import { type ErrorCode, publicError, type PublicError } from "./errors.ts";
+
+export interface RefusalDetails {
+  /** For `retry-after`; 0 where waiting changes nothing. */
+  readonly retryAfterMs?: number | undefined;
+  /** The caller, where the refusal itself found out who it is. */
+  readonly policy?: CallerPolicy | undefined;
+}
+
+/** Refusal ends a request with an error of the gateway. */
+export class Refusal {
+  readonly error: PublicError;
+  readonly retryAfterMs: number | undefined;
+  readonly policy: CallerPolicy | undefined;
+
+  constructor(error: PublicError, { retryAfterMs, policy }: RefusalDetails = {}) {
+    this.error = error;
+    this.retryAfterMs = retryAfterMs;
+    this.policy = policy;
+  }
+}
+
+/** Returns a refusal without details. */
+export function refuse(code: ErrorCode, message: string, param?: string): Refusal {
+  return new Refusal(publicError(code, message, param));
+}
+
+/** RefusedRequest is a request that was refused, as the audit chain records it. */
+export interface RefusedRequest {
+  readonly error: PublicError;
+  readonly origin: RequestOrigin;
+}
+
+/** RequestOrigin says where a request comes from and what it is for, as far as that is known. */
+export interface RequestOrigin {
+  readonly policy: CallerPolicy | undefined;
+  /** Address of the client, canonical. */
+  readonly address: string;
+  /** The model that was asked for, where that was read. */
+  readonly model: string | undefined;
+  /** Path without its query, which may contain a key. */
+  readonly path: string;
+}
+
+/** Returns the audit record of a refusal. */
+export function refusalEvent(type: string, { origin, error }: RefusedRequest): AuditEvent {
+  const { access_key, source, workload } = callerFields(origin.policy);
+  const fields = {
+    access_key,
+    asked: optionalClientText(origin.model),
+    client_ip: origin.address,
+    code: clientText(error.code),
+    path: clientText(origin.path),
+    source,
+    status: error.status,
+    workload,
+  };
+  return { type, fields };
+}
