@@ -12,7 +12,7 @@ import {
 } from "./figures.ts";
 import { CONNECTIONS, LOW_RATE } from "./phases.ts";
 import { BODY_BYTES, SIDECAR_RATE } from "./service.ts";
-import type { SidecarPhase, SidecarRound } from "./sidecar.ts";
+import type { SidecarPhase, SidecarRound } from "./sidecar-round.ts";
 import { median } from "./stats.ts";
 
 /** MiB by target, then by process. */

@@ -19,12 +19,11 @@ import {
   restRequest,
   SIDECAR_RATE,
 } from "./service.ts";
+import type { SidecarPhase, SidecarRound } from "./sidecar-round.ts";
 import { startSidecarProxy } from "./sidecar-proxy.ts";
 import { renderSidecar, type Resident } from "./sidecar-report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import { checkDenial, checkOverTls, type TlsTarget } from "./tls-target.ts";
-
-export type SidecarPhase = "low" | "steady" | "max" | "fresh" | "body";
 
 interface Phase {
   readonly request: (token: string) => string;
@@ -40,9 +39,6 @@ const PHASES: Readonly<Record<SidecarPhase, Phase>> = {
   fresh: { request: restRequest, fresh: true, connections: CONNECTIONS },
   body: { request: graphqlRequest, fresh: false, connections: CONNECTIONS },
 };
-
-/** Results by phase, then by target. */
-export type SidecarRound = Readonly<Record<SidecarPhase, Readonly<Record<string, LoadResult>>>>;
 
 export interface SidecarBenchOptions {
   readonly root: string;

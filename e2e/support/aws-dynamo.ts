@@ -1,6 +1,6 @@
 /** Two operations of DynamoDB, JSON 1.0: one table whose items have the key `id`. */
 import { crc32 } from "node:zlib";
-import type { AwsAnswer } from "./aws-server.ts";
+import type { AwsAnswer } from "./aws-answer.ts";
 import { AwsFault } from "./aws-verify.ts";
 import type { Received } from "./services.ts";
 

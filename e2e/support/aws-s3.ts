@@ -3,7 +3,7 @@
  * normalised.
  */
 import { createHash } from "node:crypto";
-import type { AwsAnswer } from "./aws-server.ts";
+import type { AwsAnswer } from "./aws-answer.ts";
 import { AwsFault, base64Crc, unescape } from "./aws-verify.ts";
 import type { Received } from "./services.ts";
 

@@ -4,17 +4,12 @@
  * signer is used.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
+import type { AwsAnswer } from "./aws-answer.ts";
 import type http2 from "node:http2";
 import { answerDynamo } from "./aws-dynamo.ts";
 import { S3 } from "./aws-s3.ts";
 import { AwsFault, verify, type AwsKey } from "./aws-verify.ts";
 import type { Received } from "./services.ts";
-
-export interface AwsAnswer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Buffer;
-}
 
 export class AwsServer {
   readonly s3 = new S3();

@@ -11,7 +11,8 @@ import type { BindingMetrics } from "./metrics.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import { parameterNames } from "./parameter-names.ts";
 import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
-import { judge, type World } from "./pipeline.ts";
+import { judge } from "./pipeline.ts";
+import type { StepServices } from "./step-services.ts";
 import { readRequest } from "./request.ts";
 import { isStripped } from "./rewriting.ts";
 import {
@@ -30,7 +31,7 @@ export const METADATA = {
   credentials: "credentials",
 } as const;
 
-export interface AuthorizerOptions extends World {
+export interface AuthorizerOptions extends StepServices {
   readonly snapshot: () => BindingSnapshot;
   readonly metrics: BindingMetrics;
 }

@@ -5,13 +5,10 @@
  * record is written always; the credential goes on, and the request leaves, only where nothing
  * stands against it.
  */
-import type { RefusalLog } from "../audit/refusals.ts";
-import type { AuditSink } from "../audit/sink.ts";
-import type { Clock } from "../platform/clock.ts";
-import type { Logger } from "../platform/log.ts";
 import type { ServiceRequest } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import { isDenied, type Passage } from "./passage.ts";
+import type { StepServices } from "./step-services.ts";
 import { resolveAction } from "./steps/action.ts";
 import { checkActionLists } from "./steps/action-lists.ts";
 import { forward } from "./steps/forward.ts";
@@ -21,20 +18,8 @@ import { writeRecord } from "./steps/record.ts";
 import { routeByHost } from "./steps/route.ts";
 import { checkScope } from "./steps/scope.ts";
 
-/** What the steps use of the world. */
-export interface World {
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** undefined where nothing is recorded. */
-  readonly audit: AuditSink | undefined;
-  /** Limits records and log lines of denied requests. */
-  readonly refusals: RefusalLog;
-  /** `address:port` of a host, from DNS alone; undefined where it has none. */
-  readonly resolve: (host: string) => Promise<string | undefined>;
-}
-
 interface Step {
-  readonly run: (passage: Passage, world: World) => void | Promise<void>;
+  readonly run: (passage: Passage, services: StepServices) => void | Promise<void>;
   /** `undenied`: while nothing stands against the request. */
   readonly when: "undenied" | "always";
 }
@@ -54,13 +39,13 @@ export async function judge(
   id: string,
   request: ServiceRequest,
   snapshot: BindingSnapshot,
-  world: World,
+  services: StepServices,
 ): Promise<Passage> {
   const passage: Passage = {
     id,
     request,
     snapshot,
-    startedAt: world.clock.monotonic(),
+    startedAt: services.clock.monotonic(),
     binding: undefined,
     resolution: undefined,
     violations: [],
@@ -71,7 +56,7 @@ export async function judge(
   };
   for (const { run, when } of STEPS) {
     if (when === "undenied" && isDenied(passage)) continue;
-    const running = run(passage, world);
+    const running = run(passage, services);
     if (running !== undefined) await running;
   }
   return passage;

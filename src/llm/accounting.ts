@@ -2,6 +2,7 @@
  * Settles a call, exactly once: its usage, its cost, its budgets, its audit record, its line in the
  * log, its metrics.
  */
+import type { LostAttempt, Settlement } from "./settlement.ts";
 import type { Logger } from "pino";
 import type { Limits, Usage as CountedUsage } from "../limits/limits.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
@@ -14,27 +15,6 @@ import type { Attempt, Call, CallOutcome } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { estimateLostAttempt, estimateUsage } from "./estimate.ts";
 import type { LlmMetrics } from "./metrics.ts";
-
-export interface Settlement {
-  /** Of the attempt that answered, or was left. */
-  readonly usage: Usage | undefined;
-  /** `exact`: the provider said it. `estimated`: bounded by us, see `estimate.ts`. */
-  readonly usageKind: "exact" | "estimated" | "none";
-  /** undefined where no price is known, or nothing was used. */
-  readonly cost: Cost | undefined;
-  /** The cost's total, in USD as a decimal. */
-  readonly costUsd: string | undefined;
-  readonly durationMs: number;
-  /** Attempts that failed and may have cost something all the same. */
-  readonly lost: readonly LostAttempt[];
-}
-
-export interface LostAttempt {
-  readonly attempt: Attempt;
-  readonly usage: Usage;
-  /** undefined where no price is known. */
-  readonly cost: Cost | undefined;
-}
 
 export interface AccountingOptions {
   readonly clock: TimeSource;

@@ -2,11 +2,11 @@
  * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and
  * LLM_REFUSED for what never became one. No prompt, no answer, no key.
  */
+import type { Settlement } from "./settlement.ts";
 import type { AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
-import type { Settlement } from "./accounting.ts";
 import type { Attempt, Call, CallOutcome } from "./call.ts";
 import { callerFields, callerName } from "../access/caller.ts";
 import { refusalEvent, type RefusedRequest } from "../access/refusal.ts";

@@ -1,11 +1,11 @@
 /** Prometheus metrics of the LLM gateway. */
+import type { Settlement } from "./settlement.ts";
 import { Counter, Histogram, type Registry } from "prom-client";
 import { LabelBound } from "../platform/label-bound.ts";
 import type { Cost } from "../pricing/price-book.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { toUsdNumber } from "../pricing/cost.ts";
 import type { Call, CallOutcome } from "./call.ts";
-import type { Settlement } from "./accounting.ts";
 import type { Target } from "./retry-plan.ts";
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];

@@ -2,11 +2,12 @@
  * The way back of one call: the upstream's answer becomes the caller's, is counted, and settles the
  * call.
  */
+import type { Settlement } from "./settlement.ts";
 import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
 import type { Exchange } from "../extproc/server.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 import type { TimeSource } from "../platform/clock.ts";
-import { type Accounting, identityHeaders, type Settlement, totalsHeaders } from "./accounting.ts";
+import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import { retryAfterSeconds } from "./budget.ts";
 import type { Call, CallOutcome } from "./call.ts";

@@ -2,6 +2,7 @@
  * For tests of the pipeline: a clock that tests move, an exchange that records, policies and whole
  * calls.
  */
+import type { Settlement } from "./settlement.ts";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Registry } from "prom-client";
@@ -35,7 +36,7 @@ import type {
   ProviderPolicy,
 } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
-import { Accounting, type Settlement } from "./accounting.ts";
+import { Accounting } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
 import { AuditTrail, LLM_REFUSED } from "./audit-trail.ts";
 import type { Call, CallOutcome } from "./call.ts";

@@ -2,10 +2,10 @@
  * Step 8: where the real endpoint is. Its name is asked of DNS servers alone, never of the hosts
  * file.
  */
-import type { World } from "../pipeline.ts";
+import type { StepServices } from "../step-services.ts";
 import type { Passage } from "../passage.ts";
 
-export async function forward(passage: Passage, { resolve }: World): Promise<void> {
+export async function forward(passage: Passage, { resolve }: StepServices): Promise<void> {
   const address = await resolve(passage.request.host);
   if (address === undefined) {
     passage.refusal = {

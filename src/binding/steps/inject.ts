@@ -1,10 +1,10 @@
 /** Step 7: the agent's own credentials come off, whatever the mode; the real one goes on. */
 import { clientText } from "../../platform/client-text.ts";
 import { InjectionError } from "../../providers/contract.ts";
-import type { World } from "../pipeline.ts";
+import type { StepServices } from "../step-services.ts";
 import type { Passage } from "../passage.ts";
 
-export async function injectCredentials(passage: Passage, { log }: World): Promise<void> {
+export async function injectCredentials(passage: Passage, { log }: StepServices): Promise<void> {
   const { binding, request } = passage;
   if (binding === undefined) return;
   try {

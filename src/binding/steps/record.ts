@@ -2,11 +2,11 @@
  * Step 6: the audit record, before anything leaves. What cannot be recorded does not leave. Nobody
  * waits for the record of a request that is denied, and of many it tells together.
  */
-import type { World } from "../pipeline.ts";
+import type { StepServices } from "../step-services.ts";
 import { isDenied, type Passage } from "../passage.ts";
 import { requestFields, SERVICE_CALL } from "../service-call.ts";
 
-export async function writeRecord(passage: Passage, world: World): Promise<void> {
+export async function writeRecord(passage: Passage, world: StepServices): Promise<void> {
   if (!isDenied(passage) && !(await isRecorded(passage, world))) {
     passage.refusal = {
       status: 503,
@@ -17,7 +17,7 @@ export async function writeRecord(passage: Passage, world: World): Promise<void>
   if (isDenied(passage)) recordDenial(passage, world);
 }
 
-async function isRecorded(passage: Passage, { audit }: World): Promise<boolean> {
+async function isRecorded(passage: Passage, { audit }: StepServices): Promise<boolean> {
   if (audit === undefined) return true;
   if (audit.refusing) return false;
   const event = { type: SERVICE_CALL, fields: requestFields(passage) };
@@ -25,7 +25,7 @@ async function isRecorded(passage: Passage, { audit }: World): Promise<boolean> 
   return outcome !== "failed";
 }
 
-function recordDenial(passage: Passage, { refusals }: World): void {
+function recordDenial(passage: Passage, { refusals }: StepServices): void {
   const { refusal, violations, snapshot } = passage;
   passage.listed = refusals.record({
     caller: snapshot.workload,

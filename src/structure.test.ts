@@ -1,0 +1,57 @@
+/** The structure of the source that no linter checks. */
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { expect, test } from "vitest";
+
+const ROOT = path.resolve(import.meta.dirname, "..");
+
+const FILES = ["src", "e2e", "bench", "fuzz", "scripts"].flatMap((folder) =>
+  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts") && !file.startsWith("gen/"))
+    .map((file) => path.join(folder, file)),
+);
+
+const IMPORT = /(?:from|import|import\()\s*"(\.{1,2}\/[^"]+\.ts)"/g;
+
+/** Modules that each module imports, for types too. */
+const IMPORTS: ReadonlyMap<string, readonly string[]> = new Map(
+  FILES.map((file) => [
+    file,
+    [...readFileSync(path.join(ROOT, file), "utf8").matchAll(IMPORT)].map(([, specifier]) =>
+      path.normalize(path.join(path.dirname(file), specifier ?? "")),
+    ),
+  ]),
+);
+
+/** Returns one circle of imports that begins at a module, or undefined. */
+function circleFrom(
+  file: string,
+  imports: ReadonlyMap<string, readonly string[]>,
+  done: Set<string>,
+  above: readonly string[] = [],
+): readonly string[] | undefined {
+  if (above.includes(file)) return [...above.slice(above.indexOf(file)), file];
+  if (done.has(file)) return undefined;
+  for (const imported of imports.get(file) ?? []) {
+    const circle = circleFrom(imported, imports, done, [...above, file]);
+    if (circle !== undefined) return circle;
+  }
+  done.add(file);
+  return undefined;
+}
+
+test("no module imports itself, directly or through others, not even for types", () => {
+  const done = new Set<string>();
+  expect(FILES.length).toBeGreaterThan(500);
+  expect(FILES.map((file) => circleFrom(file, IMPORTS, done)).filter(Boolean)).toEqual([]);
+});
+
+test("a circle is found", () => {
+  const imports = new Map([
+    ["a", ["b"]],
+    ["b", ["c", "d"]],
+    ["c", []],
+    ["d", ["b"]],
+  ]);
+  expect(circleFrom("a", imports, new Set())).toEqual(["b", "d", "b"]);
+});
