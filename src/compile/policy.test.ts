@@ -49,6 +49,34 @@ spec: {models: [a/*, b/m]}
 `;
 
 describe("compilePolicy", () => {
+  test("says when the next key expires, and that it has expired when it has", () => {
+    const key = (name: string, expiresAt: string) => `
+---
+apiVersion: svc.io/v1
+kind: AccessKey
+metadata: {name: ${name}}
+spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("hex")}, expiresAt: "${expiresAt}"}
+`;
+    const resources = load(
+      [SCENE, key("x", "2026-11-21T12:00:00Z"), key("y", "2026-11-20T12:00:00Z")].join(""),
+    );
+    const compiled = (now: string) => {
+      const { recheckAt, statuses } = compilePolicy(resources, {
+        ...options,
+        env: { KEY: "sk-env" },
+        now: Date.parse(now),
+      });
+      const expired = statuses.filter(({ reason }) => reason === "KeyExpired");
+      return [
+        recheckAt === undefined ? "never" : new Date(recheckAt).toISOString(),
+        expired.map(({ name }) => name),
+      ];
+    };
+    expect(compiled("2026-11-19T00:00:00Z")).toEqual(["2026-11-20T12:00:00.000Z", []]);
+    expect(compiled("2026-11-20T12:00:00Z")).toEqual(["2026-11-21T12:00:00.000Z", ["y"]]);
+    expect(compiled("2026-11-21T12:00:00Z")).toEqual(["never", ["x", "y"]]);
+  });
+
   test("the kinds of the schema are those of the policy", () => {
     expect(modelProviderSchema.shape.spec.shape.provider.options).toEqual([...PROVIDER_KINDS]);
   });

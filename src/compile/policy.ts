@@ -45,6 +45,11 @@ export interface CompiledPolicy {
   readonly snapshot: PolicySnapshot;
   /** One for each object, by kind, namespace and name. */
   readonly statuses: readonly ObjectStatus[];
+  /**
+   * When the same resources have to be compiled again, because a status changes with time alone:
+   * milliseconds since the epoch; undefined for never.
+   */
+  readonly recheckAt: number | undefined;
 }
 
 export function compilePolicy(resources: ResourceSet, options: PolicyOptions): CompiledPolicy {
@@ -140,7 +145,18 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     keysByHash,
     providers,
   };
-  return { snapshot, statuses: sortStatuses(statuses) };
+  const recheckAt = nextExpiry(resources.accessKeys.values(), options.now);
+  return { snapshot, statuses: sortStatuses(statuses), recheckAt };
+}
+
+/** Returns when the next of the keys expires. */
+function nextExpiry(keys: Iterable<AccessKey>, now: number): number | undefined {
+  let next: number | undefined;
+  for (const { spec } of keys) {
+    const expiry = spec.expiresAt === undefined ? Number.NaN : Date.parse(spec.expiresAt);
+    if (expiry > now && (next === undefined || expiry < next)) next = expiry;
+  }
+  return next;
 }
 
 type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;

@@ -49,6 +49,7 @@ import { ProtoRegistry } from "../xds/proto.ts";
 import { SnapshotEncoder } from "../xds/snapshot.ts";
 import { createApi } from "./api.ts";
 import { createControl } from "./control.ts";
+import { Recheck } from "./recheck.ts";
 import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
@@ -141,6 +142,7 @@ export async function startGateway(
   let objects: readonly ObjectStatus[] = [];
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let problems: readonly string[] = [];
+  const recheck = new Recheck(clock, () => guarded(source.current()));
   const apply = (load: LoadResult): void => {
     const compiled = compilePolicy(load.resources, {
       env,
@@ -155,6 +157,7 @@ export async function startGateway(
     problems = load.problems.map(formatProblem);
     for (const problem of problems) log.warn({ problem }, "resource not in use as written");
     rollout.apply(compiled.snapshot);
+    recheck.set(compiled.recheckAt);
   };
   const guarded = (load: LoadResult): void => {
     try {
@@ -283,6 +286,7 @@ export async function startGateway(
   return {
     close: async () => {
       await source.close();
+      recheck.set(undefined);
       prices.close();
       control.forceShutdown();
       for (const server of servers) {

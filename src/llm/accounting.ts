@@ -11,7 +11,7 @@ import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { Cost, PriceBook } from "../pricing/price-book.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import { settleReservation } from "./budget.ts";
-import type { Attempt, Call, CallOutcome } from "./call.ts";
+import type { Call, CallOutcome } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { estimateLostAttempt, estimateUsage } from "./estimate.ts";
 import type { LlmMetrics } from "./metrics.ts";
