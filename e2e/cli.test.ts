@@ -178,6 +178,27 @@ test("an AccessKey from its making to its end", async () => {
   expect((await run("access-key", "delete", "laptop")).code).toBe(1);
 });
 
+test("a key that expires says so, and nobody has to edit anything", async () => {
+  const key = (
+    await done(
+      "access-key",
+      "create",
+      "--name",
+      "brief",
+      "--model-provider",
+      "mock",
+      "--expires",
+      "3s",
+    )
+  ).stdout.trim();
+  expect(await callWith(key)).toBe(200);
+  await until(async () => (await done("get", "access-keys")).stdout.includes("KeyExpired"), {
+    what: "the key to expire",
+  });
+  expect(await callWith(key)).toBe(401);
+  await done("access-key", "delete", "brief");
+});
+
 test("two rotations at once: whoever got a key has the key in force", async () => {
   await done("access-key", "create", "--name", "race", "--model-provider", "mock");
   const both = await Promise.all([
