@@ -7,12 +7,12 @@ import * as fc from "fast-check";
 import { compileClientAddress } from "../src/access/client-address.ts";
 import { readCredential } from "../src/access/credentials.ts";
 import { readRequest } from "../src/binding/request.ts";
-import { decodeLogEntries } from "../src/binding/access-log-wire.ts";
-import { decodeSecretRequest } from "../src/binding/sds-wire.ts";
-import { decodeCheckRequest } from "../src/extproc/authz/wire.ts";
-import { GrpcMessages } from "../src/extproc/h2/messages.ts";
-import { decodePhase } from "../src/extproc/wire/decode.ts";
-import { WireError } from "../src/extproc/wire/reader.ts";
+import { decodeLogEntries } from "../src/envoy/access-log/wire.ts";
+import { decodeSecretRequest } from "../src/envoy/sds/wire.ts";
+import { decodeCheckRequest } from "../src/envoy/ext-authz/wire.ts";
+import { GrpcMessages } from "../src/envoy/grpc/messages.ts";
+import { decodePhase } from "../src/envoy/ext-proc/decode.ts";
+import { WireError } from "../src/envoy/protobuf/reader.ts";
 import { BadRequestError, type DialectName } from "../src/llm/dialects/dialect.ts";
 import {
   createStreamReader,

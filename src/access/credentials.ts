@@ -3,7 +3,7 @@
  * Anthropic's that or `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
  */
 import { hash } from "node:crypto";
-import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import { unwrapAccessKey } from "./access-keys.ts";
 
 /**

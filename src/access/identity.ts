@@ -1,5 +1,5 @@
 /** Identifies the caller of a request by its credential, for every surface of the gateway. */
-import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type {
   AccessKeyPolicy,
   AgentPolicy,

@@ -2,8 +2,8 @@
  * Envoy's access log service, as far as the end of service calls needs it: a stream of reports, and
  * nothing to answer.
  */
-import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
-import { decodeLogEntries, type LogEntry } from "./access-log-wire.ts";
+import { serveStreams, type StreamServer } from "../envoy/grpc/serve.ts";
+import { decodeLogEntries, type LogEntry } from "../envoy/access-log/wire.ts";
 import { type EndedCall, METADATA } from "./authorizer.ts";
 
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: METADATA.call };

@@ -3,7 +3,7 @@
  * does.
  */
 import { randomUUID } from "node:crypto";
-import type { AuthzReply, AuthzRequest } from "../extproc/authz/wire.ts";
+import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
 import type { Denial } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";

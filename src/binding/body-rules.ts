@@ -1,5 +1,5 @@
 /** Plugins' body rules as Envoy's routes match them. */
-import type { SidecarBodyRule } from "../compile/envoy/sidecar.ts";
+import type { SidecarBodyRule } from "../envoy/config/sidecar.ts";
 import type { BodyRule } from "../providers/contract.ts";
 
 /** @param hosts of the binding, exact or `*.` patterns */

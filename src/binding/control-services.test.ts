@@ -8,13 +8,13 @@ import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { StreamServer } from "../extproc/h2/serve.ts";
+import type { StreamServer } from "../envoy/grpc/serve.ts";
 import { CertificateAuthority } from "../interception/ca.ts";
 import { FakeClock } from "../platform/testing.ts";
-import { ProtoRegistry } from "../xds/proto.ts";
+import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import type { EndedCall } from "./authorizer.ts";
-import { SecretService } from "./sds.ts";
+import { SecretService } from "../envoy/sds/server.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
 const same = (buffer: Buffer): Buffer => buffer;

@@ -11,8 +11,8 @@ import path from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { RefusalLog } from "../audit/refusals.ts";
 import { openAuditWriter } from "../audit/writer.ts";
-import { sidecarBootstrap } from "../compile/envoy/sidecar.ts";
-import { serveAuthorization } from "../extproc/authz/server.ts";
+import { sidecarBootstrap } from "../envoy/config/sidecar.ts";
+import { serveAuthorization } from "../envoy/ext-authz/server.ts";
 import { CertificateAuthority, DEFAULT_VALIDITY } from "../interception/ca.ts";
 import { writeTrust } from "../interception/trust.ts";
 import { type Clock, guardedClock, systemClock } from "../platform/clock.ts";
@@ -36,7 +36,7 @@ import { BindingMetrics } from "./metrics.ts";
 import type { SidecarServiceOptions } from "./options.ts";
 import { EndpointResolver } from "./resolver.ts";
 import { SERVICE_CALL } from "./service-call.ts";
-import { SecretService } from "./sds.ts";
+import { SecretService } from "../envoy/sds/server.ts";
 import { type LoadedSpecs, loadSpecs, watchSpecs } from "./specs.ts";
 
 export interface SidecarService {

@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import type { Clock } from "../platform/clock.ts";
 import type { PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
 import { PolicyStore } from "../policy/store.ts";
-import { ProtoRegistry } from "../xds/proto.ts";
-import { SnapshotEncoder, type XdsSnapshot } from "../xds/snapshot.ts";
+import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
+import { SnapshotEncoder, type XdsSnapshot } from "../envoy/xds/snapshot.ts";
 import { Rollout } from "./rollout.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));

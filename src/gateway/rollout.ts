@@ -7,12 +7,12 @@ import {
   compileEnvoy,
   type EnvoyConfiguration,
   type EnvoyOptions,
-} from "../compile/envoy/resources.ts";
+} from "../envoy/config/resources.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 import type { PolicyStore } from "../policy/store.ts";
-import type { SnapshotEncoder, XdsSnapshot } from "../xds/snapshot.ts";
+import type { SnapshotEncoder, XdsSnapshot } from "../envoy/xds/snapshot.ts";
 
 /** The side of the discovery service that a rollout needs. */
 export interface Discovery {

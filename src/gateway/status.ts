@@ -3,7 +3,7 @@ import type { LeftOutReason } from "../audit/omissions.ts";
 import type { AuditState } from "../audit/sink.ts";
 import type { SpaceStatus } from "../audit/volume.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import type { NodeStatus } from "../xds/ads.ts";
+import type { NodeStatus } from "../envoy/xds/ads.ts";
 
 export interface GatewayStatus {
   readonly ready: boolean;

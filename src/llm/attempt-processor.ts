@@ -4,9 +4,9 @@
  * request anew for the provider whose turn it is, from the caller's original: nothing of an earlier
  * attempt stays on it.
  */
-import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../compile/envoy/names.ts";
-import type { Exchange, Processor } from "../extproc/server.ts";
-import type { Phase } from "../extproc/wire/messages.ts";
+import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../envoy/config/names.ts";
+import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
+import type { Phase } from "../envoy/ext-proc/messages.ts";
 import type { FairShare } from "../limits/fair-share.ts";
 import { retryAfterSeconds } from "./budget.ts";
 import { type Call, SKIPPED } from "./call.ts";

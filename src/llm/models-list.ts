@@ -1,5 +1,5 @@
 /** `GET /v1/models`: what this caller may use, in the shape of the API that asks. */
-import type { HeaderMap } from "../extproc/wire/messages.ts";
+import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, DialectName } from "../policy/snapshot.ts";
 
 /** We keep no release dates: a constant, so that answers are stable. */

@@ -1,7 +1,7 @@
 /**
  * Makes one attempt's request: headers, path and body for one provider, from the caller's original.
  */
-import { InternalHeader, relayedCluster } from "../compile/envoy/names.ts";
+import { InternalHeader, relayedCluster } from "../envoy/config/names.ts";
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
 import type { Permit, VendorHeaders } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";

@@ -11,9 +11,9 @@
  */
 import { ANONYMOUS, callerName } from "../access/caller.ts";
 import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
-import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
-import type { Exchange, Processor } from "../extproc/server.ts";
-import type { HeaderMap, Phase } from "../extproc/wire/messages.ts";
+import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
+import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
+import type { HeaderMap, Phase } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { AuditTrail } from "./audit-trail.ts";
 import { retryAfterSeconds } from "./budget.ts";

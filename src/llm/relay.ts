@@ -9,7 +9,7 @@
  */
 import http from "node:http";
 import type { Readable } from "node:stream";
-import { InternalHeader, CALL_ID_HEADER } from "../compile/envoy/names.ts";
+import { InternalHeader, CALL_ID_HEADER } from "../envoy/config/names.ts";
 import type { Clock } from "../platform/clock.ts";
 import { decompress } from "./answer.ts";
 import type { Call } from "./call.ts";

@@ -3,9 +3,9 @@
  * call.
  */
 import type { Settlement } from "./settlement.ts";
-import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../compile/envoy/names.ts";
-import type { Exchange } from "../extproc/server.ts";
-import type { HeaderMap } from "../extproc/wire/messages.ts";
+import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
+import type { Exchange } from "../envoy/ext-proc/server.ts";
+import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";

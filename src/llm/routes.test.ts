@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { EXTERNAL_LLM_PATHS, GEMINI_PATHS, LLM_PATHS } from "../compile/envoy/routes.ts";
+import { EXTERNAL_LLM_PATHS, GEMINI_PATHS, LLM_PATHS } from "../envoy/config/routes.ts";
 import { dialectOfPath, parseRoute } from "./routes.ts";
 
 const plain = { surface: "internal", model: undefined, stream: undefined, query: "" };

@@ -11,8 +11,8 @@ import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
 import { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink, AuditState } from "../audit/sink.ts";
-import { RequestGuard } from "../extproc/request-guard.ts";
-import type { Exchange, Processor } from "../extproc/server.ts";
+import { RequestGuard } from "../envoy/ext-proc/request-guard.ts";
+import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type {
   ContinueReply,
   HeaderChanges,
@@ -20,7 +20,7 @@ import type {
   ImmediateReply,
   Phase,
   PhaseKind,
-} from "../extproc/wire/messages.ts";
+} from "../envoy/ext-proc/messages.ts";
 import { BytesInFlight } from "../limits/bytes-in-flight.ts";
 import { FairShare } from "../limits/fair-share.ts";
 import { createLimits, type Limits } from "../limits/limits.ts";

@@ -3,7 +3,7 @@
  * the day and the bytes in flight are checked before a byte of the body is held; a budget that is
  * used up refuses here as well.
  */
-import { MAX_REQUEST_BODY_BYTES } from "../../compile/envoy/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
 import type { Admission, Amounts } from "../../limits/limits.ts";
 import { type LimitSubject, subjectOf } from "../../limits/subject.ts";
 import { limitRefusal } from "../budget.ts";

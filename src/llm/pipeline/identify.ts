@@ -1,6 +1,6 @@
 /** The first stage: who calls which operation. */
 import { identify as identifyCaller } from "../../access/identity.ts";
-import type { HeaderMap } from "../../extproc/wire/messages.ts";
+import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
 import type { VendorHeaders } from "../call.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";

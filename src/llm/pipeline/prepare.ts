@@ -6,8 +6,8 @@ import {
   InternalHeader,
   MAX_ATTEMPTS,
   upstreamCluster,
-} from "../../compile/envoy/names.ts";
-import type { HeaderChanges } from "../../extproc/wire/messages.ts";
+} from "../../envoy/config/names.ts";
+import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
 import { prepareAttempt } from "../prepare.ts";
 import { RetryPlan, type Target } from "../retry-plan.ts";

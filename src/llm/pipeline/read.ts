@@ -1,5 +1,5 @@
 /** The stage that reads the body: JSON within bounds, and the facts that decide about the call. */
-import { MAX_REQUEST_BODY_BYTES } from "../../compile/envoy/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
 import { readFacts, type RequestFacts } from "../facts.ts";
 import { JsonBody } from "../json-body.ts";
 import { refuse } from "../../access/refusal.ts";

@@ -1,9 +1,9 @@
 import path from "node:path";
 import { expect, test } from "vitest";
-import { ProtoRegistry } from "../xds/proto.ts";
-import { decodeLogEntries } from "./access-log-wire.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
+import { decodeLogEntries } from "./wire.ts";
 
-const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
+const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../../gen/envoy.binpb"));
 const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: "call" };
 

@@ -1,9 +1,9 @@
 import path from "node:path";
 import { expect, test } from "vitest";
-import { ProtoRegistry } from "../xds/proto.ts";
-import { decodeSecretRequest, encodeSecretResponse } from "./sds-wire.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
+import { decodeSecretRequest, encodeSecretResponse } from "./wire.ts";
 
-const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
+const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../../gen/envoy.binpb"));
 const TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 test("a request is read as Envoy's own definitions have it", () => {

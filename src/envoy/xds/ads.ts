@@ -5,9 +5,9 @@
 import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 import { bytesMethod } from "./bytes-service.ts";
-import type { ProtoRegistry } from "./proto.ts";
+import type { ProtoRegistry } from "../protobuf/registry.ts";
 import {
   EMPTY_XDS_SNAPSHOT,
   PUSH_ORDER,

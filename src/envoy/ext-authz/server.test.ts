@@ -7,9 +7,10 @@ import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { StreamServer } from "../h2/serve.ts";
+import type { StreamServer } from "../grpc/serve.ts";
 import { serveAuthorization } from "./server.ts";
-import { type AuthzReply, type AuthzRequest, bytes } from "./wire.ts";
+import { bytesField } from "../protobuf/writer.ts";
+import type { AuthzReply, AuthzRequest } from "./wire.ts";
 
 const METHOD = "/envoy.service.auth.v3.Authorization/Check";
 const MAX_BYTES = 1024 * 1024;
@@ -26,7 +27,13 @@ let defects: unknown[];
  * 12).
  */
 function question(url: string, body = Buffer.alloc(0)): Buffer {
-  return bytes(1, bytes(4, bytes(2, Buffer.concat([bytes(4, Buffer.from(url)), bytes(12, body)]))));
+  return bytesField(
+    1,
+    bytesField(
+      4,
+      bytesField(2, Buffer.concat([bytesField(4, Buffer.from(url)), bytesField(12, body)])),
+    ),
+  );
 }
 
 function ask(message: Buffer): Promise<Buffer> {

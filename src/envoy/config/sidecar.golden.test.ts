@@ -12,8 +12,8 @@ import { compileBodyRules, FORMS } from "../../binding/body-rules.ts";
 import { plugins } from "../../providers/registry.ts";
 import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
 
-const GOLDEN = path.join(import.meta.dirname, "../testdata/sidecar/bootstrap.out.yaml");
-const CA_FILE = path.join(import.meta.dirname, "../testdata/ca.pem");
+const GOLDEN = path.join(import.meta.dirname, "testdata/sidecar/bootstrap.out.yaml");
+const CA_FILE = path.join(import.meta.dirname, "testdata/ca.pem");
 const root = path.resolve(import.meta.dirname, "../../..");
 
 const RULES: readonly SidecarBodyRule[] = [

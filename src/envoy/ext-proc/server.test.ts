@@ -4,8 +4,8 @@ import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { FakeClock } from "../platform/testing.ts";
-import type { StreamServer } from "./h2/serve.ts";
+import { FakeClock } from "../../platform/testing.ts";
+import type { StreamServer } from "../grpc/serve.ts";
 import { type Exchange, type Processor, serveExtProc } from "./server.ts";
 
 const same = (bytes: Buffer): Buffer => bytes;

@@ -1,7 +1,7 @@
 /** Envoy's access log service, as far as the router's reports of failed attempts need it. */
 import type * as grpc from "@grpc/grpc-js";
-import { addAccessLogService } from "./bytes-service.ts";
-import type { ProtoRegistry } from "./proto.ts";
+import { addAccessLogService } from "../xds/bytes-service.ts";
+import type { ProtoRegistry } from "../protobuf/registry.ts";
 
 const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
 

@@ -5,7 +5,7 @@
  * fields are skipped.
  */
 import type { HeaderMap, Phase } from "./messages.ts";
-import { field, Reader, WireError } from "./reader.ts";
+import { field, Reader, WireError } from "../protobuf/reader.ts";
 
 const REQUEST_HEADERS = field(2, 2);
 const RESPONSE_HEADERS = field(3, 2);

@@ -70,3 +70,38 @@ export class Reader {
 
 /** Tag of a field: its number and wire type. */
 export const field = (number: number, wireType: number): number => (number << 3) | wireType;
+
+const NO_PART = new Reader(Buffer.alloc(0), 0, 0);
+
+/**
+ * Calls `each` for every field: with `part` for a field that has a length, with `value` for a varint.
+ * Fields of other wire types are skipped.
+ */
+export function walk(
+  reader: Reader,
+  each: (tag: number, part: Reader, value: number) => unknown,
+): void {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    if ((tag & 7) === 2) {
+      const start = reader.span();
+      each(tag, new Reader(reader.buffer, start, reader.at), 0);
+    } else if ((tag & 7) === 0) each(tag, NO_PART, reader.varint());
+    else reader.skip(tag);
+  }
+}
+
+/** Calls the handler of each length-delimited field, by its tag. Other fields are skipped. */
+export function dispatch(
+  reader: Reader,
+  handlers: Readonly<Record<number, (field: Reader) => unknown>>,
+): void {
+  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
+    const handler = handlers[tag];
+    if (handler === undefined) {
+      reader.skip(tag);
+      continue;
+    }
+    const start = reader.span();
+    handler(new Reader(reader.buffer, start, reader.at));
+  }
+}

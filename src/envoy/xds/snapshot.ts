@@ -1,6 +1,6 @@
 /** What Envoy shall have: resources by type and name, each with a version of its own. Immutable. */
 import { createHash } from "node:crypto";
-import type { ProtoRegistry, ResourceJson } from "./proto.ts";
+import type { ProtoRegistry, ResourceJson } from "../protobuf/registry.ts";
 
 export const TypeUrl = {
   cluster: "type.googleapis.com/envoy.config.cluster.v3.Cluster",

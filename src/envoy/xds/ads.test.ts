@@ -6,10 +6,10 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { AdsServer } from "./ads.ts";
-import { ProtoRegistry } from "./proto.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
 import { type ResourceType, SnapshotEncoder, TypeUrl } from "./snapshot.ts";
 
-const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
+const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../../gen/envoy.binpb"));
 const same = (bytes: Buffer): Buffer => bytes;
 const cluster = (name: string, timeout = "1s"): JsonObject => ({ name, connectTimeout: timeout });
 const route = (name: string): JsonObject => ({ name });

@@ -2,8 +2,8 @@
  * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own
  * transport, for what it costs: see docs/performance.md.
  */
-import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../h2/connection.ts";
-import { serveStreams, type StreamServer } from "../h2/serve.ts";
+import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../grpc/connection.ts";
+import { serveStreams, type StreamServer } from "../grpc/serve.ts";
 import {
   type AuthzReply,
   type AuthzRequest,

@@ -7,13 +7,13 @@
  * defect of this program. It fails that request closed, reaches `onDefect` once, and harms no other
  * request.
  */
-import type { Clock } from "../platform/clock.ts";
-import type { GrpcStream, StreamListener } from "./h2/connection.ts";
-import { serveStreams, type StreamServer } from "./h2/serve.ts";
+import type { Clock } from "../../platform/clock.ts";
+import type { GrpcStream, StreamListener } from "../grpc/connection.ts";
+import { serveStreams, type StreamServer } from "../grpc/serve.ts";
 import { RequestGuard } from "./request-guard.ts";
-import { decodePhase } from "./wire/decode.ts";
-import { encodeContinue, encodeImmediate, encodeUnchanged } from "./wire/encode.ts";
-import type { ContinueReply, ImmediateReply, Phase, PhaseKind } from "./wire/messages.ts";
+import { decodePhase } from "./decode.ts";
+import { encodeContinue, encodeImmediate, encodeUnchanged } from "./encode.ts";
+import type { ContinueReply, ImmediateReply, Phase, PhaseKind } from "./messages.ts";
 
 /** Exchange is the other end of one HTTP request. Every phase needs exactly one answer, in order. */
 export interface Exchange {

@@ -3,18 +3,31 @@
  * (delta SDS), and is given a certificate minted for it. A name that is not bound has none: the
  * handshake fails. Certificates are renewed before they expire, for whoever still asks.
  */
-import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../extproc/h2/connection.ts";
-import { serveStreams, type StreamServer } from "../extproc/h2/serve.ts";
-import type { CertificateAuthority } from "../interception/ca.ts";
-import type { Clock } from "../platform/clock.ts";
-import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./sds-wire.ts";
+import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../grpc/connection.ts";
+import { serveStreams, type StreamServer } from "../grpc/serve.ts";
+import type { Clock } from "../../platform/clock.ts";
+import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./wire.ts";
 
 const INTERNAL = 13;
 /** A question names secrets. */
 const LARGEST_QUESTION_BYTES = 1024 * 1024;
 
+/** A certificate with its key, PEM. Times are milliseconds since the epoch. */
+export interface ServedCertificate {
+  readonly certificateChainPem: string;
+  readonly privateKeyPem: string;
+  readonly notAfter: number;
+  /** When the source gives another one. */
+  readonly renewAt: number;
+}
+
+/** CertificateSource gives the certificate of a server name, or undefined where it has none. */
+export interface CertificateSource {
+  mint(serverName: string): ServedCertificate | undefined;
+}
+
 export interface SecretServiceOptions {
-  readonly authority: CertificateAuthority;
+  readonly authority: CertificateSource;
   readonly clock: Clock;
   /** How often it is looked whether a certificate wants renewing. */
   readonly checkMs: number;

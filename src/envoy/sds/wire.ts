@@ -5,8 +5,8 @@
  * envoy/extensions/transport_sockets/tls/v3/{secret,common}.proto, envoy/config/core/v3/base.proto
  * and google/protobuf/any.proto.
  */
-import { bytes } from "../extproc/authz/wire.ts";
-import { field, Reader } from "../extproc/wire/reader.ts";
+import { field, Reader } from "../protobuf/reader.ts";
+import { bytesField, textField } from "../protobuf/writer.ts";
 
 const SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
@@ -51,18 +51,22 @@ export interface SecretResponse {
  */
 export function encodeSecretResponse({ nonce, secrets, removed }: SecretResponse): Buffer {
   return Buffer.concat([
-    text(1, nonce),
-    ...secrets.map((secret) => bytes(2, resourceOf(secret))),
-    text(4, SECRET_TYPE),
-    text(5, nonce),
-    ...removed.map((name) => text(6, name)),
+    textField(1, nonce),
+    ...secrets.map((secret) => bytesField(2, resourceOf(secret))),
+    textField(4, SECRET_TYPE),
+    textField(5, nonce),
+    ...removed.map((name) => textField(6, name)),
   ]);
 }
 
 /** Resource: version = 1, resource = 2 (Any: type_url = 1, value = 2), name = 3. */
 function resourceOf(secret: NamedSecret): Buffer {
-  const any = Buffer.concat([text(1, SECRET_TYPE), bytes(2, secretOf(secret))]);
-  return Buffer.concat([text(1, secret.version), bytes(2, any), text(3, secret.name)]);
+  const any = Buffer.concat([textField(1, SECRET_TYPE), bytesField(2, secretOf(secret))]);
+  return Buffer.concat([
+    textField(1, secret.version),
+    bytesField(2, any),
+    textField(3, secret.name),
+  ]);
 }
 
 /**
@@ -71,12 +75,8 @@ function resourceOf(secret: NamedSecret): Buffer {
  */
 function secretOf({ name, certificateChainPem, privateKeyPem }: NamedSecret): Buffer {
   const certificate = Buffer.concat([
-    bytes(1, text(3, certificateChainPem)),
-    bytes(2, text(3, privateKeyPem)),
+    bytesField(1, textField(3, certificateChainPem)),
+    bytesField(2, textField(3, privateKeyPem)),
   ]);
-  return Buffer.concat([text(1, name), bytes(2, certificate)]);
-}
-
-function text(number: number, value: string): Buffer {
-  return bytes(number, Buffer.from(value));
+  return Buffer.concat([textField(1, name), bytesField(2, certificate)]);
 }

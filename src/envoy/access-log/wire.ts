@@ -4,7 +4,7 @@
  * envoy/data/accesslog/v3/accesslog.proto, envoy/config/core/v3/base.proto and
  * google/protobuf/struct.proto.
  */
-import { field, Reader } from "../extproc/wire/reader.ts";
+import { field, Reader, walk } from "../protobuf/reader.ts";
 
 export interface LogEntry {
   /** A text of the filter's dynamic metadata; undefined where it set none. */
@@ -108,19 +108,6 @@ function textOf(value: Reader): string | undefined {
     (tag, part) => tag === field(3, 2) && (text = part.buffer.toString("utf8", part.at, part.end)),
   );
   return text;
-}
-
-const NOTHING = new Reader(Buffer.alloc(0), 0, 0);
-
-/** Each field: `part` of those with a length, `value` of varints; others are skipped. */
-function walk(reader: Reader, each: (tag: number, part: Reader, value: number) => unknown): void {
-  for (let tag = reader.tag(); tag !== 0; tag = reader.tag()) {
-    if ((tag & 7) === 2) {
-      const start = reader.span();
-      each(tag, new Reader(reader.buffer, start, reader.at), 0);
-    } else if ((tag & 7) === 0) each(tag, NOTHING, reader.varint());
-    else reader.skip(tag);
-  }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { FakeClock, settled } from "../platform/testing.ts";
+import { FakeClock, settled } from "../../platform/testing.ts";
 import { RequestGuard } from "./request-guard.ts";
 
 function create() {

@@ -3,7 +3,8 @@
  * what {@link GrpcStream.send} takes: a buffer whose message starts at MESSAGE_OFFSET, and for a
  * large body the body's own buffers after it, which are not copied.
  */
-import { MESSAGE_OFFSET } from "../h2/connection.ts";
+import { bytesField, fieldHeader, varintBytes, writeVarint } from "../protobuf/writer.ts";
+import { MESSAGE_OFFSET } from "../grpc/connection.ts";
 import type {
   ContinueReply,
   HeaderChanges,
@@ -34,7 +35,7 @@ const OVERWRITE = Buffer.from([(3 << 3) | 0, 2]);
 /** ProcessingMode: request_header_mode = 1, response_header_mode = 2, response_body_mode = 4. */
 function modeOverride(bodySendMode: number): Buffer {
   const SEND = 1;
-  return lengthDelimited(
+  return bytesField(
     MODE_OVERRIDE,
     Buffer.from([(1 << 3) | 0, SEND, (2 << 3) | 0, SEND, (4 << 3) | 0, bodySendMode]),
   );
@@ -46,34 +47,6 @@ const MODES: Record<ResponseBodyMode, Buffer> = {
   buffered: modeOverride(2),
 };
 
-function varintBytes(value: number): number {
-  let bytes = 1;
-  for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) bytes++;
-  return bytes;
-}
-
-function writeVarint(target: Buffer, at: number, value: number): number {
-  let rest = value;
-  while (rest >= 128) {
-    target[at++] = (rest % 128) | 0x80;
-    rest = Math.floor(rest / 128);
-  }
-  target[at++] = rest;
-  return at;
-}
-
-/** Tag and length of a length-delimited field whose number is below 16. */
-function head(number: number, length: number): Buffer {
-  const out = Buffer.allocUnsafe(1 + varintBytes(length));
-  out[0] = (number << 3) | 2;
-  writeVarint(out, 1, length);
-  return out;
-}
-
-function lengthDelimited(number: number, payload: Buffer): Buffer {
-  return Buffer.concat([head(number, payload.length), payload]);
-}
-
 /** Buffers of a message, collected from the inside out, with their total length. */
 interface Parts {
   readonly list: Buffer[];
@@ -81,7 +54,7 @@ interface Parts {
 }
 
 function wrap(number: number, parts: Parts): Parts {
-  const prefix = head(number, parts.length);
+  const prefix = fieldHeader(number, parts.length);
   parts.list.unshift(prefix);
   parts.length += prefix.length;
   return parts;
@@ -157,15 +130,15 @@ export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Outgoing
   if (reply.replaceAll === true) add(common, CONTINUE_AND_REPLACE);
   if (reply.headers !== undefined) {
     const changes = encodeHeaderChanges(reply.headers);
-    add(common, head(2, changes.length));
+    add(common, fieldHeader(2, changes.length));
     add(common, changes);
   }
   if (reply.clearRouteCache === true) add(common, CLEAR_ROUTE_CACHE);
   // An empty replacement has to be said as clear_body = 2: an empty `body` is no mutation at all.
   if (reply.body !== undefined && bodyBytes === 0) add(common, CLEAR_BODY);
   if (bodyBytes > 0) {
-    const inner = head(1, bodyBytes);
-    add(common, head(3, inner.length + bodyBytes));
+    const inner = fieldHeader(1, bodyBytes);
+    add(common, fieldHeader(3, inner.length + bodyBytes));
     add(common, inner);
     common.length += bodyBytes;
   }
@@ -188,7 +161,7 @@ function byteLength(buffers: readonly Buffer[]): number {
 
 const CLEAR_ROUTE_CACHE = Buffer.from([(5 << 3) | 0, 1]);
 const CONTINUE_AND_REPLACE = Buffer.from([(1 << 3) | 0, 1]);
-const CLEAR_BODY = lengthDelimited(3, Buffer.from([(2 << 3) | 0, 1]));
+const CLEAR_BODY = bytesField(3, Buffer.from([(2 << 3) | 0, 1]));
 
 /** "Go on, nothing changes." The buffer is the caller's to send once. */
 export function encodeUnchanged(phase: PhaseKind): Outgoing {
@@ -207,13 +180,12 @@ export function encodeImmediate(reply: ImmediateReply): Outgoing {
   const status = Buffer.allocUnsafe(1 + varintBytes(reply.status));
   status[0] = (1 << 3) | 0;
   writeVarint(status, 1, reply.status);
-  add(parts, lengthDelimited(1, status));
-  if (reply.headers !== undefined)
-    add(parts, lengthDelimited(2, encodeHeaderChanges(reply.headers)));
+  add(parts, bytesField(1, status));
+  if (reply.headers !== undefined) add(parts, bytesField(2, encodeHeaderChanges(reply.headers)));
   const body = typeof reply.body === "string" ? Buffer.from(reply.body) : reply.body;
-  add(parts, head(3, body.length));
+  add(parts, fieldHeader(3, body.length));
   add(parts, body);
-  add(parts, lengthDelimited(5, Buffer.from(IMMEDIATE_DETAILS)));
+  add(parts, bytesField(5, Buffer.from(IMMEDIATE_DETAILS)));
   wrap(IMMEDIATE_RESPONSE, parts);
   return [finish(parts)];
 }

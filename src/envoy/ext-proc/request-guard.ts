@@ -3,7 +3,7 @@
  * `onDefect`, and never to the event loop, where it would end the process and every other request.
  * It also measures how long all of that takes.
  */
-import type { Clock } from "../platform/clock.ts";
+import type { Clock } from "../../platform/clock.ts";
 
 export class RequestGuard {
   readonly #clock: Clock;

@@ -1,5 +1,5 @@
 /**
- * Golden pairs: `testdata/envoy/name.in.yaml` -> `name.out.yaml`; each is also loaded by the real
+ * Golden pairs: `testdata/gateway/name.in.yaml` -> `name.out.yaml`; each is also loaded by the real
  * Envoy.
  */
 import { execFileSync } from "node:child_process";
@@ -10,13 +10,13 @@ import { afterAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
 import { buildResourceSet } from "../../resources/resource-set.ts";
 import { parseDocuments } from "../../resources/parse.ts";
-import { ProtoRegistry } from "../../xds/proto.ts";
-import { SnapshotEncoder } from "../../xds/snapshot.ts";
-import { compilePolicy } from "../policy.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
+import { SnapshotEncoder } from "../xds/snapshot.ts";
+import { compilePolicy } from "../../compile/policy.ts";
 import { compileEnvoy, type EnvoyConfiguration } from "./resources.ts";
 
 const root = path.join(import.meta.dirname, "../../..");
-const testdata = path.join(import.meta.dirname, "../testdata/envoy");
+const testdata = path.join(import.meta.dirname, "testdata/gateway");
 const update = process.env["UPDATE_GOLDEN"] === "1";
 const cases = readdirSync(testdata)
   .filter((file) => file.endsWith(".in.yaml"))
@@ -81,7 +81,7 @@ function validated(config: EnvoyConfiguration, name: string): void {
     };
   }) as unknown[];
   const own = path.join(scratch, "ca.pem");
-  writeFileSync(own, readFileSync(path.join(import.meta.dirname, "../testdata/ca.pem")));
+  writeFileSync(own, readFileSync(path.join(import.meta.dirname, "testdata/ca.pem")));
   bootstrap.static_resources.listeners = inlined;
   bootstrap.static_resources.clusters.push(...config.cluster);
   const file = path.join(scratch, `${name}.json`);

@@ -145,7 +145,7 @@ function listener(name: string, { address, port, netns }: SidecarListener, chain
   };
 }
 
-/** A certificate for each server name, made when it is first asked for: see src/binding/sds.ts. */
+/** A certificate for each server name, made when it is first asked for: see src/envoy/sds/server.ts. */
 function intercepting(): Json {
   return {
     name: "envoy.transport_sockets.tls",

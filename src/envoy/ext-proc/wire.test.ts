@@ -5,10 +5,10 @@
 import path from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { ProtoRegistry } from "../../xds/proto.ts";
-import { MESSAGE_OFFSET } from "../h2/connection.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
+import { MESSAGE_OFFSET } from "../grpc/connection.ts";
 import { decodePhase } from "./decode.ts";
-import { WireError } from "./reader.ts";
+import { WireError } from "../protobuf/reader.ts";
 import { encodeContinue, encodeImmediate, encodeUnchanged } from "./encode.ts";
 import type { PhaseKind } from "./messages.ts";
 
