@@ -19,15 +19,15 @@ interface ErrorKind {
 
 export const ERRORS = {
   missing_key: { status: 401, meaning: "No key was sent, or keys that differ." },
-  invalid_key: { status: 401, meaning: "The key is none that this gateway knows." },
+  invalid_key: { status: 401, meaning: "The gateway does not know this key." },
   wrong_surface: {
     status: 401,
-    meaning: "A workload token under `/ext`, or an access key elsewhere: it opens nothing there.",
+    meaning: "A workload token was used under `/ext`, or an access key elsewhere.",
   },
   key_revoked: { status: 401, meaning: "The access key was revoked." },
   key_expired: {
     status: 401,
-    meaning: "The access key, or the grace period of one that was rotated, is over.",
+    meaning: "The access key, or the grace period of a rotated key, has expired.",
   },
   invalid_request: { status: 400, meaning: "The body is not what the called API defines." },
   unsupported_by_upstream: {
@@ -40,7 +40,7 @@ export const ERRORS = {
   },
   external_access_disabled: {
     status: 403,
-    meaning: "The access key's provider is not open to calls from outside.",
+    meaning: "The access key's provider does not allow external access.",
   },
   address_not_allowed: {
     status: 403,
@@ -54,64 +54,64 @@ export const ERRORS = {
   field_not_allowed: {
     status: 403,
     meaning:
-      "A field of the body names another model, an address or a key, which the gateway alone chooses.",
+      "A field of the body names another model, an address or a key, which only the gateway may choose.",
   },
   feature_not_allowed: {
     status: 403,
-    meaning: "The request asks for a feature whose cost is not known, and the caller has a budget.",
+    meaning: "The request uses a feature of unknown cost, and the caller has a budget.",
   },
   not_found: { status: 404, meaning: "The gateway has no such path." },
-  method_not_allowed: { status: 405, meaning: "The path exists, with another method." },
+  method_not_allowed: { status: 405, meaning: "The path does not allow this method." },
   request_timeout: { status: 408, meaning: "The request body did not arrive in time." },
   body_too_large: { status: 413, meaning: "The request body is above 32 MiB." },
-  unsupported_encoding: { status: 415, meaning: "The request body is compressed; send it plain." },
+  unsupported_encoding: { status: 415, meaning: "The request body is compressed; send it uncompressed." },
   requests_per_minute_exceeded: {
     status: 429,
-    meaning: "The agent's requests in the last 60 seconds are used up.",
+    meaning: "The agent has reached its limit of requests in 60 seconds.",
   },
   concurrent_requests_exceeded: {
     status: 429,
-    meaning: "The agent has as many requests in flight as it may have.",
+    meaning: "The agent has reached its limit of concurrent requests.",
   },
   tokens_per_request_exceeded: {
     status: 429,
     meaning:
-      "The prompt, estimated, and the answer asked for are more than the agent may have in one request.",
+      "The estimated prompt and the requested answer exceed the agent's limit for one request.",
   },
   tokens_per_day_exceeded: {
     status: 429,
-    meaning: "The caller's tokens of today are used up, or reserved by calls under way.",
+    meaning: "The caller's tokens for today are used up, or reserved by calls under way.",
   },
   cost_per_day_exceeded: {
     status: 429,
-    meaning: "The agent's money of today is used up, or reserved by calls under way.",
+    meaning: "The agent's budget for today is used up, or reserved by calls under way.",
   },
   requests_per_day_exceeded: {
     status: 429,
-    meaning: "The access key's requests of today are used up.",
+    meaning: "The access key's requests for today are used up.",
   },
   external_tokens_per_day_exceeded: {
     status: 429,
     meaning:
-      "The tokens of today that the provider has for all external callers are used up, or reserved.",
+      "The provider's tokens for all external callers today are used up, or reserved.",
   },
   bytes_in_flight_exceeded: {
     status: 429,
-    meaning: "The caller's requests that are being uploaded or retried are too large together.",
+    meaning: "The caller's requests that are being uploaded or kept for retries are too large together.",
   },
   fair_share_exceeded: {
     status: 429,
     meaning:
-      "The gateway is busy, and the caller has used more than its share of it for a while; try again.",
+      "The gateway is busy, and the caller has recently used more than its share; try again.",
   },
   not_implemented: { status: 501, meaning: "The model's provider has no such endpoint." },
   upstream_invalid: {
     status: 502,
-    meaning: "The provider answered with something that is not its API.",
+    meaning: "The provider's answer does not conform to its API.",
   },
   upstream_error: {
     status: 502,
-    meaning: "The provider said no, with a body that is not its API's; the status is its own.",
+    meaning: "The provider refused with a body that does not conform to its API; the status is the provider's.",
   },
   upstream_unavailable: {
     status: 503,
@@ -119,12 +119,12 @@ export const ERRORS = {
   },
   upstream_rate_limited: {
     status: 429,
-    meaning: "The provider asks to wait longer than the gateway may wait.",
+    meaning: "The provider asks for a longer wait than the gateway allows.",
   },
   upstream_timeout: { status: 504, meaning: "The provider did not begin its answer in time." },
   audit_unavailable: {
     status: 503,
-    meaning: "The audit log cannot be written, and nothing goes unrecorded; try again.",
+    meaning: "The audit log cannot be written, so the request was refused; try again.",
   },
   overloaded: {
     status: 503,
@@ -134,7 +134,7 @@ export const ERRORS = {
     status: 503,
     meaning: "The gateway itself could not serve the request; try again.",
   },
-  stream_interrupted: { status: 502, meaning: "The provider's stream ended in the middle." },
+  stream_interrupted: { status: 502, meaning: "The provider's stream ended before it was complete." },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -20,7 +20,7 @@ export class AuditMetrics {
     });
     this.lost = new Counter({
       name: "svc_audit_lost_total",
-      help: "Records that could not be kept.",
+      help: "Records that could not be written.",
       registers,
     });
     this.up = new Gauge({
@@ -30,13 +30,13 @@ export class AuditMetrics {
     });
     this.commit = new Histogram({
       name: "svc_audit_commit_seconds",
-      help: "Time of one commit: a batch of records written and, unless sync is none, on the disk.",
+      help: "Duration of one commit: a batch of records is written and, unless sync is none, durable.",
       buckets: SECONDS,
       registers,
     });
     this.checkpoint = new Gauge({
       name: "svc_audit_checkpoint_seq",
-      help: "Sequence number of the last record that a checkpoint signs.",
+      help: "Sequence number of the last signed record.",
       registers,
     });
   }

@@ -33,7 +33,7 @@ export const CHAIN = {
   closed: "CHAIN.CLOSED",
   /** Bytes before it are what is left of an unfinished write. */
   torn: "CHAIN.TORN",
-  /** Records that could not be kept. */
+  /** Records that could not be written. */
   gap: "CHAIN.GAP",
 } as const;
 

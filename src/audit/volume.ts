@@ -178,7 +178,7 @@ export class VolumeWatch {
     const registers = [this.#options.registry];
     const gauge: Gauge = new Gauge({
       name: "svc_audit_space",
-      help: "1 for the state of the audit chain's space (ok, low, full), 0 for the others.",
+      help: "1 for the current space state of the audit chain (ok, low, full), 0 for the others.",
       labelNames: ["state"],
       registers,
       collect: () => {

@@ -63,15 +63,15 @@ export function accessKeyCommand(context: Context): Command {
 
 function createCommand(context: Context): Command {
   const command = new Command("create")
-    .description("Make an AccessKey and print its key, once.")
+    .description("Create an AccessKey and print its key, once.")
     .requiredOption("--name <name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey and its provider"))
-    .option("--model-provider <name>", "ModelProvider that the key opens")
-    .option("--provider <name>", "Provider (MCP server) that the key opens")
+    .option("--model-provider <name>", "ModelProvider that the key gives access to")
+    .option("--provider <name>", "Provider (MCP server) that the key gives access to")
     .addOption(
       repeatable(
         "--allowed-model <model>",
-        "model the key may ask for; * as last character is a wildcard (default: what the provider allows)",
+        "model that the key may use; * as last character is a wildcard (default: what the provider allows)",
       ),
     )
     .addOption(repeatable("--allowed-cidr <cidr>", "addresses that may use the key (default: any)"))
@@ -83,10 +83,10 @@ function createCommand(context: Context): Command {
     )
     .option(
       "--expires <when>",
-      "until when the key is taken: a duration such as 30d, or a time (RFC 3339) (default: never)",
+      "expiry of the key: a duration such as 30d, or a time (RFC 3339) (default: never)",
     )
-    .option("--max-tokens-per-day <number>", "tokens in a day (UTC), input and output", parseCount)
-    .option("--max-requests-per-day <number>", "requests in a day (UTC)", parseCount)
+    .option("--max-tokens-per-day <number>", "input and output tokens per day (UTC)", parseCount)
+    .option("--max-requests-per-day <number>", "requests per day (UTC)", parseCount)
     .option(...WRAPPED)
     .addHelpText(
       "after",
@@ -144,7 +144,7 @@ function rotateCommand(context: Context): Command {
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .option(
       "--grace <duration>",
-      "how long the old key is still taken (default: not at all)",
+      "time for which the old key is still accepted (default: none)",
       parseDurationFlag,
     )
     .option(...WRAPPED)
@@ -201,7 +201,7 @@ function revokeCommand(context: Context): Command {
 
 function deleteCommand(context: Context): Command {
   const command = new Command("delete")
-    .description("Delete an AccessKey: its key is refused, and nothing is kept.")
+    .description("Delete an AccessKey: its key is refused, and no record is kept.")
     .argument("<name>", "name of the AccessKey");
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .addHelpText("after", "\nExample:\n  svc access-key delete laptop")

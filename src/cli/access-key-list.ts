@@ -11,12 +11,12 @@ interface Flags extends TargetFlags, NamespaceFlags {
 
 export function accessKeyList(context: Context): Command {
   const command = new Command("list").description(
-    "List AccessKeys, with what was used today (UTC).",
+    "List AccessKeys with today's usage (UTC).",
   );
   return withTarget(withNamespace(command, "namespace of the AccessKeys"))
     .option("-A, --all-namespaces", "AccessKeys of all namespaces")
     .addOption(
-      new Option("-o, --output <format>", "how to print it").choices(OUTPUTS).default("table"),
+      new Option("-o, --output <format>", "output format").choices(OUTPUTS).default("table"),
     )
     .addHelpText("after", "\nExample:\n  svc access-key list -o wide")
     .action(async (flags: Flags) => {

@@ -14,7 +14,7 @@ export function applyCommand(context: Context): Command {
   return withTarget(
     new Command("apply")
       .description(
-        "Create or change objects from YAML or JSON: all of them, or none where one is wrong.",
+        "Create or change objects from YAML or JSON: all of them, or none if one is invalid.",
       )
       .addOption(
         repeatable(

@@ -60,14 +60,14 @@ export function auditCommand(
     .option("--type <part,part>", "only types that contain one of these, in any case")
     .option(
       "--since <when>",
-      "only what is newer: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z",
+      "only records newer than this: 30s, 5m, 2h, 7d, or a time such as 2026-01-31T12:00:00Z",
     )
     .addOption(
-      new Option("-o, --output <format>", "how to print it; json is one record a line")
+      new Option("-o, --output <format>", "output format; json prints one record per line")
         .choices(["table", "wide", "json"])
         .default("table"),
     )
-    .option("-f, --follow", "go on with what comes")
+    .option("-f, --follow", "keep printing new records")
     .addHelpText(
       "after",
       "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard -o json\n  svc audit --follow\n  svc audit verify",
@@ -83,7 +83,7 @@ function verifyCommand(context: Needs): Command {
   return withDirs(
     new Command("verify")
       .description(
-        "Verify audit chains, offline: nothing edited, deleted, inserted, moved or cut off.",
+        "Verify offline that no record of the audit chains was edited, deleted, inserted, moved or truncated.",
       )
       .argument("[dir]", "folder of chains, or of one chain"),
   )
@@ -106,12 +106,12 @@ function verifyCommand(context: Needs): Command {
     )
     .option(
       "--max-unsigned <count>",
-      "how many records may follow the last checkpoint",
+      "maximum number of records after the last checkpoint",
       parseCount,
       10_000,
     )
     .addOption(
-      new Option("-o, --output <format>", "how to print it")
+      new Option("-o, --output <format>", "output format")
         .choices(["table", "json"])
         .default("table"),
     )

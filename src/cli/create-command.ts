@@ -39,7 +39,7 @@ export function createCommand(context: Context): Command {
 
 function modelProviderCommand(context: Context): Command {
   const command = new Command("model-provider")
-    .description("Make a ModelProvider, and the Secret that holds its API key.")
+    .description("Create a ModelProvider, and the Secret that holds its API key.")
     .argument("<name>", "name of the ModelProvider and its Secret")
     .addOption(
       new Option("--provider <kind>", "kind of the upstream")
@@ -61,7 +61,7 @@ function modelProviderCommand(context: Context): Command {
     .option("--external-access", "allow AccessKeys to use it through the external gateway")
     .option(
       "--replace",
-      "take the place of one that was applied before, for a new key for example",
+      "replace a ModelProvider that was applied before, for example to change its key",
     );
   return withTarget(withNamespace(command, "namespace of the ModelProvider"))
     .addHelpText(

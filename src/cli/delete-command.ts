@@ -29,7 +29,7 @@ interface Ref {
 
 export function deleteCommand(context: Context): Command {
   const command = new Command("delete")
-    .description("Delete objects that were applied: by kind and name, or those that files name.")
+    .description("Delete applied objects, by kind and name or by file.")
     .argument("[kind]", "kind of the objects, or <kind>/<name>")
     .argument("[names...]", "names of the objects")
     .addOption(
@@ -38,7 +38,7 @@ export function deleteCommand(context: Context): Command {
         "file, folder, or - for standard input, whose objects are deleted",
       ),
     )
-    .option("--ignore-not-found", "an object that is not there is no error");
+    .option("--ignore-not-found", "do not fail if an object does not exist");
   return withTarget(withNamespace(command, "namespace of the objects"))
     .addHelpText(
       "after",

@@ -30,7 +30,7 @@ export function getCommand(context: Context): Command {
     .addOption(
       new Option(
         "-o, --output <format>",
-        "how to print it; default table, of an agent-def yaml",
+        "output format; default table, for an agent-def yaml",
       ).choices(OUTPUTS),
     )
     .addHelpText(

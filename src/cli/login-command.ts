@@ -18,7 +18,7 @@ const MAX_SAID = 300;
 
 export function loginCommand(context: Context): Command {
   return new Command("login")
-    .description("Remember an external gateway and an AccessKey for it, once it took the key.")
+    .description("Store the address of an external gateway and an AccessKey, after the gateway has accepted the key.")
     .argument("<base_url>", "address of the external gateway")
     .option(
       "--access-key <key>",
@@ -69,7 +69,7 @@ Examples:
 export function logoutCommand(context: Context): Command {
   return new Command("logout")
     .description(
-      "Forget what svc login kept. The key itself goes on working: revoke it where it was made.",
+      "Delete the login that svc login stored. The key itself stays valid: revoke it where it was created.",
     )
     .addHelpText("after", "\nExample:\n  svc logout")
     .action(async () => {

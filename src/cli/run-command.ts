@@ -39,25 +39,25 @@ const PASSED_ON: readonly NodeJS.Signals[] = [
 export function runCommand(context: Context): Command {
   const command = new Command("run")
     .description(
-      "Run a command as an agent on this machine: its only ways out are its sidecar and the gateway. As root, on Linux.",
+      "Run a command as an agent on this machine: it can reach only its sidecar and the gateway. Requires root and Linux.",
     )
     .argument("<command...>", "command and its arguments, after --")
-    .requiredOption("--agent <name>", "Agent that the command is");
+    .requiredOption("--agent <name>", "Agent that the command runs as");
   withTarget(withNamespace(command, "namespace of the Agent"))
-    .option("--user <user>", "who it runs as, NAME or UID[:GID]; not root (default: 65532)")
-    .option("--workdir <dir>", "folder it works in (default: this one)")
+    .option("--user <user>", "user that it runs as, NAME or UID[:GID]; not root (default: 65532)")
+    .option("--workdir <dir>", "its working directory (default: the current one)")
     .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
     .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
     .option(
       "--envoy <file>",
-      "the Envoy binary, as an absolute path (default: the one that is found)",
+      "absolute path of the Envoy binary (default: searched for)",
     )
     .option(
       "--ca-file <file>",
       "PEM bundle that the services' certificates are verified against (default: the system's)",
     )
     .addOption(
-      new Option("--log-level <level>", "least level of the sidecar's log, on standard error")
+      new Option("--log-level <level>", "minimum level of the sidecar's log lines, on standard error")
         .choices(["debug", "info", "warn", "error"])
         .default("warn"),
     )

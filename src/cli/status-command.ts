@@ -9,7 +9,7 @@ export function statusCommand(context: Context): Command {
     new Command("status").description("Show each object's state in the running svc up."),
   )
     .addOption(
-      new Option("-o, --output <format>", "how to print it")
+      new Option("-o, --output <format>", "output format")
         .choices(["table", "json"])
         .default("table"),
     )

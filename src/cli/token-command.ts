@@ -5,7 +5,7 @@ import { type NamespaceFlags, type TargetFlags, withNamespace, withTarget } from
 
 export function tokenCommand(context: Context): Command {
   const command = new Command("token")
-    .description("Print an agent's workload token: what its SDK sends as API key.")
+    .description("Print an agent's workload token, which its SDK sends as the API key.")
     .argument("<agent>", "name of the Agent");
   return withTarget(withNamespace(command, "the agent's namespace"))
     .addHelpText("after", '\nExample:\n  export OPENAI_API_KEY="$(svc token hello)"')

@@ -52,23 +52,23 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--trusted-proxy <cidr>",
-      "proxies whose X-Forwarded-For is believed; may be given several times",
+      "proxies whose X-Forwarded-For is trusted; may be repeated",
       collectCidr,
       [],
     )
     .option(
       "--redis-url <url>",
-      "Redis that gateways share counters in (default: $SVC_REDIS_URL, or this process's memory)",
+      "Redis in which gateways share counters (default: $SVC_REDIS_URL, or this process's memory)",
     )
     .option(
       "--lease-seconds <number>",
-      "how long a request under way counts after its gateway was killed",
+      "time for which a request under way still counts after its gateway was killed",
       parseCount,
       30,
     )
     .option(
       "--bytes-in-flight <MiB>",
-      "most MiB of request bodies held at once; more is refused with 503",
+      "limit of request bodies held at once; requests above it are refused with 503",
       parseCount,
       256,
     )
@@ -80,7 +80,7 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--upload-idle <seconds>",
-      "longest pause of an upload; after as long, it must be faster than 64 KiB/s on the whole",
+      "longest pause of an upload; after this time, its average speed must exceed 64 KiB/s",
       parseCount,
       15,
     )
@@ -93,14 +93,14 @@ export function upCommand(root: string): Command {
     .addOption(
       new Option(
         "--audit-sync <mode>",
-        "group: records are on the disk before an answer ends; none: with the kernel",
+        "group: records are on the disk before an answer ends; none: they are in the kernel's page cache",
       )
         .choices(["group", "none"])
         .default("group"),
     )
     .option(
       "--audit-low-space <size>",
-      "free space on the chain's volume below which refusals are only counted, as a size or a part of the volume (default: 10%, 1GiB at most)",
+      "free space on the chain's volume below which refusals are only counted, as a size or a percentage of the volume (default: 10%, 1GiB at most)",
       parseSpace,
     )
     .option(
@@ -110,34 +110,34 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--audit-max-bytes <size>",
-      "most that all chains in the folder may take, such as 100GiB; calls are refused from 98% of it on (default: no bound but the volume)",
+      "maximum size of all chains in the folder, such as 100GiB; calls are refused from 98% of it on (default: the volume's size)",
       parseBytes,
     )
     .option("--no-audit", "keep no audit chain")
     .option(
       "--state-dir <dir>",
-      "folder of what outlives a run (default: $SVC_STATE_DIR, or ~/.local/state/svc)",
+      "folder of persistent state (default: $SVC_STATE_DIR, or ~/.local/state/svc)",
     )
     .option(
       "--envoy <file>",
-      "the Envoy binary, as an absolute path (default: $ENVOY_PATH, else the one that is found)",
+      "absolute path of the Envoy binary (default: $ENVOY_PATH, else searched for)",
     )
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
     .option(
       "--envoy-heap <MiB>",
-      "heap at which Envoy accepts nothing more; it sheds load from 80 % on",
+      "heap size at which Envoy accepts no more requests; it sheds load from 80 % on",
       parseCount,
       1024,
     )
-    .option("--concurrency <number>", "Envoy's worker threads (default: one a core)", parseCount)
+    .option("--concurrency <number>", "Envoy's worker threads (default: one per core)", parseCount)
     .option(
       "--drain <seconds>",
-      "how long requests under way may go on after SIGTERM",
+      "time that requests under way have to finish after SIGTERM",
       parseCount,
       30,
     )
     .addOption(
-      new Option("--log-level <level>", "least level logged")
+      new Option("--log-level <level>", "minimum level of log lines")
         .choices(["debug", "info", "warn", "error"])
         .default("info"),
     )

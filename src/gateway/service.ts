@@ -313,7 +313,7 @@ function registerResourceMetrics(registry: Registry, calls: CallRegistry, llm: S
   });
   const roundTrip: Gauge = new Gauge({
     name: "svc_envoy_round_trip_seconds",
-    help: "Last round trip between this process and Envoy's slowest worker: how long both keep a request waiting.",
+    help: "Last round trip between this process and Envoy's slowest worker.",
     registers: [registry],
     collect: () => roundTrip.set(llm.roundTripMs() / 1_000),
   });

@@ -90,7 +90,7 @@ export class FairShare {
     this.#total = newAccount(clock.monotonic());
     const gauge: Gauge = new Gauge({
       name: "svc_request_work_ratio",
-      help: "Seconds of work for requests in each second, with the price of the bytes that they move.",
+      help: "Seconds of work for requests in each second, including the cost of the bytes that they move.",
       registers: [registry],
       collect: () => {
         decay(this.#total, clock.monotonic());
@@ -99,7 +99,7 @@ export class FairShare {
     });
     this.#waits = new Counter({
       name: "svc_fair_share_waits_total",
-      help: "Requests whose caller was above its share of the process, by what became of them.",
+      help: "Requests whose caller was above its share of the process, by outcome.",
       labelNames: ["outcome"],
       registers: [registry],
     });

@@ -14,7 +14,7 @@ export class StoreMetrics {
     const registers = [registry];
     this.#up = new Gauge({
       name: "svc_store_up",
-      help: "1 when the store of limits is used, 0 while decisions are made from memory because it is away. 1 without Redis.",
+      help: "1 while the store of limits is used, 0 while it is unavailable and limits are checked in memory. 1 without Redis.",
       registers,
     });
     this.#failOpen = new Counter({
@@ -24,7 +24,7 @@ export class StoreMetrics {
     });
     this.#seconds = new Histogram({
       name: "svc_store_seconds",
-      help: "Time of Redis' answers by operation (admit, sync, probe); failures are not in it.",
+      help: "Response time of Redis by operation (admit, sync, probe), without failures.",
       labelNames: ["op"],
       buckets: SECONDS,
       registers,

@@ -30,13 +30,13 @@ export class LlmMetrics {
     const target = ["workload", "model", "provider"];
     this.#requests = new Counter({
       name: "svc_llm_requests_total",
-      help: "LLM calls by how they ended.",
+      help: "LLM calls by outcome.",
       labelNames: [...target, "status", "end"],
       registers,
     });
     this.#tokens = new Counter({
       name: "svc_llm_tokens_total",
-      help: "Tokens by kind (input, cached_input, output) and by whether the provider said so (exact) or they were estimated.",
+      help: "Tokens by kind (input, cached_input, output) and by source (exact: reported by the provider; estimated).",
       labelNames: [...target, "kind", "source"],
       registers,
     });
@@ -68,7 +68,7 @@ export class LlmMetrics {
     });
     this.#retries = new Counter({
       name: "svc_llm_retries_total",
-      help: "Attempts after the first, by the provider that failed.",
+      help: "Retries by the provider that failed.",
       labelNames: ["workload", "provider", "status"],
       registers,
     });
@@ -80,7 +80,7 @@ export class LlmMetrics {
     });
     this.#refused = new Counter({
       name: "svc_llm_refused_total",
-      help: "Requests that no provider saw, by error code.",
+      help: "Requests refused before they reached a provider, by error code.",
       labelNames: ["code"],
       registers,
     });
