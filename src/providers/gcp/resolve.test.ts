@@ -101,6 +101,40 @@ describe("methods", () => {
     expect(told(request(line))).toEqual(expected);
   });
 
+  test.each([
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "DELETE https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "PUT https://storage.googleapis.com/resumable/upload/storage/v1/b/reports/o?upload_id=x",
+  ])("an upload that was begun goes on, or ends: %s", (line) => {
+    expect(told(request(line))).toEqual(["storage.objects.insert my-project"]);
+  });
+
+  const firestore = "https://firestore.googleapis.com/v1/projects/p-1/databases/d/documents";
+  test.each([
+    [`DELETE ${firestore}/c/upload?upload_id=x`, "firestore.documents.delete p-1"],
+    [`DELETE ${firestore}/upload/c?upload_id=x`, "firestore.documents.delete p-1"],
+    [
+      "DELETE https://sqladmin.googleapis.com/v1/projects/p-1/instances/upload/users?upload_id=x",
+      "sqladmin.users.delete p-1",
+    ],
+    [
+      "PUT https://sqladmin.googleapis.com/v1/projects/upload/instances/i/users?upload_id=x",
+      "sqladmin.users.update upload",
+    ],
+  ])("what is only named upload is no upload: %s", (line, expected) => {
+    expect(told(request(line))).toEqual([expected]);
+  });
+
+  test.each([
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o",
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload=x",
+    "PATCH https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "GET https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "PUT https://storage.googleapis.com/storage/v1/b/reports/o?upload_id=x",
+  ])("what goes on with no upload is refused: %s", (line) => {
+    expect(refused(line)).toBe(true);
+  });
+
   test("whose quota is taken is in the scope as well", () => {
     expect(
       told(
