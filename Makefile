@@ -58,7 +58,7 @@ fuzz: build ## Fuzz every parser: make fuzz SECONDS=60 (for each target)
 	SVC_FUZZ_SECONDS=$(or $(SECONDS),60) $(VITEST) run --project unit fuzz
 
 mutation: build ## Mutate the code that decides (hours): or FILES="src/a.ts", CHANGED=1, SAMPLE=300
-	FILES="$(FILES)" CHANGED="$(CHANGED)" SAMPLE="$(SAMPLE)" $(NODE) scripts/mutation.ts
+	$(NODE) scripts/mutation.ts
 
 bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.md's tables to standard output
 	$(NODE) bench/run.ts $(ARGS)
