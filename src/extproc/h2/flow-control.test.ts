@@ -171,6 +171,20 @@ describe("what we send", () => {
     expect(more).toEqual([]);
   });
 
+  test("is a message in pieces as one, whether it waits or not", async () => {
+    const pieces = [Buffer.alloc(MESSAGE_OFFSET + 2, "a"), Buffer.from("bc"), Buffer.from("d")];
+    const stream = peer.open(1);
+    stream.send(pieces[0] as Buffer, ...pieces.slice(1));
+    const whole = Buffer.from([0, 0, 0, 0, 5, ...Buffer.from("aabcd")]);
+    expect((await peer.heard()).slice(1)).toMatchObject([{ payload: whole }]);
+    peer.say(initialWindow(0));
+    const waiting = peer.open(3);
+    waiting.send(pieces[0] as Buffer, ...pieces.slice(1));
+    peer.say(windowUpdateFrame(3, 100));
+    const frames = (await peer.heard()).filter(({ type }) => type === FrameType.DATA);
+    expect(Buffer.concat(frames.map(({ payload }) => payload))).toEqual(whole);
+  });
+
   test("keeps to the largest frame of the peer, before and after it names another", async () => {
     const stream = peer.open(1);
     stream.send(messageOf(DEFAULT_MAX_FRAME));
@@ -402,6 +416,17 @@ test("a stream that the peer resets sends nothing more, and its listener is told
   expect(peer.connection.streamCount).toBe(0);
 });
 
+test("of a stream that the peer resets, nothing goes on when the connection has room again", async () => {
+  peer.say(initialWindow(MIB));
+  const stream = peer.open(1);
+  stream.send(messageOf(DEFAULT_WINDOW + 1_000));
+  expect(sum(await peer.data(1))).toBe(DEFAULT_WINDOW);
+  peer.say(rstStreamFrame(1, ErrorCode.CANCEL), windowUpdateFrame(0, MIB));
+  stream.send(messageOf(7));
+  stream.finish();
+  expect(await peer.heard()).toEqual([]);
+});
+
 test("settings and pings are acknowledged, and acknowledgements are not", async () => {
   const payload = Buffer.from("8 bytes.");
   peer.say(settingsFrame([]), frame(FrameType.PING, 0, 0, payload));
@@ -429,6 +454,7 @@ test.each<[string, Buffer]>([
   ["a stream that was open", frame(FrameType.HEADERS, Flag.END_HEADERS, 3, Buffer.alloc(0))],
   ["a stream older than that", frame(FrameType.HEADERS, Flag.END_HEADERS, 1, Buffer.alloc(0))],
   ["a window of three bytes", frame(FrameType.WINDOW_UPDATE, 0, 0, Buffer.alloc(3))],
+  ["a frame above the maximum", Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 3])],
   ["a push", frame(FrameType.PUSH_PROMISE, 0, 3, Buffer.alloc(4))],
 ])("a peer is cut off, with all its streams, for %s", async (_name, bytes) => {
   peer.open(3);
@@ -439,8 +465,22 @@ test.each<[string, Buffer]>([
   expect(peer.streams).toHaveLength(1);
   peer.emit("close");
   expect(peer.told).toEqual(["0: reset"]);
+  peer.connection.goAway();
   expect(await peer.heard()).toEqual([]);
   expect(peer.defects).toEqual([]);
+});
+
+test("a listener that throws ends its connection, and the error is told", async () => {
+  peer.open(1);
+  await peer.heard();
+  peer.told.push = () => {
+    throw new Error("a listener must not throw");
+  };
+  peer.say(dataFrame(1, grpc(2)));
+  expect(peer.defects.map(String)).toEqual(["Error: a listener must not throw"]);
+  expect(peer.destroyed).toBe(true);
+  peer.connection.goAway();
+  expect(await peer.heard()).toEqual([]);
 });
 
 test("an error of the socket closes it", () => {
