@@ -164,6 +164,26 @@ describe("methods", () => {
     ])
       expect(grpc(path)[0]).toMatch(/^\(/);
   });
+
+  test.each([
+    ["GET https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "application/grpc"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish?a", "application/grpc"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "application/grpcx"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "x-application/grpc"],
+  ])("no call of gRPC: %s as %s", (line, type) => {
+    expect(refused(line, { "content-type": type })).toBe(true);
+  });
+
+  test.each([
+    [
+      "GET https://pubsub.googleapis.com/v1/projects/p-1%2Fx/topics",
+      "pubsub.topics.list unscopable",
+    ],
+    ["GET https://pubsub.googleapis.com/v1/projects/p-1/topics/a%3Apublish", "(The path ends in"],
+    ["GET https://pubsub.googleapis.com/v1/projects/p-1/topics/", "(The path ends in"],
+  ])("%s: %s", (line, expected) => {
+    expect(told(request(line))[0]).toContain(expected);
+  });
 });
 
 const JSON_TYPE = { "content-type": "application/json; charset=UTF-8" };
