@@ -4,7 +4,7 @@ VITEST := $(NODE) node_modules/vitest/vitest.mjs
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: debian help up test check unit e2e format golden fuzz generate build bench clean install
+.PHONY: debian help up test check unit e2e format golden fuzz mutation generate build bench clean install
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -57,6 +57,9 @@ golden: build ## Write the golden files anew: review the diff
 fuzz: build ## Fuzz every parser: make fuzz SECONDS=60 (for each target)
 	SVC_FUZZ_SECONDS=$(or $(SECONDS),60) $(VITEST) run --project unit fuzz
 
+mutation: build ## Mutate the code that decides (hours): or FILES="src/a.ts", CHANGED=1, SAMPLE=300
+	$(NODE) scripts/mutation.ts
+
 bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.md's tables to standard output
 	$(NODE) bench/run.ts $(ARGS)
 
@@ -99,4 +102,4 @@ node_modules/.installed: package.json package-lock.json
 	@touch $@
 
 clean: ## Remove everything that is built or installed
-	rm -rf node_modules .venv dist src/gen coverage
+	rm -rf node_modules .venv dist src/gen coverage reports

@@ -1,5 +1,5 @@
 /** The structure of the source that no linter checks. */
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 
@@ -44,6 +44,41 @@ test("no module imports itself, directly or through others, not even for types",
   const done = new Set<string>();
   expect(FILES.length).toBeGreaterThan(500);
   expect(FILES.map((file) => circleFrom(file, IMPORTS, done)).filter(Boolean)).toEqual([]);
+});
+
+/** Texts for readers: the docs, and the comments of each module. */
+const TEXTS: readonly (readonly [file: string, text: string])[] = [
+  ...["README.md", ...markdownOf("docs")].map(
+    (file) => [file, readFileSync(path.join(ROOT, file), "utf8")] as const,
+  ),
+  ...FILES.map((file) => {
+    const text = readFileSync(path.join(ROOT, file), "utf8");
+    return [file, [...text.matchAll(/\/\*[\s\S]*?\*\/|\/\/.*/g)].join("\n")] as const;
+  }),
+];
+
+function markdownOf(folder: string): string[] {
+  return readdirSync(path.join(ROOT, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => path.join(folder, file));
+}
+
+const MODULE = /(?<![\w./@-])((?:[\w-]+\/)*[\w-]+\.(?:test\.)?ts)\b/g;
+
+/** A module may be named by its path from the root, from src/, from its folder, or as a plugin's. */
+function exists(module: string, namedIn: string): boolean {
+  const folders = ["", "src", "src/providers", "src/providers/example", path.dirname(namedIn)];
+  return folders.some((folder) => existsSync(path.join(ROOT, folder, module)));
+}
+
+test("modules that docs and comments name exist", () => {
+  const missing = TEXTS.flatMap(([file, text]) =>
+    [...text.matchAll(MODULE)]
+      .map(([, module]) => module ?? "")
+      .filter((module) => !exists(module, file))
+      .map((module) => `${file}: ${module}`),
+  );
+  expect(missing).toEqual([]);
 });
 
 test("a circle is found", () => {

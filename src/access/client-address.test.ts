@@ -44,6 +44,13 @@ describe("behind trusted proxies", () => {
     expect(behindProxies("10.0.0.1", header)).toBe(UNKNOWN_ADDRESS);
   });
 
+  test("a list of 64 hops is read, and one more is not", () => {
+    const hops = (count: number): string =>
+      ["198.51.100.1", ...Array.from({ length: count - 1 }, () => "10.0.0.2")].join();
+    expect(behindProxies("10.0.0.1", hops(64))).toBe("198.51.100.1");
+    expect(behindProxies("10.0.0.1", hops(65))).toBe(UNKNOWN_ADDRESS);
+  });
+
   test("what stands left of the client is not even read", () => {
     expect(behindProxies("10.0.0.1", "<garbage>, 198.51.100.1")).toBe("198.51.100.1");
   });

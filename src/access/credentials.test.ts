@@ -37,11 +37,17 @@ describe("readCredential", () => {
     ["an empty bearer", { authorization: "Bearer " }, ""],
     ["Basic", { authorization: "Basic azE=" }, ""],
     ["an empty key", { "x-api-key": " " }, ""],
-    ["an enormous key", { "x-api-key": "k".repeat(600) }, ""],
+    ["an enormous key", { "x-api-key": "k".repeat(513) }, ""],
+    ["a bearer of two words", { authorization: "Bearer k1 k2" }, ""],
     ["a parameter that only ends in key", {}, "monkey=k1"],
   ])("none: %s", (_name, headers, query) => {
     expect(read(headers, query)).toEqual({ kind: "none" });
   });
+});
+
+test("the longest key that is looked at", () => {
+  const longest = "k".repeat(512);
+  expect(read({ "x-api-key": longest })).toEqual(key(longest));
 });
 
 const ACCESS_KEY = `svc_${"k".repeat(43)}`;
@@ -78,7 +84,14 @@ describe("workload tokens", () => {
   });
 
   test("known by their hash", () => {
-    expect(tokens.hashOf("default", "a")).toBe(hashKey(tokens.tokenOf("default", "a")));
+    for (const [namespace, name] of [
+      ["default", "a"],
+      ["default", "b"],
+      ["other", "a"],
+      // Again, now that others were asked for.
+      ["default", "a"],
+    ] as const)
+      expect(tokens.hashOf(namespace, name)).toBe(hashKey(tokens.tokenOf(namespace, name)));
   });
 
   test("a short key is refused", () => {

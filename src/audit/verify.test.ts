@@ -5,6 +5,7 @@
 import {
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -19,6 +20,7 @@ import { parseCheckpoint, signCheckpoint, hashOfCheckpoint } from "./checkpoint.
 import { describeFault } from "./fault.ts";
 import { loadPublicKey } from "./signing-key.ts";
 import { append, call, World } from "./testing.ts";
+import type { ChainReport } from "./verify.ts";
 import canonicalize from "canonicalize";
 
 /**
@@ -77,6 +79,23 @@ function reseal(
     before = last;
     write(file, lines);
   }
+}
+
+/** A segment that follows the last one, which its own record says unless that is changed. */
+function appendSegment(change: (fields: AuditRecord["fields"]) => AuditRecord["fields"]): void {
+  const { seq, hash, chain, time } = record(read(LAST).at(-1));
+  const fields = change({
+    ...record(read(LAST)[0]).fields,
+    previous: LAST,
+    lastSeq: seq,
+    lastHash: hash,
+  });
+  write("000004.jsonl", [
+    sealRecord(
+      { chain, time, type: "CHAIN.SEGMENT", seq: seq + 1, prev: hash },
+      canonicalize(fields) as string,
+    ).line,
+  ]);
 }
 
 const ALL = [FIRST, SECOND, LAST];
@@ -393,6 +412,41 @@ const TRIES: readonly Try[] = [
     seq: 46,
     message: "it follows 000002.jsonl",
   },
+  ...(["previous", "lastSeq", "lastHash"] as const).map((field) => ({
+    name: `a fork: a segment goes on from the end, but its ${field} is of another segment`,
+    tamper: () =>
+      appendSegment((fields) => ({ ...fields, [field]: record(read(LAST)[0]).fields[field] })),
+    file: "000004.jsonl",
+    line: 1,
+    seq: 46,
+    message: "segments were moved, or the chain was forked",
+  })),
+  {
+    name: "a segment and a record are appended after the end",
+    tamper: () => {
+      appendSegment((fields) => fields);
+      const { seq, hash, chain, time } = record(read("000004.jsonl")[0]);
+      edit("000004.jsonl", (lines) => [
+        ...lines,
+        sealRecord({ chain, time, type: "LLM_CALL", seq: seq + 1, prev: hash }, "{}").line,
+      ]);
+    },
+    file: "000004.jsonl",
+    line: 2,
+    seq: 47,
+    message: "the chain was closed and signed before it",
+  },
+  {
+    name: "the chain's first record names another public key",
+    tamper: () =>
+      reseal(ALL, (old) =>
+        old.type === "CHAIN.START" ? { ...old, fields: { ...old.fields, publicKey: "x" } } : old,
+      ),
+    file: FIRST,
+    line: 1,
+    seq: 1,
+    message: "another public key than the one that is trusted",
+  },
   {
     name: "a record is edited and all hashes after it mended",
     tamper: () =>
@@ -484,6 +538,14 @@ const TRIES: readonly Try[] = [
     message: "in the middle of a segment",
   },
   {
+    name: "a chain's start stands in the middle of a segment",
+    tamper: () => reseal(ALL, (old) => (isCall(3)(old) ? { ...old, type: "CHAIN.START" } : old)),
+    file: FIRST,
+    line: 6,
+    seq: 6,
+    message: "in the middle of a segment",
+  },
+  {
     name: "a checkpoint's hash is edited",
     tamper: () =>
       edit(CHECKPOINTS, (lines) =>
@@ -548,6 +610,16 @@ const TRIES: readonly Try[] = [
     line: 3,
     seq: 3,
     message: "record 2 was not signed",
+  },
+  {
+    name: "all is deleted but the first two records, which no checkpoint has to follow",
+    tamper: () => {
+      for (const file of [SECOND, LAST, CHECKPOINTS]) rmSync(world.path(file));
+      edit(FIRST, (lines) => lines.slice(0, 2));
+    },
+    file: CHECKPOINTS,
+    seq: "none",
+    message: "nothing is signed, so nothing is proven",
   },
   {
     name: "all is written anew and signed with a key of one's own",
@@ -621,11 +693,13 @@ describe("needs more than the folder", () => {
     rmSync(world.path(LAST));
     edit(FIRST, (lines) => lines.slice(0, first?.seq));
     edit(CHECKPOINTS, (lines) => lines.slice(0, 2));
-    expect(world.verify()).toMatchObject({ fault: undefined, last: { seq: 12 } });
+    expect(world.verify()).toMatchObject({ fault: undefined, last: { seq: 12 }, closed: false });
     const witness = { chain: "gw", seq: end.seq, hash: end.hash, source: "the log" };
-    expect(world.verify({ witnesses: [witness] }).fault?.message).toBe(
-      "the log remembers the record, and it is not there: the chain and its checkpoints were cut back to record 12",
-    );
+    expect(world.verify({ witnesses: [witness] }).fault).toEqual({
+      place: { file: CHECKPOINTS, seq: 45 },
+      message:
+        "the log remembers the record, and it is not there: the chain and its checkpoints were cut back to record 12",
+    });
     expect(world.verify({ witnesses: [{ ...witness, seq: 12 }] }).fault).toMatchObject({
       place: { file: FIRST, line: 12, seq: 12 },
       message: expect.stringContaining("the log remembers"),
@@ -640,15 +714,24 @@ describe("needs more than the folder", () => {
     expect(world.verify({ keys: [trusted] })).toMatchObject({
       fault: undefined,
       keyFromFolder: false,
+      keys: [trusted.fingerprint],
     });
     rmSync(path.join(world.root, "audit"), { recursive: true });
     rmSync(world.keyFile);
     await world.write(3);
     expect(world.verify()).toMatchObject({ fault: undefined, keyFromFolder: true });
-    expect(world.verify({ keys: [trusted] }).fault).toMatchObject({
-      place: { file: CHECKPOINTS, line: 1 },
-      message: expect.stringContaining("not trusted"),
+    // Nothing of it is believed, not even how far it goes.
+    expect(world.verify({ keys: [trusted] })).toMatchObject({
+      fault: {
+        place: { file: CHECKPOINTS, line: 1 },
+        message: expect.stringContaining("not trusted"),
+      },
+      last: { seq: 0, hash: GENESIS },
+      closed: false,
     });
+    // Of several keys that are trusted, one is the writer's.
+    const own = loadPublicKey(world.path("audit.pub"));
+    expect(world.verify({ keys: [trusted, own] }).fault).toBeUndefined();
   });
 
   test("more records without a checkpoint than a writer leaves", () => {
@@ -657,10 +740,82 @@ describe("needs more than the folder", () => {
     expect(fault).toBeUndefined();
     expect(unsigned).toBeGreaterThan(1);
     expect(world.verify({ maxUnsigned: unsigned }).fault).toBeUndefined();
-    expect(world.verify({ maxUnsigned: unsigned - 1 }).fault?.message).toContain(
-      "checkpoints were cut off",
-    );
+    expect(world.verify({ maxUnsigned: unsigned - 1 }).fault).toEqual({
+      place: { file: CHECKPOINTS },
+      message: expect.stringContaining("checkpoints were cut off"),
+    });
   });
+
+  test("a chain that was closed, and goes on with a segment that nobody signed, is not closed", () => {
+    expect(world.verify().closed).toBe(true);
+    appendSegment((fields) => fields);
+    expect(world.verify()).toMatchObject({ fault: undefined, unsigned: 1, closed: false });
+  });
+});
+
+describe("while the writer lives", () => {
+  /** Verifies the chain with a file that was changed, and puts it back, for the writer. */
+  function verifyWith(file: string, change: (text: string) => string): ChainReport {
+    const before = readFileSync(world.path(file));
+    raw(file, change);
+    const report = world.verify();
+    writeFileSync(world.path(file), before);
+    return report;
+  }
+
+  test("only the end of the last segment may be unfinished", async () => {
+    const writer = await world.open();
+    await append(writer, call(1));
+    expect(verifyWith(LAST, (text) => text.slice(0, -1)).fault).toBeUndefined();
+    expect(verifyWith(LAST, (text) => text.slice(0, -20)).fault).toBeUndefined();
+    expect(verifyWith(FIRST, (text) => text.slice(0, -1)).fault?.message).toContain(
+      "its line has no end",
+    );
+    expect(verifyWith(FIRST, (text) => `${text}{"chain"`).fault).toMatchObject({
+      place: { file: FIRST },
+      message: expect.stringContaining("the end was cut off"),
+    });
+    expect(verifyWith(LAST, (text) => `${text}garbage\n`).fault?.message).toContain("not JSON");
+    await writer.close();
+  });
+
+  test("the chain is not closed, though all of it is signed", async () => {
+    const writer = await world.open();
+    expect(world.verify()).toMatchObject({
+      fault: undefined,
+      live: true,
+      unsigned: 0,
+      closed: false,
+    });
+    await writer.close();
+  });
+});
+
+test("what a killed writer left is counted: its start, and the bytes that it did not finish", async () => {
+  const writer = await world.open();
+  await append(writer, call(1));
+  const copy = new World();
+  cpSync(world.root, copy.root, { recursive: true });
+  await writer.close();
+  // The process that the lock names is this one, and lives.
+  rmSync(copy.path("writer.lock"));
+  writeFileSync(copy.path("000004.jsonl"), '{"chain":"g');
+  await copy.write(1);
+  expect(copy.verify()).toMatchObject({
+    fault: undefined,
+    segments: 4,
+    starts: 3,
+    torn: 1,
+    unsigned: 0,
+    closed: true,
+  });
+  copy.remove();
+});
+
+test("a segment that cannot be read is no fault of the chain's: nothing is said about it", () => {
+  rmSync(world.path(LAST));
+  mkdirSync(world.path(LAST));
+  expect(() => world.verify()).toThrow("EISDIR");
 });
 
 describe("is no fault", () => {
@@ -683,9 +838,10 @@ describe("is no fault", () => {
       first: tie.seq,
     });
     expect(world.verify({ from: { seq: tie.seq - 1, hash: tie.prev } }).fault).toBeUndefined();
-    expect(world.verify({ from: { seq: tie.seq - 1, hash: GENESIS } }).fault?.message).toContain(
-      "another hash",
-    );
+    expect(world.verify({ from: { seq: tie.seq - 1, hash: GENESIS } }).fault).toEqual({
+      place: { file: CHECKPOINTS, seq: tie.seq - 1 },
+      message: expect.stringContaining("another hash"),
+    });
     expect(world.verify({ from: { seq: 12 } }).fault?.message).toContain("were deleted");
     expect(world.verify({ from: { seq: 5 } }).fault?.message).toContain(
       "no checkpoint of this record",

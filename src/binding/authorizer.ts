@@ -24,7 +24,7 @@ import {
   shownRule,
 } from "./service-call.ts";
 
-/** Keys of the dynamic metadata that Envoy's configuration looks at: see envoy-config.ts. */
+/** Keys of the dynamic metadata that Envoy's configuration looks at: see envoy/config/sidecar.ts. */
 export const METADATA = {
   upstream: "upstream",
   call: "call",

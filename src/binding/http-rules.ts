@@ -2,6 +2,7 @@
  * `policy.httpRules`: method and path globs; the first match counts, and with rules present what
  * matches none is denied.
  */
+import { escapesNeedlessly } from "../providers/raw-url.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 
@@ -27,7 +28,8 @@ export function isAmbiguousPath(path: string): boolean {
     segments.some((segment) => segment === "" || segment === "." || segment === "..")
   )
     return true;
-  return /[;\\]|%(?:2[eEfF]|5[cC]|3[bB]|25|[01][0-9a-fA-F]|7[fF])|%(?![0-9a-fA-F]{2})/.test(path);
+  if (escapesNeedlessly(path)) return true;
+  return /[;\\]|%(?:2[fF]|5[cC]|3[bB]|25|[01][0-9a-fA-F]|7[fF])|%(?![0-9a-fA-F]{2})/.test(path);
 }
 
 export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): HttpRules {

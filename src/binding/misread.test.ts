@@ -76,6 +76,7 @@ const SPELLINGS: readonly (readonly [string, (name: string) => string])[] = [
   ["as an array, encoded", (name) => `${name}%5B%5D`],
   ["as a member", (name) => `${name}[x]`],
   ["with a space before it", (name) => `+${name}`],
+  ["with two spaces before it", (name) => `++${name}`],
   ["with an encoded space before it", (name) => `%20${name}`],
   ["with a space behind it", (name) => `${name}+`],
   ["with a line end behind it", (name) => `${name}%0a`],

@@ -52,6 +52,11 @@ describe("path globs", () => {
   });
 });
 
+test("path globs regard case, or do not", () => {
+  expect(compilePathGlobs(["octo/*", "me/*"], true)("Me/Notes")).toBe("me/*");
+  expect(compilePathGlobs(["octo/*", "me/*"], false)("Me/Notes")).toBeUndefined();
+});
+
 describe("httpRules", () => {
   const rules = compileHttpRules([
     { methods: ["*"], paths: ["/admin/**"], action: "deny" },
@@ -89,6 +94,18 @@ describe("httpRules", () => {
       "/%2",
       "/x/..",
       "/x/.",
+      "/admin%3bx/y",
+      "/admin%3Bx/y",
+      "/admin%7f/y",
+      "/admin%7F/y",
+      // Escapes of what needs none.
+      "/%61dmin/x",
+      "/adm%49n/x",
+      "/%61%64%6d%69%6e/x",
+      "/a%2Db",
+      "/a%30",
+      "/a%5Fb",
+      "/a%7Eb",
     ].map((path): [string, string, boolean] => ["GET", path, false]),
   ])("%s %s: %s", (method, path, expected) => {
     expect(rules(method, path).kind === "allowed").toBe(expected);
@@ -104,14 +121,33 @@ describe("httpRules", () => {
       kind: "denied",
       rule: "policy.httpRules: no rule matches",
     });
+    expect(rules("GET", "/x/../y")).toEqual({
+      kind: "denied",
+      rule: "policy.httpRules: the path can be read in several ways",
+    });
   });
 
-  test.each(["/", "/a", "/a/", "/a%20b", "/a+b", "/caf%C3%A9", "/a@b:c", "/a,b"])(
-    "plain: %s",
-    (path) => {
-      expect(isAmbiguousPath(path)).toBe(false);
-    },
-  );
+  test("one rule is enough to deny what matches none", () => {
+    const one = compileHttpRules([{ methods: ["GET"], paths: ["/a"], action: "allow" }]);
+    expect(one("GET", "/a").kind).toBe("allowed");
+    expect(one("GET", "/b").kind).toBe("denied");
+    expect(one("POST", "/a").kind).toBe("denied");
+  });
+
+  test.each([
+    "/",
+    "/a",
+    "/a/",
+    "/a/b/",
+    "/a%20b",
+    "/a%3Cb",
+    "/a+b",
+    "/caf%C3%A9",
+    "/a@b:c",
+    "/a,b",
+  ])("plain: %s", (path) => {
+    expect(isAmbiguousPath(path)).toBe(false);
+  });
 });
 
 describe("action lists", () => {
@@ -198,6 +234,28 @@ describe("scope", () => {
     const both = compileScope({ repositories: ["octo/*"], projects: ["p"] }, plugin);
     expect(scope(resources).kind).toBe("inside");
     expect(both(resources).kind).toBe("outside");
+    // Nor is it made good by something of that key that is inside.
+    const project: Resource = { kind: "scoped", key: "projects", value: "p" };
+    expect(both([repository("octo/a"), project]).kind).toBe("inside");
+    expect(both([...resources, project])).toEqual({
+      kind: "outside",
+      rule: "spec.scope: x",
+      resource: "",
+    });
+  });
+
+  test("a refusal names the key, and the resource that is not in it", () => {
+    const both = compileScope({ repositories: ["octo/*"], projects: ["p"] }, plugin);
+    expect(both([repository("octo/a")])).toEqual({
+      kind: "outside",
+      rule: "spec.scope.projects: the request acts on something wider",
+      resource: "",
+    });
+    expect(both([repository("octo/a"), repository("me/b")])).toEqual({
+      kind: "outside",
+      rule: "spec.scope.repositories: not in it",
+      resource: "me/b",
+    });
   });
 
   test("a list with nothing in it leaves nothing in the scope", () => {

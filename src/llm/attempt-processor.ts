@@ -57,7 +57,7 @@ export class AttemptProcessor implements Processor {
     const caller = callerName(call.permit.caller);
     this.#exchange.chargeTo((ms) => this.#options.share.charge(caller, ms));
     if (!call.firstAttemptStarted) {
-      // Envoy sent the first attempt here too: see admission.ts. It is ready as it is.
+      // Envoy sent the first attempt here too: see pipeline/prepare.ts. It is ready as it is.
       call.firstAttemptStarted = true;
       return this.#sendAsItIs(call);
     }

@@ -27,6 +27,11 @@ function decodeText(raw: string): string | undefined {
   }
 }
 
+/** Whether a letter, a digit, `-`, `.`, `_` or `~` is escaped. */
+export function escapesNeedlessly(raw: string): boolean {
+  return UNRESERVED_ESCAPED.test(raw);
+}
+
 export interface PathSegments {
   /** Each decoded once. */
   readonly segments: readonly string[];
@@ -42,12 +47,7 @@ export function pathSegments(
   path: string,
   options: { readonly slashes: boolean },
 ): PathSegments | undefined {
-  if (
-    !path.startsWith("/") ||
-    path.includes(";") ||
-    path.includes("+") ||
-    UNRESERVED_ESCAPED.test(path)
-  )
+  if (!path.startsWith("/") || path.includes(";") || path.includes("+") || escapesNeedlessly(path))
     return undefined;
   const trailingSlash = path.length > 1 && path.endsWith("/");
   const raw = path === "/" ? [] : path.slice(1, trailingSlash ? -1 : undefined).split("/");

@@ -101,6 +101,40 @@ describe("methods", () => {
     expect(told(request(line))).toEqual(expected);
   });
 
+  test.each([
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "DELETE https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "PUT https://storage.googleapis.com/resumable/upload/storage/v1/b/reports/o?upload_id=x",
+  ])("an upload that was begun goes on, or ends: %s", (line) => {
+    expect(told(request(line))).toEqual(["storage.objects.insert my-project"]);
+  });
+
+  const firestore = "https://firestore.googleapis.com/v1/projects/p-1/databases/d/documents";
+  test.each([
+    [`DELETE ${firestore}/c/upload?upload_id=x`, "firestore.documents.delete p-1"],
+    [`DELETE ${firestore}/upload/c?upload_id=x`, "firestore.documents.delete p-1"],
+    [
+      "DELETE https://sqladmin.googleapis.com/v1/projects/p-1/instances/upload/users?upload_id=x",
+      "sqladmin.users.delete p-1",
+    ],
+    [
+      "PUT https://sqladmin.googleapis.com/v1/projects/upload/instances/i/users?upload_id=x",
+      "sqladmin.users.update upload",
+    ],
+  ])("what is only named upload is no upload: %s", (line, expected) => {
+    expect(told(request(line))).toEqual([expected]);
+  });
+
+  test.each([
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o",
+    "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload=x",
+    "PATCH https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "GET https://storage.googleapis.com/upload/storage/v1/b/reports/o?upload_id=x",
+    "PUT https://storage.googleapis.com/storage/v1/b/reports/o?upload_id=x",
+  ])("what goes on with no upload is refused: %s", (line) => {
+    expect(refused(line)).toBe(true);
+  });
+
   test("whose quota is taken is in the scope as well", () => {
     expect(
       told(
@@ -129,6 +163,26 @@ describe("methods", () => {
       "/v1/projects/p-1/topics",
     ])
       expect(grpc(path)[0]).toMatch(/^\(/);
+  });
+
+  test.each([
+    ["GET https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "application/grpc"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish?a", "application/grpc"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "application/grpcx"],
+    ["POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", "x-application/grpc"],
+  ])("no call of gRPC: %s as %s", (line, type) => {
+    expect(refused(line, { "content-type": type })).toBe(true);
+  });
+
+  test.each([
+    [
+      "GET https://pubsub.googleapis.com/v1/projects/p-1%2Fx/topics",
+      "pubsub.topics.list unscopable",
+    ],
+    ["GET https://pubsub.googleapis.com/v1/projects/p-1/topics/a%3Apublish", "(The path ends in"],
+    ["GET https://pubsub.googleapis.com/v1/projects/p-1/topics/", "(The path ends in"],
+  ])("%s: %s", (line, expected) => {
+    expect(told(request(line))[0]).toContain(expected);
   });
 });
 

@@ -78,6 +78,10 @@ const UPLOADS = /^(?:resumable\/)?upload\//;
 export const UNREAD_PATHS = "(?:/resumable)?/upload/.*";
 export const UNREAD_CONTENT_TYPES = "application/grpc(?:[+;].*)?";
 
+function isUpload(segments: readonly string[]): boolean {
+  return UPLOADS.test(segments.join("/"));
+}
+
 export function resolve(request: ServiceRequest, buckets: BucketProjects): ActionResolution {
   const host = googleHost(request.host);
   if (host === undefined)
@@ -164,7 +168,7 @@ function resolveRest(
   query: Parameters,
   buckets: BucketProjects,
 ): ActionResolution {
-  const resumed = segments.includes("upload") && query.some(([name]) => name === "upload_id");
+  const resumed = isUpload(segments) && query.some(([name]) => name === "upload_id");
   // An upload that was begun goes on, or ends, by the same path with other methods.
   const method =
     resumed && (request.method === "PUT" || request.method === "DELETE") ? "POST" : request.method;
@@ -232,7 +236,7 @@ function placesBesides(
   if (!action.startsWith("storage.")) for (const segment of segments) places.addText(segment);
   for (const [name, value] of query)
     if (!WITHIN_PARAMETERS.has(name)) places.addMember(name, value);
-  if (request.body === undefined || UPLOADS.test(segments.join("/"))) return places.resources;
+  if (request.body === undefined || isUpload(segments)) return places.resources;
   const body = readBody(request);
   if (body === undefined)
     return [unscopable("the body may name another project, and is not plain JSON")];

@@ -1,0 +1,24 @@
+import { defineConfig } from "vitest/config";
+
+/**
+ * The unit tests that mutants meet: without those that read the whole repository, and those that
+ * take long and say nothing that the others do not say.
+ */
+export default defineConfig({
+  test: {
+    include: ["src/**/*.test.ts"],
+    exclude: [
+      "src/*.test.ts",
+      "src/audit/torn.test.ts",
+      "src/cli/**",
+      "src/envoy/config/*.golden.test.ts",
+      // A real client waits long for what a mutant does not send; flow-control.test.ts counts it.
+      "src/envoy/grpc/connection.test.ts",
+      "src/interception/**",
+      // Its figures are of other constants than those in limits/fair-share.ts.
+      "src/llm/pipeline/share.test.ts",
+      "src/run/**",
+      "src/up/**",
+    ],
+  },
+});
