@@ -132,6 +132,19 @@ describe("httpRules", () => {
     expect(one("GET", "/a").kind).toBe("allowed");
     expect(one("GET", "/b").kind).toBe("denied");
     expect(one("POST", "/a").kind).toBe("denied");
+    expect(one("GET", "/A").kind).toBe("denied");
+  });
+
+  test("a rule for every method, and one for several methods and paths", () => {
+    const both = compileHttpRules([
+      { methods: ["PUT", "POST"], paths: ["/a", "/b"], action: "deny" },
+      { methods: ["*"], paths: ["/**"], action: "allow" },
+    ]);
+    expect(both("DELETE", "/a").kind).toBe("allowed");
+    expect(both("POST", "/b")).toEqual({
+      kind: "denied",
+      rule: "policy.httpRules[0]: deny PUT,POST /a /b",
+    });
   });
 
   test.each([

@@ -39,7 +39,7 @@ const alike = new Service({
   iam: "all",
   sign: "all",
   hosts: "all",
-  target: "Com.Alike",
+  target: "Com.More.Alike",
   query: "1",
   rpc: "Get Other",
   rest: "GET /shared ReadShared\nGET /things/{Name} GetThing",
@@ -90,7 +90,7 @@ describe("JSON", () => {
   });
 
   test("only the service that the target names is asked", () => {
-    const line = ["POST /", { headers: target("Com.Alike.Put"), body: "{}" }] as const;
+    const line = ["POST /", { headers: target("Com.More.Alike.Put"), body: "{}" }] as const;
     expect(read(...line, [all, alike])).toBe("Put is no operation that is known of all.example");
     const shared = { headers: target("Com.All_1.Shared"), body: "{}" };
     expect(read("POST /", shared, [all, otherIam, otherName])).toBe("all:Shared");
@@ -147,6 +147,8 @@ describe("CBOR", () => {
     expect(read("POST /service/Alike/operation/Put", sent, asked)).toContain("is no operation");
     expect(read("POST /service/All_1/operation/Shared", sent, asked)).toBe("all:Shared");
     expect(read("POST /service/1/operation/Get", sent, asked)).toContain("is no operation");
+    expect(read("POST /service/More/operation/Other", sent, asked)).toContain("is no operation");
+    expect(read("POST /service/Alike/operation/Other", sent, asked)).toBe("all:Other");
     expect(read("POST /service/Com/operation/Get", sent, asked)).toContain("is no operation");
   });
 
@@ -241,6 +243,19 @@ describe("query", () => {
     expect(read("POST /things", { headers: FORM, body: "Action=Get" }, [restOnly])).toBe(
       "rest:AddThing",
     );
+  });
+
+  test("a service that speaks JSON only is not asked", () => {
+    const jsonOnly = new Service({
+      id: "json",
+      iam: "json",
+      sign: "json",
+      hosts: "all",
+      target: "Json",
+      rpc: "Only Get",
+    });
+    expect(read("GET /?Action=Only", {}, [all, jsonOnly])).toContain("is no operation");
+    expect(read("GET /?Action=Get", {}, [all, jsonOnly])).toBe("all:Get");
   });
 
   test("a parameter of another name does not make it this protocol", () => {
