@@ -16,7 +16,6 @@ export default defineConfig({
       "src/envoy/grpc/connection.test.ts",
       "src/interception/**",
       // Its figures are of other constants than those in limits/fair-share.ts.
-      "src/llm/pipeline/share.test.ts",
       "src/run/**",
       "src/up/**",
     ],
