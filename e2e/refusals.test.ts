@@ -99,7 +99,7 @@ const inside =
 const CASES: Readonly<Record<string, () => Try>> = {
   "no key": outside("key", { token: "", headers: { authorization: "" } }),
   "several keys that differ": outside("key", { headers: { "x-api-key": rawKey("used") } }),
-  "a key that nobody has": outside("nobody"),
+  "an unknown key": outside("nobody"),
   "a revoked key": outside("revoked"),
   "an expired key": outside("expired"),
   "a rotated key after its grace period": outside("rotated"),
@@ -107,17 +107,19 @@ const CASES: Readonly<Record<string, () => Try>> = {
   "an access key outside `/ext`": outside("key", { prefix: "" }),
   "a provider without external access": outside("outsider"),
   "a model the key does not allow": outside("narrow", { model: "gpt-4" }),
-  "a model the key allows and its provider does not": outside("narrow", { model: "secret-model" }),
+  "a model that the key allows but its provider does not": outside("narrow", {
+    model: "secret-model",
+  }),
   "an address the key does not allow": outside("office"),
-  "`X-Forwarded-For` from a peer that is no trusted proxy": outside("office", {
+  "`X-Forwarded-For` from a peer that is not a trusted proxy": outside("office", {
     from: STRANGER,
     forwardedFor: "198.51.100.7",
   }),
-  "an allowed address that the client wrote itself, left of its own": outside("office", {
+  "an allowed address that the client itself put into `X-Forwarded-For`": outside("office", {
     from: PROXY,
     forwardedFor: "198.51.100.7, 203.0.113.9",
   }),
-  "`X-Forwarded-For` that cannot be read": outside("office", {
+  "`X-Forwarded-For` that cannot be parsed": outside("office", {
     from: PROXY,
     forwardedFor: "198.51.100.7,",
   }),
