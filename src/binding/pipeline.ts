@@ -1,9 +1,9 @@
 /**
- * The binding pipeline: eight steps, in the order of the interface.
+ * The binding pipeline: eight steps, in the order of the list.
  *
- * Judging ends at the first violation in enforce mode; in audit mode every step has its say. The
- * record is written always; the credential goes on, and the request leaves, only where nothing
- * stands against it.
+ * In enforce mode the evaluation ends at the first violation; in audit mode every step runs. The
+ * record is always written; the credential is injected, and the request is forwarded, only if it is
+ * not denied.
  */
 import type { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
@@ -21,21 +21,21 @@ import { writeRecord } from "./steps/record.ts";
 import { routeByHost } from "./steps/route.ts";
 import { checkScope } from "./steps/scope.ts";
 
-/** What the steps use of the world. */
+/** Dependencies of the steps. */
 export interface World {
   readonly clock: Clock;
   readonly log: Logger;
-  /** undefined where nothing is recorded. */
+  /** undefined if nothing is recorded. */
   readonly audit: AuditSink | undefined;
   /** Limits records and log lines of denied requests. */
   readonly refusals: RefusalLog;
-  /** `address:port` of a host, from DNS alone; undefined where it has none. */
+  /** Returns `address:port` of a host, from DNS servers only; undefined if it has none. */
   readonly resolve: (host: string) => Promise<string | undefined>;
 }
 
 interface Step {
   readonly run: (passage: Passage, world: World) => void | Promise<void>;
-  /** `undenied`: while nothing stands against the request. */
+  /** `undenied`: only while the request is not denied. */
   readonly when: "undenied" | "always";
 }
 
