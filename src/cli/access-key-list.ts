@@ -10,9 +10,7 @@ interface Flags extends TargetFlags, NamespaceFlags {
 }
 
 export function accessKeyList(context: Context): Command {
-  const command = new Command("list").description(
-    "List AccessKeys with today's usage (UTC).",
-  );
+  const command = new Command("list").description("List AccessKeys with today's usage (UTC).");
   return withTarget(withNamespace(command, "namespace of the AccessKeys"))
     .option("-A, --all-namespaces", "AccessKeys of all namespaces")
     .addOption(

@@ -18,7 +18,9 @@ const MAX_SAID = 300;
 
 export function loginCommand(context: Context): Command {
   return new Command("login")
-    .description("Store the address of an external gateway and an AccessKey, after the gateway has accepted the key.")
+    .description(
+      "Store the address of an external gateway and an AccessKey, after the gateway has accepted the key.",
+    )
     .argument("<base_url>", "address of the external gateway")
     .option(
       "--access-key <key>",

@@ -48,16 +48,16 @@ export function runCommand(context: Context): Command {
     .option("--workdir <dir>", "its working directory (default: the current one)")
     .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
     .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
-    .option(
-      "--envoy <file>",
-      "absolute path of the Envoy binary (default: searched for)",
-    )
+    .option("--envoy <file>", "absolute path of the Envoy binary (default: searched for)")
     .option(
       "--ca-file <file>",
       "PEM bundle that the services' certificates are verified against (default: the system's)",
     )
     .addOption(
-      new Option("--log-level <level>", "minimum level of the sidecar's log lines, on standard error")
+      new Option(
+        "--log-level <level>",
+        "minimum level of the sidecar's log lines, on standard error",
+      )
         .choices(["debug", "info", "warn", "error"])
         .default("warn"),
     )

@@ -57,7 +57,10 @@ export const ERRORS = {
   method_not_allowed: { status: 405, meaning: "The path does not allow this method." },
   request_timeout: { status: 408, meaning: "The request body did not arrive in time." },
   body_too_large: { status: 413, meaning: "The request body is above 32 MiB." },
-  unsupported_encoding: { status: 415, meaning: "The request body is compressed; send it uncompressed." },
+  unsupported_encoding: {
+    status: 415,
+    meaning: "The request body is compressed; send it uncompressed.",
+  },
   requests_per_minute_exceeded: {
     status: 429,
     meaning: "The agent has reached its limit of requests in 60 seconds.",
@@ -85,12 +88,12 @@ export const ERRORS = {
   },
   external_tokens_per_day_exceeded: {
     status: 429,
-    meaning:
-      "The provider's tokens for all external callers today are used up, or reserved.",
+    meaning: "The provider's tokens for all external callers today are used up, or reserved.",
   },
   bytes_in_flight_exceeded: {
     status: 429,
-    meaning: "The caller's requests that are being uploaded or kept for retries are too large together.",
+    meaning:
+      "The caller's requests that are being uploaded or kept for retries are too large together.",
   },
   fair_share_exceeded: {
     status: 429,
@@ -104,7 +107,8 @@ export const ERRORS = {
   },
   upstream_error: {
     status: 502,
-    meaning: "The provider refused with a body that does not conform to its API; the status is the provider's.",
+    meaning:
+      "The provider refused with a body that does not conform to its API; the status is the provider's.",
   },
   upstream_unavailable: {
     status: 503,
@@ -127,7 +131,10 @@ export const ERRORS = {
     status: 503,
     meaning: "The gateway itself could not serve the request; try again.",
   },
-  stream_interrupted: { status: 502, meaning: "The provider's stream ended before it was complete." },
+  stream_interrupted: {
+    status: 502,
+    meaning: "The provider's stream ended before it was complete.",
+  },
 } as const satisfies Record<string, ErrorKind>;
 
 export type ErrorCode = keyof typeof ERRORS;
