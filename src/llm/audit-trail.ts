@@ -1,6 +1,6 @@
 /**
- * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and
- * LLM_REFUSED for what never became one. No prompt, no answer, no key.
+ * Audit records of LLM calls: one LLM_CALL for each call with any outcome, and LLM_REFUSED for
+ * requests that never became a call. They contain no prompt, no answer and no key.
  */
 import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals.ts";
@@ -12,7 +12,7 @@ import type { Attempt, Call, CallOutcome } from "./call.ts";
 import type { RefusedRequest } from "./refusal.ts";
 
 /**
- * Told when the record's fate is known; false where it could not be kept and must be
+ * Called when the outcome of the record is known; false if it could not be written but must be
  * (`--audit-on-failure refuse`).
  */
 export type Recorded = (kept: boolean) => void;
@@ -25,18 +25,20 @@ export interface AuditTrailOptions {
 /** Type of the records of refusals. */
 export const LLM_REFUSED = "LLM_REFUSED";
 
-/** Callers that nobody knows are one caller. No workload has this name: it holds no `/` and no `:`. */
+/**
+ * All unknown callers share this name. No workload has it, because it contains no `/` and no `:`.
+ */
 const ANONYMOUS = "anonymous";
 
 export class AuditTrail {
   readonly #options: AuditTrailOptions | undefined;
 
-  /** @param options undefined where nothing is recorded (`--no-audit`) */
+  /** @param options undefined if nothing is recorded (`--no-audit`) */
   constructor(options: AuditTrailOptions | undefined) {
     this.#options = options;
   }
 
-  /** While true nothing new may begin: it could not be recorded. */
+  /** While true, no new calls may begin, because they could not be recorded. */
   get refusing(): boolean {
     return this.#options?.sink.refusing ?? false;
   }
@@ -47,7 +49,9 @@ export class AuditTrail {
     this.#options.sink.append(event, (fate) => recorded(fate !== "failed"));
   }
 
-  /** Nobody waits for the record of a refusal, and of many refusals it tells together. */
+  /**
+   * Records a refusal. Nobody waits for the record, and many refusals are summarised in one record.
+   */
   refused({ who, error }: RefusedRequest): void {
     this.#options?.refusals.record({
       caller: callerOf(who.policy),
@@ -72,13 +76,16 @@ function refusalEvent({ who, error }: RefusedRequest): AuditEvent {
   return { type: LLM_REFUSED, fields };
 }
 
-/** Unlike `workload`, the names of keys are told apart by their namespaces. */
+/** Unlike `workload`, distinguishes names of keys by their namespaces. */
 function callerOf(policy: CallerPolicy | undefined): string {
   if (policy === undefined) return ANONYMOUS;
   return policy.kind === "agent" ? policy.workload : `ext:${policy.namespace}/${policy.name}`;
 }
 
-/** Members stand by name: what is in the chain's order costs it a quarter (audit/record.ts). */
+/**
+ * Members are sorted by name: the chain encodes sorted members at a quarter of the cost
+ * (audit/record.ts).
+ */
 type Fields = Record<string, AuditValue>;
 
 function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
@@ -113,7 +120,7 @@ function attemptFields(attempt: Attempt, { lost }: Settlement): Fields {
   const { target, failure } = attempt;
   const usage = lost.find((one) => one.attempt === attempt)?.usage;
   return {
-    // An upper bound of what an attempt without an answer may have cost.
+    // An upper bound of the cost of an attempt without an answer.
     estimated_tokens: usage === undefined ? undefined : usage.inputTokens + usage.outputTokens,
     flags: failure === undefined || failure.flags === "" ? undefined : failure.flags,
     model: clientText(target.model),
@@ -123,8 +130,8 @@ function attemptFields(attempt: Attempt, { lost }: Settlement): Fields {
 }
 
 /**
- * `workload` as the interface has it; names of keys are unique in their namespace only, so
- * `access_key` says that too.
+ * `workload` as defined by the interface; names of keys are only unique in their namespace, so
+ * `access_key` contains it too.
  */
 function policyFields(policy: CallerPolicy | undefined): {
   readonly access_key?: string;

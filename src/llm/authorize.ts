@@ -1,4 +1,4 @@
-/** Who calls, and may they use this model: the only maker of a {@link Permit}. */
+/** Authenticates the caller and authorizes the model: the only creator of a {@link Permit}. */
 import { readCredential } from "../access/credentials.ts";
 import type { HeaderMap } from "../extproc/wire/messages.ts";
 import type {
@@ -13,13 +13,13 @@ import type { PublicError } from "./dialects/dialect.ts";
 import { type ErrorCode, publicError } from "./errors.ts";
 import type { Surface } from "./routes.ts";
 
-/** A request as far as it says who sends it. */
+/** The parts of a request that identify its sender. */
 export interface Claim {
   readonly surface: Surface;
   readonly headers: HeaderMap;
-  /** Without `?`. */
+  /** Query without `?`. */
   readonly query: string;
-  /** Of the client, canonical; see `access/client-address.ts`. */
+  /** Address of the client, canonical; see `access/client-address.ts`. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -27,7 +27,7 @@ export interface Claim {
 
 export type Identity =
   | { readonly kind: "known"; readonly policy: CallerPolicy }
-  /** `policy` where it is known who was refused. */
+  /** `policy` is set if the refused caller is known. */
   | {
       readonly kind: "refused";
       readonly error: PublicError;
@@ -51,7 +51,7 @@ export function identify(snapshot: PolicySnapshot, claim: Claim): Identity {
     case "conflict":
       return refused("missing_key", "The request carries several different API keys; send one.");
     case "key": {
-      // By their hashes: how long a look-up takes says nothing of a key.
+      // Compared by hash, so that the duration of a lookup reveals nothing about a key.
       const agent = snapshot.agentsByTokenHash.get(credential.sha256);
       const entry = snapshot.keysByHash.get(credential.sha256);
       return surface === "external"
@@ -88,7 +88,7 @@ function identifyKey(
     : { kind: "refused", error, policy: entry.key };
 }
 
-/** Why a known key opens nothing now; undefined where it does. */
+/** Returns the reason why a known key is refused now; undefined if it is valid. */
 function keyError(
   snapshot: PolicySnapshot,
   { now, address }: Claim,
@@ -119,7 +119,10 @@ function keyError(
   return undefined;
 }
 
-/** A provider that is not in use is told apart later, by its models. */
+/**
+ * Returns whether external access is allowed. A provider that is not in use is detected later, by
+ * its models.
+ */
 function isOpen(snapshot: PolicySnapshot, key: AccessKeyPolicy): boolean {
   const provider = snapshot.providers.get(key.providerKey);
   return provider === undefined || provider.external !== undefined;
@@ -156,7 +159,7 @@ function listPath(caller: CallerPolicy): string {
   return caller.kind === "agent" ? "/v1/models" : "/ext/v1/models";
 }
 
-/** What a client sent, short enough to be shown back to it. */
+/** Returns a client's text, short enough to be echoed to it. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

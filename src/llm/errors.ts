@@ -1,12 +1,12 @@
 /**
- * The one table of the gateway's own error codes: stable, shown to clients, kept equal to
+ * The table of the gateway's own error codes: stable, shown to clients, and kept equal to
  * docs/errors.md by a test.
  */
 import type { PublicError } from "./dialects/dialect.ts";
 
 interface ErrorKind {
   readonly status: number;
-  /** What it means, for the docs. */
+  /** Meaning of the code, for the docs. */
   readonly meaning: string;
 }
 

@@ -1,12 +1,12 @@
-/** Refusal ends a request before a provider sees it. */
+/** Refusal ends a request before it reaches a provider. */
 import type { CallerPolicy } from "../policy/snapshot.ts";
 import type { PublicError } from "./dialects/dialect.ts";
 import { type ErrorCode, publicError } from "./errors.ts";
 
 export interface RefusalDetails {
-  /** For `retry-after`; 0 where waiting changes nothing. */
+  /** For `retry-after`; 0 if waiting does not help. */
   readonly retryAfterMs?: number | undefined;
-  /** Who was refused, where the refusal itself found that out. */
+  /** The refused caller, if the refusal itself determined it. */
   readonly policy?: CallerPolicy | undefined;
 }
 
@@ -26,18 +26,18 @@ export function refuse(code: ErrorCode, message: string, param?: string): Refusa
   return new Refusal(publicError(code, message, param));
 }
 
-/** A request that was refused, as the audit trail records it. */
+/** A refused request, in the form for the audit trail. */
 export interface RefusedRequest {
   readonly error: PublicError;
   readonly who: Who;
 }
 
-/** Who a request comes from, as far as it is known. */
+/** The sender of a request, as far as it is known. */
 export interface Who {
   readonly policy: CallerPolicy | undefined;
   readonly address: string;
-  /** The model that was asked for, where that was read. */
+  /** The requested model, if it was read. */
   readonly model: string | undefined;
-  /** Without its query, which may hold a key. */
+  /** Path without its query, which may contain a key. */
   readonly path: string;
 }

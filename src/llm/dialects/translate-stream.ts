@@ -1,6 +1,6 @@
 /**
- * A stream to a client of another dialect: upstream events into model events into the client's
- * bytes.
+ * A stream to a client of another dialect: upstream events are converted to model events, and these
+ * to the client's bytes.
  */
 import type { Dialect, PublicError, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { UpstreamFormatError } from "./model.ts";
@@ -39,7 +39,7 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   end(): Buffer {
-    // The last event may have been cut in the middle: then it is no event.
+    // The last event may be incomplete, and is then dropped.
     const last = this.#sse
       .end()
       .filter(({ data }) => data === "[DONE]" || parseJson(data) !== undefined);
@@ -84,7 +84,7 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   #event(event: StreamEvent): string {
-    // What was used is billed, also when the answer failed.
+    // Usage is billed, also if the answer failed.
     if (event.kind === "usage") {
       this.#usage = event.usage;
       this.#usageIsFinal = event.final;
