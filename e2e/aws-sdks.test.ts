@@ -163,8 +163,8 @@ describe.each<[string, (machine: Machine) => readonly string[]]>([
   });
 
   test.each([
-    ["denied bucket", "AccessDenied", "arn:aws:s3:::payroll/x is outside of the scope of aws."],
-    ["denied copy", "AccessDenied", "arn:aws:s3:::payroll/x is outside of the scope of aws."],
+    ["denied bucket", "AccessDenied", "arn:aws:s3:::payroll/x is outside the scope of aws."],
+    ["denied copy", "AccessDenied", "arn:aws:s3:::payroll/x is outside the scope of aws."],
     [
       "denied item",
       "AccessDeniedException",

@@ -219,7 +219,7 @@ describe("trusts by its environment alone", () => {
       expect(JSON.parse(denied?.body ?? "")).toMatchObject({
         source: "svc",
         code: "out_of_scope",
-        message: "other/hello is outside of the scope of github.",
+        message: "other/hello is outside the scope of github.",
       });
       expect(untrusted?.error).toMatch(/certificate|certification path|PKIX/i);
       expect(asked.filter(({ url }) => url.endsWith(`client=${i}`)).map(({ url }) => url)).toEqual([
@@ -343,7 +343,7 @@ describe("git", () => {
       "a clone out of scope",
       "coder",
       "git clone https://github.com/other/hello.git /tmp/x",
-      "other/hello is outside of the scope of github.",
+      "other/hello is outside the scope of github.",
     ],
     [
       "a push where reading is all that is allowed",

@@ -1,6 +1,6 @@
 /**
- * The form of access keys: `svc_` and 256 random bits in base 62. Clients that insist on a vendor's
- * form get it wrapped in one; both forms are the same key.
+ * The form of access keys: `svc_` and 256 random bits in base 62. For clients that require a
+ * vendor's form, a key can be wrapped in it; both forms are the same key.
  */
 import { BASE62_256_LENGTH, base62 } from "./base62.ts";
 
@@ -16,12 +16,12 @@ export function newAccessKey(random: Uint8Array): string {
   return PREFIX + base62(random);
 }
 
-/** `sk-ant-api03-<raw>-AA`: passes clients that check an Anthropic key's form. */
+/** Returns `sk-ant-api03-<raw>-AA`, which clients that check the form of Anthropic keys accept. */
 export function wrapAccessKey(raw: string): string {
   return WRAPPER_START + raw + WRAPPER_END;
 }
 
-/** The raw key of a wrapped one; any other text as it is. */
+/** Returns the raw key of a wrapped one; any other text unchanged. */
 export function unwrapAccessKey(text: string): string {
   if (!text.startsWith(WRAPPER_START) || !text.endsWith(WRAPPER_END)) return text;
   const inner = text.slice(WRAPPER_START.length, -WRAPPER_END.length);
@@ -29,7 +29,7 @@ export function unwrapAccessKey(text: string): string {
 }
 
 /**
- * Whether a text has the form of a raw access key. Says nothing about whether it opens anything.
+ * Returns whether a text has the form of a raw access key, without checking that such a key exists.
  */
 export function isAccessKey(text: string): boolean {
   return RAW.test(text);

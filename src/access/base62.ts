@@ -1,4 +1,7 @@
-/** Keys and tokens as letters and digits: nothing a shell, a URL or a header could misread. */
+/**
+ * Keys and tokens consist of letters and digits, so that no shell, URL or header can misinterpret
+ * them.
+ */
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /** Length of 256 bits in base 62. */

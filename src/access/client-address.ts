@@ -1,27 +1,27 @@
 /**
- * Whose address a request comes from. `X-Forwarded-For` is anybody's to write, so it is believed
- * only when the direct peer is a trusted proxy, and then only from its right end: what trusted
- * proxies wrote themselves.
+ * Determines the address of a request's client. Any client can write `X-Forwarded-For`, so it is
+ * trusted only if the direct peer is a trusted proxy, and then only the entries at its right end,
+ * which trusted proxies wrote.
  * https://developer.mozilla.org/docs/Web/HTTP/Reference/Headers/X-Forwarded-For#selecting_an_ip_address
  */
 import { canonicalAddress, compileCidrs } from "../platform/cidr.ts";
 
-/** Of a client whose address cannot be told: lies in no CIDR block. */
+/** Address of a client that cannot be determined; it lies in no CIDR block. */
 export const UNKNOWN_ADDRESS = "unknown";
 
 /**
- * @param peer address of the connection's other end
+ * @param peer address of the connection's peer
  * @param forwardedFor `X-Forwarded-For`, several headers joined with `,` in their order
  * @returns the address in its canonical form, or {@link UNKNOWN_ADDRESS}
  */
 export type ClientAddress = (peer: string | undefined, forwardedFor: string | undefined) => string;
 
-/** More hops than any honest chain has; a longer list is not walked. */
+/** Maximum number of hops that are examined; no legitimate chain is longer. */
 const MAX_HOPS = 64;
 
 /**
  * @param trustedProxies CIDR blocks
- * @throws where one is not CIDR notation
+ * @throws if one is not in CIDR notation
  */
 export function compileClientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = compileCidrs(trustedProxies);
@@ -33,7 +33,7 @@ export function compileClientAddress(trustedProxies: readonly string[]): ClientA
     const hops = forwardedFor.split(",");
     if (hops.length > MAX_HOPS) return UNKNOWN_ADDRESS;
     let client = direct;
-    // The right-most address that is no trusted proxy; where all are, the first of them.
+    // The right-most address that is not a trusted proxy; if all are, the first one.
     for (const hop of hops.toReversed()) {
       const address = canonicalAddress(withoutPort(hop.trim()));
       if (address === undefined) return UNKNOWN_ADDRESS;

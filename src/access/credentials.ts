@@ -1,13 +1,13 @@
 /**
- * Reads the caller's key from a request. Clients differ: OpenAI's send `Authorization: Bearer`,
- * Anthropic's that or `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
+ * Reads the caller's key from a request. OpenAI's clients send `Authorization: Bearer`, Anthropic's
+ * that or `x-api-key`, Azure's `api-key`, Google's `x-goog-api-key` or `?key=`.
  */
 import { hash } from "node:crypto";
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import { unwrapAccessKey } from "./access-keys.ts";
 
 /**
- * Headers that may carry the caller's key: all of them are taken off before anything goes upstream.
+ * Headers that may carry the caller's key: all of them are removed before the request is forwarded.
  */
 export const CREDENTIAL_HEADERS = [
   "authorization",
@@ -18,16 +18,16 @@ export const CREDENTIAL_HEADERS = [
 
 export type Credential =
   | { readonly kind: "none" }
-  /** Several different keys: which one counts must not depend on who reads them. */
+  /** Several different keys: the effective key must not depend on the reader. */
   | { readonly kind: "conflict" }
   | { readonly kind: "key"; readonly sha256: string };
 
-/** Longest key looked at, characters: ours are far shorter. */
+/** Maximum length of a key in characters; our keys are far shorter. */
 const MAX_KEY_LENGTH = 512;
 
 /**
- * @param query the request's query string without `?`; its `key` parameter is read as Google's
- * clients send it
+ * @param query the request's query string without `?`; its `key` parameter is read, which Google's
+ * clients send
  */
 export function readCredential(headers: HeaderMap, query: string): Credential {
   let key: string | undefined;
@@ -56,7 +56,7 @@ function* candidates(headers: HeaderMap, query: string): Generator<string> {
   }
 }
 
-/** Keys and tokens are known by this only. */
+/** Returns the hash by which keys and tokens are stored and looked up. */
 export function hashKey(key: string): string {
   return hash("sha256", key, "hex");
 }

@@ -1,5 +1,5 @@
 /**
- * The one table of the gateway's own error codes: stable, shown to clients, kept equal to
+ * The table of the gateway's own error codes: stable, shown to clients, and kept equal to
  * docs/errors.md by a test.
  */
 /** PublicError is an error as a client is shown it, in the form of the API that it called. */
@@ -13,7 +13,7 @@ export interface PublicError {
 
 interface ErrorKind {
   readonly status: number;
-  /** What it means, for the docs. */
+  /** Meaning of the code, for the docs. */
   readonly meaning: string;
 }
 

@@ -15,9 +15,9 @@ import type { Surface } from "./surface.ts";
 export interface IdentityRequest {
   readonly surface: Surface;
   readonly headers: HeaderMap;
-  /** Without `?`. */
+  /** Query without `?`. */
   readonly query: string;
-  /** Of the client, canonical; see `access/client-address.ts`. */
+  /** Address of the client, canonical; see `access/client-address.ts`. */
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -25,7 +25,7 @@ export interface IdentityRequest {
 
 export type Identity =
   | { readonly kind: "known"; readonly policy: CallerPolicy }
-  /** `policy` where it is known who was refused. */
+  /** `policy` is set if the refused caller is known. */
   | {
       readonly kind: "refused";
       readonly error: PublicError;
@@ -49,7 +49,7 @@ export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Id
     case "conflict":
       return refused("missing_key", "The request carries several different API keys; send one.");
     case "key": {
-      // By their hashes: how long a look-up takes says nothing of a key.
+      // Compared by hash, so that the duration of a lookup reveals nothing about a key.
       const agent = snapshot.agentsByTokenHash.get(credential.sha256);
       const entry = snapshot.keysByHash.get(credential.sha256);
       return surface === "external"
@@ -86,7 +86,7 @@ function identifyKey(
     : { kind: "refused", error, policy: entry.key };
 }
 
-/** Why a known key opens nothing now; undefined where it does. */
+/** Returns the reason why a known key is refused now; undefined if it is valid. */
 function keyError(
   snapshot: PolicySnapshot,
   { now, address }: IdentityRequest,
@@ -117,7 +117,10 @@ function keyError(
   return undefined;
 }
 
-/** A provider that is not in use is told apart later, by its models. */
+/**
+ * Returns whether external access is allowed. A provider that is not in use is detected later, by
+ * its models.
+ */
 function isOpen(snapshot: PolicySnapshot, key: AccessKeyPolicy): boolean {
   const provider = snapshot.providers.get(key.providerKey);
   return provider === undefined || provider.external !== undefined;

@@ -1,9 +1,9 @@
 /** The surfaces of the gateway: who may call, and by which paths. */
 
-/** Who may call: agents with their workload tokens, or holders of access keys. */
+/** The kinds of callers: agents with their workload tokens, or holders of access keys. */
 export type Surface = "internal" | "external";
 
-/** Before the paths of the external gateway. */
+/** Prefix of the external gateway's paths. */
 export const EXTERNAL_PREFIX = "/ext";
 
 /** `/ext/v1/messages` -> external, `/v1/messages`. */

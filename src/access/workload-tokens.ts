@@ -1,13 +1,13 @@
 /**
- * Workload tokens: what an agent's SDK sends as its API key. They name the workload and open
- * nothing else. A token is derived from a key that never leaves the gateway's state, so that
- * nothing has to be stored for each agent and a restart changes none.
+ * Workload tokens, which an agent's SDK sends as its API key. They identify the workload and are
+ * valid only at the gateway. A token is derived from a key that never leaves the gateway's state,
+ * so that no token needs to be stored and tokens survive restarts.
  */
 import { createHmac } from "node:crypto";
 import { base62 } from "./base62.ts";
 import { hashKey } from "./credentials.ts";
 
-/** Of every workload token. */
+/** Prefix of every workload token. */
 export const WORKLOAD_TOKEN_PREFIX = "svcw_";
 
 export class WorkloadTokens {
@@ -28,7 +28,7 @@ export class WorkloadTokens {
     );
   }
 
-  /** SHA-256 (hex) of the token: what the policy snapshot knows. */
+  /** SHA-256 (hex) of the token, as in the policy snapshot. */
   hashOf(namespace: string, name: string): string {
     const id = `${namespace}/${name}`;
     let hash = this.#hashes.get(id);

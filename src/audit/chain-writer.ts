@@ -1,8 +1,8 @@
 /**
- * Writes an audit chain. Events are chained at once and committed in groups: what came while one
- * commit was under way is the next. A record's outcome is told in order, after its commit. What
- * cannot be kept is told to its caller, counted, and recorded in the chain itself as soon as the
- * disk allows.
+ * ChainWriter writes an audit chain. Events are chained at once and committed in groups: events
+ * that arrive during one commit form the next. Outcomes are reported in order, after the commit.
+ * The caller of a record that cannot be written is told; the loss is counted, and recorded in the
+ * chain itself as soon as the disk allows.
  */
 import type { Batch, Chain, ChainPoint, Done, Entry } from "./chain.ts";
 import { hashOfCheckpoint, signCheckpoint } from "./checkpoint.ts";
@@ -17,7 +17,7 @@ import type { SigningKey } from "./signing-key.ts";
 import type { Storage } from "./storage.ts";
 import type { SpaceState, SpaceStatus, VolumeWatch } from "./volume.ts";
 
-/** What the writer goes on from; made by openAuditWriter. */
+/** Parts and initial state of a writer; created by openAuditWriter. */
 export interface WriterParts {
   readonly options: AuditWriterOptions;
   readonly key: SigningKey;
@@ -33,20 +33,24 @@ const CHECKPOINT_RECORDS = 1000;
 const CHECKPOINT_MS = 10_000;
 
 const COMMIT_MS = 5;
-/** A record that nobody waits for goes with the next one that somebody waits for, or after this. */
+/**
+ * Maximum time until a record without a waiter is committed; it is committed earlier with a record
+ * that has one.
+ */
 const UNAWAITED_MS = 250;
 
-/** Characters of records that are worth a commit at once. */
+/** Characters of pending records at which a commit starts at once. */
 const FULL_BATCH = 64 * 1024;
 
-/** Characters of records that wait for a disk that hangs; more are refused, or lost. */
+/** Maximum characters of records that wait for a hanging disk; further ones are refused or lost. */
 const MAX_BACKLOG = 32 * 1024 * 1024;
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 
 /**
- * `proving`: the files could be opened again; whether they can be written the gap's record shows.
+ * In the state `proving` the files could be reopened; the record of the gap shows whether they can
+ * be written.
  */
 type Health = "up" | "proving" | "down" | "closed";
 
@@ -71,13 +75,13 @@ export class ChainWriter implements AuditWriter {
   #inFlight: readonly Entry[] = [];
   #running: Promise<void> | undefined;
   #lastCommit = Number.NEGATIVE_INFINITY;
-  /** What nobody waits for has waited long enough. */
+  /** True when a record without a waiter has waited long enough. */
   #overdue = false;
   #cancelOverdue: (() => void) | undefined;
   /** Ends the pause between two commits. */
   #hurry: (() => void) | undefined;
   #closing = false;
-  /** Of space, at the last look. */
+  /** Space state at the last measurement. */
   #seen: SpaceState = "ok";
   #repairing: Promise<void> | undefined;
   #time = { ms: 0, text: new Date(0).toISOString() };
@@ -112,10 +116,10 @@ export class ChainWriter implements AuditWriter {
 
   append(event: AuditEvent, done?: Done): void {
     if (isChainType(event.type))
-      throw new AuditError(`The event type ${event.type} is the chain's own.`);
+      throw new AuditError(`The event type ${event.type} is reserved for the chain.`);
     if (this.#health === "down" || this.#health === "closed" || this.#chain.backlog > MAX_BACKLOG) {
       if (this.#chain.backlog > MAX_BACKLOG && this.#health === "up") this.#reason = "backlog";
-      // Behind those whose fate is being told in this very turn.
+      // Queued after the entries whose outcome is reported in this turn.
       queueMicrotask(() => this.#lose({ type: event.type, done }));
       return;
     }
@@ -124,7 +128,7 @@ export class ChainWriter implements AuditWriter {
     this.#goOn();
   }
 
-  /** Writes the records of a start and signs them. @throws when that fails */
+  /** Writes the records of a start and signs them. @throws if that fails */
   async begin(records: readonly AuditEvent[]): Promise<void> {
     for (const { type, fields } of records) this.#chain.add(type, fields, this.#now(), undefined);
     try {
@@ -172,18 +176,18 @@ export class ChainWriter implements AuditWriter {
 
   #kick(): void {
     if (this.#running !== undefined || this.#health === "down" || this.#health === "closed") return;
-    // What else this turn brings goes in the same commit.
+    // Other events of this turn belong to the same commit.
     this.#running = Promise.resolve()
       .then(() => this.#drain(false))
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#running = undefined;
-        // What came after the last look.
+        // Bytes written since the last measurement.
         this.#goOn();
       });
   }
 
-  /** Commits what is urgent at once, and the rest in a while. */
+  /** Commits urgent records at once, and the rest later. */
   #goOn(): void {
     if (this.#isUrgent) return this.#kick();
     if (this.#chain.backlog === 0) return;
@@ -251,7 +255,8 @@ export class ChainWriter implements AuditWriter {
     this.#lastCommit = started;
     this.#inFlight = batch.entries;
     if (batch.segment !== this.#storage.segment) {
-      // The end of a segment is signed: what is archived later can be told from what was deleted.
+      // The end of a segment is signed, so that archived segments can be distinguished from deleted
+      // ones.
       if (this.#checkpoint.seq < this.#committed.last.seq) await this.#sign(false);
       await this.#storage.rotate();
     }
@@ -298,7 +303,7 @@ export class ChainWriter implements AuditWriter {
     this.#cancelCheckpoint?.();
     this.#cancelCheckpoint = undefined;
     this.#metrics.checkpoint.set(last.seq);
-    // The log is the witness: it leaves this machine, and says how far the chain had come.
+    // The log line is the witness: it leaves this machine and states the position of the chain.
     this.#options.log.info(
       {
         chain: this.#options.writer,
@@ -312,7 +317,7 @@ export class ChainWriter implements AuditWriter {
   }
 
   /**
-   * Nothing pending is kept: its callers are told, and the chain goes on from what was committed.
+   * Drops everything pending: the callers are told, and the chain continues from the last commit.
    */
   #fail(error: unknown): void {
     const { log, clock, writer, onFailure } = this.#options;
@@ -320,7 +325,7 @@ export class ChainWriter implements AuditWriter {
     if (this.#health !== "closed") this.#health = "down";
     this.#metrics.up.set(0);
     if (this.#storage.segment > this.#committed.segment) {
-      // The next segment was begun, and nothing is in it.
+      // The next segment was created, but is empty.
       const { last } = this.#committed;
       this.#committed = {
         last,
@@ -351,7 +356,7 @@ export class ChainWriter implements AuditWriter {
     this.#retryMs = Math.min(this.#retryMs * 2, LAST_RETRY_MS);
   }
 
-  /** A volume that has space again is written to at once, however long the next try is away. */
+  /** A volume that has space again is used at once, without waiting for the next retry. */
   #looked(state: SpaceState): void {
     const roomAgain = this.#seen === "full" && state !== "full";
     this.#seen = state;

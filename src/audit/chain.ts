@@ -14,15 +14,15 @@ export interface Entry {
   readonly done: Done | undefined;
 }
 
-/** What one commit writes. */
+/** Content of one commit. */
 export interface Batch {
   readonly segment: number;
-  /** One string, as V8 keeps long sums: flattened once, when it is written. */
+  /** Kept as one string, which V8 flattens once, when it is written. */
   text: string;
   readonly entries: Entry[];
-  /** Entries whose fate somebody waits for. */
+  /** Number of entries with a waiter. */
   awaited: number;
-  /** Where the chain stands once it is committed. */
+  /** End of the chain after this commit. */
   end: ChainPoint;
 }
 
@@ -31,16 +31,16 @@ export interface ChainPoint {
   readonly segment: number;
   /** Bytes of the segment. */
   readonly size: number;
-  /** The segment's first record is there. */
+  /** Whether the segment's first record exists. */
   readonly tied: boolean;
-  /** The last record of the segment before. */
+  /** The last record of the previous segment. */
   readonly before: Position;
 }
 
 export class Chain {
-  /** Characters chained and not yet taken. */
+  /** Characters of chained records that no batch has taken yet. */
   backlog = 0;
-  /** Records of them whose fate somebody waits for. */
+  /** Number of those records that have a waiter. */
   awaited = 0;
   #point: ChainPoint;
   #queue: Batch[] = [];
@@ -85,7 +85,7 @@ export class Chain {
     return batch;
   }
 
-  /** Forgets what was not committed and goes on from what was. */
+  /** Drops uncommitted records and continues from the committed ones. */
   reset(point: ChainPoint): readonly Entry[] {
     const entries = this.#queue.flatMap((batch) => batch.entries);
     this.#queue = [];
@@ -95,7 +95,7 @@ export class Chain {
     return entries;
   }
 
-  /** A segment begins with a record that says what it follows. */
+  /** A segment begins with a record that names its predecessor. */
   #tie(time: string): void {
     const { segment, before } = this.#point;
     const first = segment <= 1;

@@ -1,7 +1,7 @@
 /**
- * A checkpoint: the writer's signature under a record's hash, and so under every record before it.
+ * A checkpoint is the writer's signature of a record's hash, and thereby of every record before it.
  * Checkpoints live beside the segments, one line of canonical JSON each, linked like records: a
- * tail that is cut off leaves a checkpoint without its record.
+ * truncated tail leaves a checkpoint without its record.
  */
 import { hash as digest, sign, verify, type KeyObject } from "node:crypto";
 import canonicalize from "canonicalize";
@@ -11,15 +11,15 @@ export interface Checkpoint {
   readonly chain: string;
   /** Number of the checkpoint, from 1. */
   readonly n: number;
-  /** SHA-256 of the line of the one before. */
+  /** SHA-256 of the line of the previous checkpoint. */
   readonly prev: string;
-  /** The record that is signed. */
+  /** The signed record. */
   readonly seq: number;
   readonly hash: string;
   readonly time: string;
-  /** How many segments the chain had. */
+  /** Number of segments of the chain. */
   readonly segments: number;
-  /** The writer ended in good order: nothing but a new start follows. */
+  /** The writer ended in an orderly way: only a new start may follow. */
   readonly final: boolean;
   /** Fingerprint of the key. */
   readonly key: string;
@@ -30,12 +30,12 @@ export interface SignedCheckpoint extends Checkpoint {
   readonly sig: string;
 }
 
-/** Keeps the signature from meaning anything elsewhere. */
+/** Prefix of the signed text, so that the signature is valid only in this context. */
 const DOMAIN = "svc audit checkpoint v1\n";
 
 const message = (checkpoint: Checkpoint): Buffer => Buffer.from(DOMAIN + canonicalize(checkpoint));
 
-/** Without the line's end. */
+/** Returns the line, without its newline. */
 export function signCheckpoint(checkpoint: Checkpoint, privateKey: KeyObject): string {
   const sig = sign(null, message(checkpoint), privateKey).toString("base64");
   return canonicalize({ ...checkpoint, sig }) as string;
@@ -48,7 +48,7 @@ export const isSignedBy = (
 
 export const hashOfCheckpoint = (line: string): string => digest("sha256", line, "hex");
 
-/** Undefined when the line is not exactly a checkpoint. Its signature is not looked at. */
+/** Returns undefined if the line is not exactly a checkpoint. Does not verify its signature. */
 export function parseCheckpoint(line: string): SignedCheckpoint | undefined {
   try {
     const value = JSON.parse(line) as SignedCheckpoint;

@@ -1,6 +1,6 @@
-/** What callers put in the audit chain. */
+/** Events that callers append to the audit chain. */
 
-/** What JSON can say; members that are undefined are left out. */
+/** A value that JSON can represent; undefined members are omitted. */
 export type AuditValue =
   | string
   | number
@@ -14,15 +14,16 @@ export interface AuditEvent {
   /** For example LLM_CALL. `CHAIN.` is the writer's own prefix. */
   readonly type: string;
   /**
-   * Never a key, a token or a prompt: what is written stays for ever. That is the caller's duty.
+   * Must never contain a key, a token or a prompt, because records are kept forever. The caller is
+   * responsible for this.
    */
   readonly fields: { readonly [key: string]: AuditValue };
 }
 
 /**
- * What became of a record: `committed`, it is on the disk; `lost`, it is not and work goes on
- * (onFailure: continue); `failed`, it is not and the caller must refuse (onFailure: refuse). A
- * record that is not kept is counted, and told in the chain by a CHAIN.GAP record as soon as the
- * disk is writable again.
+ * Outcome of a record: `committed`, it is on the disk; `lost`, it is not and work continues
+ * (onFailure: continue); `failed`, it is not and the caller must refuse (onFailure: refuse).
+ * Records that could not be written are counted, and a CHAIN.GAP record states their number as soon
+ * as the disk is writable again.
  */
 export type AppendOutcome = "committed" | "lost" | "failed";

@@ -1,4 +1,4 @@
-/** The first thing that is wrong with a chain, and where. */
+/** The first error of a chain, and its place. */
 export interface Place {
   /** Name of the file in the chain's folder. */
   readonly file: string;

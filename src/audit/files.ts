@@ -1,6 +1,6 @@
 /**
- * The writer's operations on files, as a parameter: tests make them fail. Callbacks of fs
- * underneath, the cheapest there is.
+ * The writer's file operations, as a parameter so that tests can make them fail. They use the
+ * callback API of fs, which is the cheapest.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -8,7 +8,7 @@ import path from "node:path";
 const { O_APPEND, O_CREAT, O_DSYNC, O_EXCL, O_WRONLY } = fs.constants;
 
 export interface AuditFile {
-  /** One write(2) at the end of the file; says how many bytes were taken. */
+  /** Performs one write(2) at the end of the file; returns the number of bytes written. */
   append(bytes: Buffer, offset: number): Promise<number>;
   /** fdatasync(2). */
   sync(): Promise<void>;
@@ -19,22 +19,22 @@ export interface AuditFile {
 
 export interface AuditFiles {
   /**
-   * For appending.
-   * @param make the file must not be there yet
+   * Opens a file for appending.
+   * @param make the file must not exist yet
    * @param durable a write ends when its bytes are on the disk (O_DSYNC): write(2) and fdatasync(2)
-   * as one operation,
-   *   which costs half of what two do
+   * in one operation,
+   *   at half the cost of two
    */
   open(file: string, make: boolean, durable: boolean): Promise<AuditFile>;
   /** Makes the names in a folder durable. */
   syncDir(dir: string): Promise<void>;
-  /** Bytes of the volume that a folder is on: free for unprivileged users, and in total. */
+  /** Size of the folder's volume in bytes: free for unprivileged users, and in total. */
   volume(dir: string): Promise<{ readonly free: number; readonly total: number }>;
-  /** Bytes of the files in the folders of a folder. */
+  /** Total bytes of the files in the subfolders of a folder. */
   used(dir: string): Promise<number>;
 }
 
-/** Runs an operation of fs that says nothing but whether it worked. */
+/** Runs an fs operation that returns no result. */
 const run = (operation: (done: (error: Error | null) => void) => void): Promise<void> =>
   new Promise((resolve, reject) =>
     operation((error) => (error === null ? resolve() : reject(error))),
@@ -87,7 +87,7 @@ export const systemFiles: AuditFiles = {
   },
 };
 
-/** Files that go away meanwhile count nothing. */
+/** Files that disappear meanwhile are ignored. */
 async function sizeOfFiles(dir: string): Promise<number> {
   let bytes = 0;
   for (const name of await fs.promises.readdir(dir).catch(() => [])) {

@@ -3,7 +3,10 @@ import { createFilter } from "./filter.ts";
 import { type AuditRecord, encodeFields, GENESIS, sealRecord } from "./record.ts";
 import { REFUSALS_LEFT_OUT } from "./refusals.ts";
 
-/** Whether `svc audit <workload>` shows a record: by its line first, then by its members. */
+/**
+ * Returns whether `svc audit <workload>` shows a record: filtered by its line first, then by its
+ * members.
+ */
 function shows(workload: string, type: string, fields: Readonly<Record<string, unknown>>): boolean {
   const header = { chain: "gw", seq: 1, time: "2026-01-31T12:00:00.000Z", type, prev: GENESIS };
   const { line } = sealRecord(header, encodeFields(fields as Record<string, string>));

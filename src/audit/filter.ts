@@ -1,18 +1,23 @@
-/** Which records `svc audit` shows. */
+/** Selects the records that `svc audit` shows. */
 import { type AuditRecord, isChainType } from "./record.ts";
 import { REFUSALS_LEFT_OUT } from "./refusals.ts";
 import type { Filter } from "./tail.ts";
 
 export interface Selection {
-  /** `<namespace>/<name>` or `ext:<key>`; undefined is all, the writers' own records too. */
+  /**
+   * `<namespace>/<name>` or `ext:<key>`; undefined selects all, including the writers' own records.
+   */
   readonly workload: string | undefined;
-  /** Parts of types, in any case; none is all. */
+  /** Parts of types, in any case; an empty list selects all. */
   readonly types: readonly string[];
   /** Milliseconds since the epoch. */
   readonly since: number | undefined;
 }
 
-/** A bare name is an agent of the namespace; `ns/name` and `ext:<key>` are whole. */
+/**
+ * Returns the workload of a name: a bare name is an agent of the namespace; `ns/name` and
+ * `ext:<key>` are complete.
+ */
 export function workloadOf(name: string, namespace: string): string {
   return name.includes("/") || name.startsWith("ext:") ? name : `${namespace}/${name}`;
 }
@@ -20,7 +25,7 @@ export function workloadOf(name: string, namespace: string): string {
 export function createFilter({ workload, types, since }: Selection): Filter {
   const wanted = types.map((type) => type.trim().toLowerCase()).filter((type) => type !== "");
   return {
-    // Canonical JSON has one form of each.
+    // Canonical JSON has exactly one form for each member.
     holds:
       workload === undefined
         ? []
@@ -43,7 +48,7 @@ function isOf(workload: string, { type, fields }: AuditRecord): boolean {
   return Object.keys(callers).some((caller) => isCaller(workload, caller));
 }
 
-/** An access key is `ext:<name>` as a workload, and `ext:<namespace>/<name>` as a caller. */
+/** The workload of an access key is `ext:<name>`, its caller `ext:<namespace>/<name>`. */
 function isCaller(workload: string, caller: string): boolean {
   if (caller === workload) return true;
   if (!workload.startsWith("ext:") || !caller.startsWith("ext:")) return false;

@@ -1,6 +1,6 @@
 /**
  * The files of a chain: `<dir>/<writer>/000001.jsonl ...`, `checkpoints.jsonl`, `audit.pub`, and a
- * lock while it is written.
+ * lock while it is being written.
  */
 import { readdirSync, statSync } from "node:fs";
 import path from "node:path";
@@ -15,11 +15,11 @@ const WRITER = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 export const segmentName = (number: number): string => `${String(number).padStart(6, "0")}.jsonl`;
 
-/** @throws AuditError when the name cannot be a folder's */
+/** @throws AuditError if the name is not valid for a folder */
 export function chainDir(dir: string, writer: string): string {
   if (!WRITER.test(writer)) {
     throw new AuditError(
-      `The audit writer's name ${JSON.stringify(writer)} cannot name a folder: use letters, digits, ".", "_" and "-", 128 at most.`,
+      `The audit writer's name ${JSON.stringify(writer)} is not valid as a folder name: use letters, digits, ".", "_" and "-", 128 at most.`,
     );
   }
   return path.join(dir, writer);
@@ -28,11 +28,11 @@ export function chainDir(dir: string, writer: string): string {
 export interface ChainFiles {
   /** Numbers of the segments, ascending. */
   readonly segments: readonly number[];
-  /** Other names that look like records and have no place in a chain. */
+  /** Other names that look like records but do not belong to a chain. */
   readonly strangers: readonly string[];
 }
 
-/** @throws AuditError when the folder cannot be read */
+/** @throws AuditError if the folder cannot be read */
 export function listChain(dir: string): ChainFiles {
   const names = namesIn(dir);
   const segments: number[] = [];
@@ -48,13 +48,13 @@ export function listChain(dir: string): ChainFiles {
 export interface FoundChain {
   readonly name: string;
   readonly dir: string;
-  /** The folder itself was named, not one that holds it: its name proves nothing. */
+  /** The chain's own folder was given, not its parent: the folder's name proves nothing. */
   readonly named: boolean;
 }
 
 /**
- * The chains in a folder of chains, by name, or the one whose own folder it is.
- * @throws AuditError when the folder cannot be read
+ * Finds the chains in a folder of chains, by name, or the single chain of its own folder.
+ * @throws AuditError if the folder cannot be read
  */
 export function findChains(dir: string): readonly FoundChain[] {
   const names = namesIn(dir);

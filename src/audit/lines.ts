@@ -1,22 +1,22 @@
-/** A file's lines, one after the other: memory stays flat however large the file. */
+/** Reads a file line by line, with constant memory for files of any size. */
 import { closeSync, openSync, readSync } from "node:fs";
 
 export interface Line {
   readonly text: string;
-  /** The bytes, without the line's end; good until the next line is asked for. */
+  /** The bytes, without the newline; valid until the next line is requested. */
   readonly bytes: Buffer;
-  /** Where in the file it begins. */
+  /** Offset of the line in the file. */
   readonly offset: number;
-  /** From 1, counted from where the reading began. */
+  /** Number of the line, from 1 at the beginning of the read. */
   readonly number: number;
-  /** It ends with a newline; only a file's last can lack it. */
+  /** Whether the line ends with a newline; only a file's last line can lack it. */
   readonly ended: boolean;
 }
 
 const CHUNK = 1024 * 1024;
 const NEWLINE = 10;
 
-/** Reads the bytes `from` to `to`, synchronously: for the command line and for starts. */
+/** Reads the bytes from `from` to `to` synchronously; for the command line and for starts. */
 export function* readLines(
   file: string,
   from = 0,

@@ -1,23 +1,22 @@
 /**
- * One living writer a chain. The lock is a file that names a process so that it cannot be mistaken:
- * boot, pid namespace, pid and the time it started (pids are used again). It is made whole or not
- * at all, by link(2). One whose process is gone (kill -9) is taken over. Processes that cannot see
- * each other, in two containers on one volume, are not kept apart: give each writer a name of its
- * own.
+ * Ensures at most one living writer per chain. The lock is a file that identifies a process by
+ * boot, pid namespace, pid and start time, because pids are reused. link(2) creates it atomically.
+ * A lock whose process has died (kill -9) is taken over. The lock does not exclude processes that
+ * cannot see each other, such as two containers on one volume: give each writer a name of its own.
  */
 import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { AuditError, reasonOf } from "./errors.ts";
 import { LOCK } from "./layout.ts";
 
-/** A process by everything that tells it from another. */
+/** Returns a unique identification of a process. */
 function identify(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name, in parentheses, may hold anything; the start time is the 20th of what follows
+    // The name, in parentheses, may contain anything; the start time is the 20th field after it
     // (proc_pid_stat(5): field 22).
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // A zombie has ended; its start time is still there.
+    // A zombie has ended, but still has a start time.
     if (fields[0] === "Z" || fields[0] === "X") return undefined;
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
     return [boot, readlinkSync("/proc/self/ns/pid"), pid, fields[19]].join(" ");
@@ -26,7 +25,7 @@ function identify(pid: number): string | undefined {
   }
 }
 
-/** Pid of the living process that the lock names. */
+/** Returns the pid of the living process that the lock names. */
 export function livingWriter(chainDir: string): number | undefined {
   return owner(readLock(path.join(chainDir, LOCK)));
 }
@@ -45,8 +44,8 @@ function owner(text: string | undefined): number | undefined {
 }
 
 /**
- * @returns what gives the lock back
- * @throws AuditError when another living process has it
+ * @returns a function that releases the lock
+ * @throws AuditError if another living process holds it
  */
 export function takeLock(chainDir: string): () => void {
   const file = path.join(chainDir, LOCK);
@@ -66,13 +65,13 @@ export function takeLock(chainDir: string): () => void {
       const pid = owner(readLock(file));
       if (pid !== undefined) {
         throw new AuditError(
-          `The audit chain ${chainDir} is being written by process ${pid}: two writers need two names.`,
+          `The audit chain ${chainDir} is being written by process ${pid}: give each writer its own name.`,
         );
       }
       clear(file, `${mine}.stale`);
     }
     throw new AuditError(
-      `The audit chain's lock ${file} cannot be taken: others take it at the same time.`,
+      `The audit chain's lock ${file} cannot be acquired: other processes acquire it at the same time.`,
     );
   } catch (error) {
     if (error instanceof AuditError) throw error;
@@ -84,7 +83,7 @@ export function takeLock(chainDir: string): () => void {
   }
 }
 
-/** Takes a dead process's lock away; one that a faster process has just put there is put back. */
+/** Removes a dead process's lock; a lock that a faster process has just created is restored. */
 function clear(file: string, aside: string): void {
   try {
     renameSync(file, aside);

@@ -1,4 +1,4 @@
-/** Records that could not be kept, until a CHAIN.GAP record has told of them. */
+/** Counts of records that could not be written, until a CHAIN.GAP record has reported them. */
 import type { AuditValue } from "./event.ts";
 
 export interface Losses {
@@ -6,7 +6,7 @@ export interface Losses {
   readonly since: string;
 }
 
-/** Types beyond this many are told together. */
+/** Number of types that are counted separately; further types are counted together. */
 const MAX_TYPES = 100;
 
 const OTHER = "other";
@@ -25,14 +25,14 @@ export class LossTally {
     this.#byType.set(name, (this.#byType.get(name) ?? 0) + 1);
   }
 
-  /** What is to be told; counting begins anew. */
+  /** Returns the counts and resets them. */
   take(): Losses {
     const losses = { byType: this.#byType, since: this.#since };
     this.#byType = new Map();
     return losses;
   }
 
-  /** Telling failed. */
+  /** Restores counts that could not be reported. */
   putBack(losses: Losses): void {
     const later = this.#byType;
     this.#byType = new Map(losses.byType);

@@ -1,9 +1,9 @@
-/** Refusals that got no record of their own, until a record has told of them. */
+/** Counts of refusals without a record of their own, until a record has reported them. */
 import type { AuditValue } from "./event.ts";
 
 export type LeftOutReason = "rate" | "space" | "failure";
 
-/** Names that are told apart in one record; the rest is told together. */
+/** Number of names that one record lists; the rest is counted together. */
 export const MOST_CALLERS = 50;
 export const MOST_CODES = 50;
 
@@ -17,7 +17,7 @@ export interface Omission {
   readonly time: number;
 }
 
-/** Counts by name, of a bounded number of names. */
+/** Counts by name, for a bounded number of names. */
 class Tally {
   readonly #most: number;
   readonly #counts = new Map<string, number>();
@@ -58,7 +58,7 @@ export class Omissions {
 
   add({ caller, code, reason, time }: Omission): void {
     this.#count += 1;
-    // The clock may go back.
+    // The clock may be set back.
     this.#since = Math.min(this.#since, time);
     this.#until = Math.max(this.#until, time);
     this.#callers.add(caller, 1);
@@ -75,7 +75,10 @@ export class Omissions {
     this.#reasons.merge(later.#reasons);
   }
 
-  /** Fields of the record that tells of them; not empty. @param of type of the records left out */
+  /**
+   * Returns the fields of the record that reports the refusals; not for zero refusals. @param of
+   * type of the omitted records
+   */
   told(of: string): LeftOut {
     return {
       callers: this.#callers.byName,

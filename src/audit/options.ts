@@ -1,4 +1,4 @@
-/** Settings of an audit chain as processes hand them to each other, in JSON. */
+/** Settings of an audit chain, passed between processes as JSON. */
 import { z } from "zod";
 
 const thresholdSchema = z.union([
@@ -6,7 +6,7 @@ const thresholdSchema = z.union([
   z.strictObject({ kind: z.literal("fraction"), fraction: z.number().min(0).max(1) }),
 ]);
 
-/** What the chains of a folder have in common. */
+/** Settings shared by the chains of a folder. */
 export const auditFolderSchema = z.strictObject({
   /** Folder of all chains. */
   dir: z.string(),
@@ -23,7 +23,7 @@ export const auditFolderSchema = z.strictObject({
     .default({}),
 });
 
-/** One chain. */
+/** Settings of one chain. */
 export const auditSchema = auditFolderSchema.extend({
   /** Name of this process's chain. */
   writer: z.string(),

@@ -1,4 +1,4 @@
-/** Records and reports as people read them. */
+/** Formats records and reports for people. */
 import { describeFault } from "./fault.ts";
 import type { AuditRecord } from "./record.ts";
 import type { ChainReport } from "./verify.ts";
@@ -7,12 +7,12 @@ const TIME_WIDTH = 24;
 const TYPE_WIDTH = 23;
 const WORKLOAD_WIDTH = 28;
 
-/** Characters of details in the narrow table. */
+/** Maximum number of characters of the details in the narrow table. */
 const DETAILS = 100;
 
 const PLAIN = /^[\w./:@+*-]+$/;
 
-/** What is in a record came from clients in part: nothing in it may steer a terminal. */
+/** Parts of a record come from clients: escapes everything that could control a terminal. */
 export function printable(text: string): string {
   return text.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu,
@@ -49,7 +49,7 @@ export function renderReport(report: ChainReport): string {
     const good =
       records === 0
         ? "Nothing before it was verified."
-        : `The ${records} records before it follow one another; the last that is signed is ${signed || "none"}.`;
+        : `The ${records} records before it are consistent; the last signed one is ${signed || "none"}.`;
     return [`${name}: BAD`, `  ${printable(describeFault(fault))}.`, `  ${good}`].join("\n");
   }
   const state = live
@@ -67,9 +67,9 @@ export function renderReport(report: ChainReport): string {
   ];
   const notes = [
     report.lost > 0 || report.gaps > 0
-      ? `${report.lost} records could not be kept, told by ${report.gaps} CHAIN.GAP`
+      ? `${report.lost} records could not be written, reported by ${report.gaps} CHAIN.GAP`
       : "",
-    report.torn > 0 ? `${report.torn} writes were not finished (CHAIN.TORN)` : "",
+    report.torn > 0 ? `${report.torn} writes were unfinished (CHAIN.TORN)` : "",
     report.clockBack > 0 ? `the clock went back ${report.clockBack} times` : "",
   ].filter((note) => note !== "");
   return [...lines, ...notes.map((note) => `  note            ${note}`)].join("\n");

@@ -1,8 +1,8 @@
 /**
  * A record of the chain: one line of canonical JSON (RFC 8785). Its hash is SHA-256 over the
- * canonical JSON of the record without `hash`. Because `fields` is the only member whose form is
- * not fixed, it alone is canonicalised: the rest is put around it in the order of the
- * specification, once for the hash and once for the line.
+ * canonical JSON of the record without `hash`. Only `fields` has a variable form and is
+ * canonicalised; the other members are written around it in the order of the specification, once
+ * for the hash and once for the line.
  */
 import { hash as digest } from "node:crypto";
 import canonicalize from "canonicalize";
@@ -10,20 +10,20 @@ import type { AuditEvent, AuditValue } from "./event.ts";
 
 export const RECORD_VERSION = 1;
 
-/** What the first record names as the hash of its predecessor. */
+/** Hash that the first record names as that of its predecessor. */
 export const GENESIS = "0".repeat(64);
 
 /**
- * Largest canonical fields, characters. Larger ones are replaced by their size and hash. Callers
- * bound each text (platform/client-text.ts), so that only a defect can reach this limit.
+ * Maximum size of canonical fields in characters. Larger fields are replaced by their size and
+ * hash. Callers bound each text (platform/client-text.ts), so only a defect can reach this limit.
  */
 export const MAX_FIELDS = 1024 * 1024;
 
 /** The writer's own records. */
 export const CHAIN = {
-  /** The first of a chain: names the public key. */
+  /** First record of a chain: contains the public key. */
   start: "CHAIN.START",
-  /** The first of a later segment: names the last record of the one before. */
+  /** First record of a later segment: names the last record of the previous one. */
   segment: "CHAIN.SEGMENT",
   /** A start after an orderly end. */
   opened: "CHAIN.OPENED",
@@ -31,9 +31,9 @@ export const CHAIN = {
   resumed: "CHAIN.RESUMED",
   /** An orderly end. */
   closed: "CHAIN.CLOSED",
-  /** Bytes before it are what is left of an unfinished write. */
+  /** The bytes before this record are an unfinished write. */
   torn: "CHAIN.TORN",
-  /** Records that could not be written. */
+  /** Number of records that could not be written. */
   gap: "CHAIN.GAP",
 } as const;
 
@@ -63,7 +63,7 @@ export interface RecordHeader {
 
 export interface SealedRecord {
   readonly hash: string;
-  /** Without the line's end. */
+  /** The line, without its newline. */
   readonly line: string;
 }
 
@@ -76,8 +76,8 @@ export function sealRecord(header: RecordHeader, fields: string): SealedRecord {
 }
 
 /**
- * Canonical JSON of fields. Never throws: what JSON cannot say is replaced, so that the rest of the
- * record is kept.
+ * Returns the canonical JSON of fields. Never throws: values that JSON cannot represent are
+ * replaced, so that the rest of the record is kept.
  */
 export function encodeFields(fields: AuditEvent["fields"]): string {
   let text: string;
@@ -100,19 +100,22 @@ export function encodeFields(fields: AuditEvent["fields"]): string {
 }
 
 /**
- * RFC 8785. Where members are in its order already JSON.stringify writes the same, for a quarter of
- * the work.
+ * RFC 8785. If the members are already in its order, JSON.stringify writes the same text at a
+ * quarter of the cost.
  */
 function canonical(fields: { readonly [key: string]: unknown }): string {
   if (ordered(fields)) {
     const text = JSON.stringify(fields);
-    // An escaped surrogate stands alone: that is no Unicode.
+    // An escaped surrogate is a lone one, which is not valid Unicode.
     if (!text.includes("\\ud")) return text;
   }
   return canonicalize(fields) ?? "{}";
 }
 
-/** By UTF-16 code units (section 3.2.3), and no number that JSON has not. */
+/**
+ * Returns whether members are ordered by UTF-16 code units (section 3.2.3), and all numbers are
+ * valid in JSON.
+ */
 function ordered(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value);
   if (typeof value !== "object" || value === null) return true;
@@ -125,7 +128,7 @@ function ordered(value: unknown): boolean {
   return true;
 }
 
-/** Deeper than anything that is a record; also what ends a cycle. */
+/** Deeper than any legitimate record; also terminates cycles. */
 const MAX_DEPTH = 32;
 
 function sayable(value: AuditValue, depth: number): AuditValue {
@@ -148,8 +151,8 @@ const HEX = /^[0-9a-f]{64}$/;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /**
- * A line that is a record, sealed by its own hash, in canonical form. Whether it follows another is
- * not asked here.
+ * Parses a line as a record in canonical form that matches its own hash. Does not check that it
+ * follows another record.
  */
 export function parseRecord(line: string): ParsedLine {
   let value: unknown;
@@ -180,7 +183,7 @@ export function parseRecord(line: string): ParsedLine {
     return {
       kind: "bad",
       seq: value.seq,
-      message: "it is not canonical JSON (RFC 8785): it was written anew by something else",
+      message: "it is not canonical JSON (RFC 8785): another program rewrote it",
     };
   return { kind: "record", record: value };
 }

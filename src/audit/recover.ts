@@ -1,6 +1,6 @@
 /**
- * Where a chain stands when a writer opens it: its last record, its last checkpoint, and what an
- * unfinished write left.
+ * Determines the state of a chain when a writer opens it: its last record, its last checkpoint, and
+ * the remains of an unfinished write.
  */
 import { statSync } from "node:fs";
 import path from "node:path";
@@ -20,12 +20,12 @@ import { ChainWalk, type Position } from "./walk.ts";
 export const START: Position = { seq: 0, hash: GENESIS };
 
 export interface SegmentState {
-  /** From 1; 0 is none. */
+  /** Number of the segment, from 1; 0 if there is none. */
   readonly number: number;
   readonly size: number;
-  /** Its first record, which ties it to the segment before, is written. */
+  /** Whether its first record, which links it to the previous segment, is written. */
   readonly tied: boolean;
-  /** The last record of the segment before. */
+  /** The last record of the previous segment. */
   readonly before: Position;
 }
 
@@ -33,7 +33,7 @@ export interface CheckpointState {
   readonly n: number;
   readonly hash: string;
   readonly seq: number;
-  /** Bytes of the file that are whole lines. */
+  /** Bytes of the complete lines in the file. */
   readonly size: number;
 }
 
@@ -41,16 +41,16 @@ export interface ChainState {
   readonly last: Position;
   readonly segment: SegmentState;
   readonly checkpoints: CheckpointState;
-  /** The last writer ended in good order, and nothing came after. */
+  /** The last writer ended in an orderly way, and nothing follows. */
   readonly closed: boolean;
-  /** The last line lacks its end. */
+  /** The last line lacks its newline. */
   readonly unended: boolean;
   readonly torn: { readonly bytes: number; readonly sha256: string } | undefined;
-  /** Bytes of a checkpoint that was not finished. */
+  /** Bytes of an unfinished checkpoint. */
   readonly tornCheckpoint: number;
 }
 
-/** @throws AuditError when the chain is not one that may be continued */
+/** @throws AuditError if the chain must not be continued */
 export function recoverChain(dir: string, chain: string, key: PublicKey): ChainState {
   const signed = lastCheckpoint(dir, chain, key);
   const { segments } = listChain(dir);
@@ -75,17 +75,17 @@ export function recoverChain(dir: string, chain: string, key: PublicKey): ChainS
   };
 }
 
-/** A checkpoint is written when its record is on the disk, never before. */
+/** A checkpoint is only written after its record is on the disk. */
 function confirm(dir: string, checkpoint: SignedCheckpoint, last: Position): void {
   const cut = checkpoint.seq > last.seq;
   if (!cut && (checkpoint.seq < last.seq || checkpoint.hash === last.hash)) return;
   throw new AuditError(
     `The audit chain ${dir} ${cut ? `ends at record ${last.seq}, but record ${checkpoint.seq} was signed: its end was cut off` : `was rewritten: record ${last.seq} is not the one that was signed`}. ` +
-      `It is kept as it is: look at it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
+      `It was left unchanged: examine it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
   );
 }
 
-/** Enough for the longest record, and quick to read. */
+/** Large enough for the longest record, and fast to read. */
 const WINDOW = 8 * 1024 * 1024;
 
 const EMPTY = { size: 0, tied: false, unended: false, torn: undefined };
@@ -98,15 +98,13 @@ interface Tail {
   readonly torn: ChainState["torn"];
 }
 
-/**
- * The end of a segment. Its last part is read; all of it when that part does not stand on its own.
- */
+/** Reads the end of a segment: its last part, or all of it if that part is not valid by itself. */
 function tail(dir: string, chain: string, number: number, before: Position | undefined): Tail {
   const file = path.join(dir, segmentName(number));
   const size = statSync(file, { throwIfNoEntry: false })?.size;
   if (size === undefined)
     throw new AuditError(
-      `The audit chain's segment ${file} is missing. Put it back: the newest segments must be there to go on.`,
+      `The audit chain's segment ${file} is missing. Restore it: the newest segments are required to continue the chain.`,
     );
   if (size > WINDOW) {
     const quick = scan(file, chain, size, size - WINDOW, undefined);
@@ -115,7 +113,7 @@ function tail(dir: string, chain: string, number: number, before: Position | und
   const whole = scan(file, chain, size, 0, before);
   if (whole === undefined)
     throw new AuditError(
-      `The audit chain's segment ${file} holds no record: look at it with "svc audit verify ${dir}", then move the folder away.`,
+      `The audit chain's segment ${file} contains no record: examine it with "svc audit verify ${dir}", then move the folder away.`,
     );
   return whole;
 }
@@ -131,7 +129,7 @@ function scan(
   let tied = from > 0;
   let unended = false;
   for (const line of readLines(file, from, size)) {
-    // What the window begins with is a part of a line.
+    // The window begins with a partial line.
     if (from > 0 && line.number === 1) continue;
     const record = walk.take(line);
     unended = !line.ended;
@@ -168,12 +166,12 @@ function lastCheckpoint(dir: string, chain: string, key: PublicKey): LastCheckpo
   const checkpoint = parseCheckpoint(text);
   if (checkpoint === undefined || checkpoint.chain !== chain) {
     throw new AuditError(
-      `${file} does not end with a checkpoint of the chain ${chain}: look at it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
+      `${file} does not end with a checkpoint of the chain ${chain}: examine it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
     );
   }
   if (checkpoint.key !== key.fingerprint || !isSignedBy(checkpoint, key.key)) {
     throw new AuditError(
-      `The audit chain ${dir} was signed with another key (${checkpoint.key}) than this one (${key.fingerprint}). Put the key back, or move the folder away; the next start begins a new chain.`,
+      `The audit chain ${dir} was signed with another key (${checkpoint.key}) than the current one (${key.fingerprint}). Restore the key, or move the folder away; the next start begins a new chain.`,
     );
   }
   return { checkpoint, hash: hashOfCheckpoint(text), size: size - torn, torn };

@@ -1,13 +1,13 @@
-/** Token buckets for records of refusals, on a clock that is passed in. */
+/** Token buckets for records of refusals, with the clock as a parameter. */
 
 export interface Rate {
-  /** Sustained. */
+  /** Sustained rate. */
   readonly perSecond: number;
-  /** At once, after a pause. */
+  /** Number allowed at once after a pause. */
   readonly burst: number;
 }
 
-/** Budget is a token bucket; it begins full. Times are monotonic milliseconds. */
+/** Budget is a token bucket, initially full. Times are monotonic milliseconds. */
 export class Budget {
   readonly #rate: Rate;
   #tokens: number;
@@ -18,7 +18,7 @@ export class Budget {
     this.#tokens = rate.burst;
   }
 
-  /** Whether there is a token now. */
+  /** Returns whether a token is available now. */
   has(now: number): boolean {
     if (now > this.#at) {
       const refilled = this.#tokens + ((now - this.#at) / 1000) * this.#rate.perSecond;
@@ -28,7 +28,7 @@ export class Budget {
     return this.#tokens >= 1;
   }
 
-  /** Takes the token that {@link has} found. */
+  /** Takes the token that {@link has} reported. */
   take(): void {
     this.#tokens -= 1;
   }
@@ -36,21 +36,21 @@ export class Budget {
 
 interface Tracked {
   readonly budget: Budget;
-  /** When it was last asked for. */
+  /** Time of the last request. */
   at: number;
 }
 
 /**
- * CallerBudgets has a budget for each caller, of a bounded number of callers at a time. A caller is
- * forgotten only once its budget is full again, so that nobody gets a second burst by making others
- * come and go. While there is no room, callers that are not tracked share one budget.
+ * CallerBudgets has a budget for each of a bounded number of callers at a time. A caller is removed
+ * only when its budget is full again, so that nobody can gain a second burst through the traffic of
+ * others. If there is no free place, untracked callers share one budget.
  */
 export class CallerBudgets {
   readonly #rate: Rate;
   readonly #most: number;
-  /** Time in which an empty budget is full again. */
+  /** Time in which an empty budget becomes full. */
   readonly #refillMs: number;
-  /** By the time they were last asked for, the longest ago first. */
+  /** Ordered by the time of the last request, oldest first. */
   readonly #tracked = new Map<string, Tracked>();
   readonly #others: Budget;
 

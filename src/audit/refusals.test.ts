@@ -50,7 +50,7 @@ class Bench {
     });
   }
 
-  /** @returns how many got a record of their own */
+  /** @returns the number of refusals that got a record of their own */
   refuse(
     times: number,
     caller: string | ((i: number) => string) = "default/a",
@@ -154,7 +154,7 @@ describe("callers that are tracked", () => {
     budgets.of("b", 1);
     budgets.of("c", 9_999);
     expect(budgets.of("a", 9_999)).toBe(a);
-    // Of a and b only b has rested for as long as a budget takes to fill.
+    // Of a and b, only b has been idle long enough to refill its budget.
     budgets.of("c", 10_001);
     expect(budgets.of("a", 10_002)).toBe(a);
   });

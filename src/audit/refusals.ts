@@ -1,8 +1,8 @@
 /**
- * Refusals on their way into the audit chain. A refused request costs its sender almost nothing, so
- * its record must cost the disk no more: nobody waits for it, and only so many in a second get a
- * record of their own, for each caller and in total. The others are counted, and one record in a
- * while says how many there were, of whom and why. Completed calls do not come here.
+ * Writes refusals to the audit chain. A refused request costs its sender almost nothing, so its
+ * record must not cost much either: no request waits for it, and only a limited number per second
+ * get a record of their own, for each caller and in total. The others are counted, and a periodic
+ * record states their number, callers and reasons. Completed calls are not handled here.
  */
 import { Counter, type Registry } from "prom-client";
 import type { Clock } from "../platform/clock.ts";
@@ -12,23 +12,23 @@ import type { AuditEvent } from "./event.ts";
 import { type LeftOut, type LeftOutReason, Omissions } from "./omissions.ts";
 import type { AuditSink } from "./sink.ts";
 
-/** Type of the records that say what was left out. */
+/** Type of the records that summarise omitted refusals. */
 export const REFUSALS_LEFT_OUT = "REFUSALS_LEFT_OUT";
 
 export interface RefusalLimits {
-  /** Records of one caller. */
+  /** Rate for the records of one caller. */
   readonly caller: Rate;
-  /** Records of all callers together. */
+  /** Rate for the records of all callers together. */
   readonly total: Rate;
-  /** Callers that have a budget of their own at a time; more share one. */
+  /** Maximum number of callers with a budget of their own at a time; further ones share one. */
   readonly callers: number;
-  /** Longest time between a refusal that is left out and the record that tells of it. */
+  /** Maximum time between an omitted refusal and the record that reports it. */
   readonly summaryMs: number;
 }
 
 /**
- * At their largest, refusals come to some 1.5 KB each: 130 MB a day of one caller, 1.3 GB of all. The
- * bursts are for people who try something by hand, and for a client's start with a wrong setting.
+ * Records of refusals have at most some 1.5 KB each: 130 MB a day for one caller, 1.3 GB for all.
+ * The bursts are for people who test by hand, and for clients that start with a wrong setting.
  */
 export const REFUSAL_LIMITS: RefusalLimits = {
   caller: { perSecond: 1, burst: 60 },
@@ -38,7 +38,7 @@ export const REFUSAL_LIMITS: RefusalLimits = {
 };
 
 export interface RefusalLogOptions {
-  /** undefined where nothing is recorded (`--no-audit`): what was left out is then logged. */
+  /** undefined if nothing is recorded (`--no-audit`): omissions are then logged. */
   readonly sink: AuditSink | undefined;
   /** Type of the records of single refusals, e.g. `LLM_REFUSED`. */
   readonly of: string;
@@ -49,10 +49,12 @@ export interface RefusalLogOptions {
 }
 
 export interface Refusal {
-  /** Who was refused: a name of ours, never a client's text. Callers that are not known are one. */
+  /**
+   * The refused caller: one of our names, never a client's text. Unknown callers share one name.
+   */
   readonly caller: string;
   readonly code: string;
-  /** Makes the refusal's own record, where it gets one. */
+  /** Creates the refusal's own record, if it gets one. */
   readonly event: () => AuditEvent;
 }
 
@@ -65,7 +67,7 @@ export class RefusalLog {
   readonly #counts: Record<LeftOutReason, number> = { rate: 0, space: 0, failure: 0 };
   #omitted = new Omissions();
   #cancel: (() => void) | undefined;
-  /** The record that is being written. */
+  /** The summary record that is being written. */
   #telling: Promise<void> | undefined;
   #closed = false;
 
@@ -84,7 +86,7 @@ export class RefusalLog {
     for (const reason of Object.keys(this.#counts)) this.#counter.inc({ reason }, 0);
   }
 
-  /** Refusals left out since the start, by reason. */
+  /** Number of omitted refusals since the start, by reason. */
   get leftOut(): Readonly<Record<LeftOutReason, number>> {
     return { ...this.#counts };
   }
@@ -104,8 +106,8 @@ export class RefusalLog {
   }
 
   /**
-   * Records what was left out and not told yet. Call it after the last refusal, and before the chain
-   * is closed. Where the chain cannot take it, it is logged.
+   * Records the omitted refusals that are not reported yet. Call it after the last refusal, and
+   * before the chain is closed. If the chain cannot be written, the counts are logged.
    */
   async close(): Promise<void> {
     this.#closed = true;
@@ -142,7 +144,7 @@ export class RefusalLog {
   async #summarise(): Promise<void> {
     const { sink } = this.#options;
     if (sink === undefined) return this.#log(this.#take());
-    // There is no place for it now: it grows no further than its bounds, and is told later.
+    // The record cannot be written now: the counts grow within their bounds and are reported later.
     if (sink.state === "full" || sink.state === "failing") return this.#arm();
     const omitted = this.#take();
     if (await this.#tell(omitted)) return;

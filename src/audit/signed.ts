@@ -1,6 +1,6 @@
 /**
- * Goes along a chain's checkpoints beside its records: each must be the writer's, and name the
- * record as it stands there.
+ * Compares a chain's checkpoints with its records: each checkpoint must be signed by the writer and
+ * match its record.
  */
 import { statSync } from "node:fs";
 import path from "node:path";
@@ -23,7 +23,7 @@ interface Read {
 }
 
 export class SignedPoints {
-  /** The newest one that a record has met. */
+  /** The newest checkpoint whose record was found. */
   met: SignedCheckpoint | undefined;
   count = 0;
   readonly #lines: Iterator<Line, void, void>;
@@ -35,8 +35,8 @@ export class SignedPoints {
   #seq = 0;
 
   /**
-   * Reads what the file holds now: records that come later cannot be missed by it.
-   * @param live an unfinished last line may be one that is being written
+   * Reads the current content of the file, so that later records cannot lack their checkpoint.
+   * @param live an unfinished last line may still be in the process of being written
    * @throws Fault
    */
   constructor(dir: string, chain: string | undefined, keys: readonly PublicKey[], live: boolean) {
@@ -49,7 +49,10 @@ export class SignedPoints {
     this.#advance();
   }
 
-  /** Records up to `seq` are not here: the checkpoint of exactly that one must be. @throws Fault */
+  /**
+   * Records up to `seq` are missing: there must be a checkpoint of exactly that record. @throws
+   * Fault
+   */
   skipTo(seq: number): SignedCheckpoint {
     while (this.#next !== undefined && this.#next.checkpoint.seq < seq) this.#advance();
     if (this.#next?.checkpoint.seq !== seq)
@@ -59,7 +62,7 @@ export class SignedPoints {
     return this.met;
   }
 
-  /** @throws Fault when the record is not the one that was signed */
+  /** @throws Fault if the record is not the signed one */
   pass({ seq, hash }: Position, place: { readonly file: string; readonly line: number }): void {
     if (this.#next?.checkpoint.seq !== seq) return;
     const { checkpoint, line } = this.#next;
@@ -67,14 +70,14 @@ export class SignedPoints {
       const from = (this.met?.seq ?? 0) + 1;
       throw new Fault(
         { ...place, seq },
-        `its hash is not the one that was signed (${CHECKPOINTS} line ${line}): records from ${from} on were rewritten`,
+        `its hash differs from the signed one (${CHECKPOINTS} line ${line}): records from ${from} on were rewritten`,
       );
     }
     this.met = checkpoint;
     this.#advance();
   }
 
-  /** What was signed and is not there. */
+  /** The first signed record that is missing. */
   get missing(): Read | undefined {
     return this.#next;
   }
@@ -109,7 +112,7 @@ export class SignedPoints {
     if (checkpoint.seq === this.#seq)
       throw new Fault(
         { ...at, seq: checkpoint.seq },
-        "it signs a record that the checkpoint before signs: a duplicate, or the chain was forked",
+        "it signs the same record as the previous checkpoint: a duplicate, or the chain was forked",
       );
     if (
       checkpoint.n !== this.count + 1 ||
@@ -118,7 +121,7 @@ export class SignedPoints {
     ) {
       throw new Fault(
         { ...at, seq: checkpoint.seq },
-        `it does not follow the checkpoint before: number ${this.count + 1} was expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`,
+        `it does not follow the previous checkpoint: number ${this.count + 1} was expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`,
       );
     }
     this.count++;

@@ -1,6 +1,6 @@
 /**
- * The Ed25519 key (RFC 8032) that signs checkpoints. Whoever has it can write history anew: keep it
- * from the folder's readers.
+ * The Ed25519 key (RFC 8032) that signs checkpoints. Anybody who has it can forge the history: keep
+ * it from the folder's readers.
  */
 import {
   createHash,
@@ -27,13 +27,13 @@ export interface PublicKey {
   readonly key: KeyObject;
   /** SubjectPublicKeyInfo, PEM. */
   readonly pem: string;
-  /** SHA-256 of the key's DER form: what people compare. */
+  /** SHA-256 of the key's DER form, which people compare. */
   readonly fingerprint: string;
 }
 
 /**
- * Reads the key, or makes it the first time, readable by this user alone.
- * @throws AuditError when it cannot be read, is not Ed25519, or is not this user's alone
+ * Reads the key, or creates it the first time, readable only by this user.
+ * @throws AuditError if it cannot be read, is not Ed25519, or is not private to this user
  */
 export function loadSigningKey(file: string, options: PrivateFileOptions = {}): SigningKey {
   const text = readKey(file, options) ?? makeKey(file, options);
@@ -42,17 +42,17 @@ export function loadSigningKey(file: string, options: PrivateFileOptions = {}): 
     privateKey = createPrivateKey(text);
   } catch {
     throw new AuditError(
-      `The audit key ${file} is not a private key in PEM form. Put back the one that was there, from its backup.`,
+      `The audit key ${file} is not a private key in PEM form. Restore the previous key from its backup.`,
     );
   }
   if (privateKey.asymmetricKeyType !== "ed25519")
     throw new AuditError(
-      `The audit key ${file} is not an Ed25519 key: openssl genpkey -algorithm ed25519 makes one.`,
+      `The audit key ${file} is not an Ed25519 key: create one with openssl genpkey -algorithm ed25519.`,
     );
   return { privateKey, publicKey: describe(createPublicKey(privateKey)) };
 }
 
-/** undefined where there is none. @throws AuditError */
+/** Returns undefined if there is no key. @throws AuditError */
 function readKey(file: string, options: PrivateFileOptions): string | undefined {
   try {
     return readPrivateFile(file, "The audit key", options).toString("utf8");
@@ -72,14 +72,14 @@ function makeKey(file: string, options: PrivateFileOptions): string {
     writeFileSync(file, pem, { mode: 0o600, flag: "wx", flush: true });
     return pem;
   } catch (error) {
-    // Another process was faster: its key is the key.
+    // Another process was faster: its key is used.
     const theirs = reasonOf(error) === "EEXIST" ? readKey(file, options) : undefined;
     if (theirs !== undefined) return theirs;
-    throw new AuditError(`The audit key ${file} cannot be made (${reasonOf(error)}).`);
+    throw new AuditError(`The audit key ${file} cannot be created (${reasonOf(error)}).`);
   }
 }
 
-/** @throws AuditError when it is not an Ed25519 public key */
+/** @throws AuditError if it is not an Ed25519 public key */
 export function parsePublicKey(pem: string, where: string): PublicKey {
   let key: KeyObject;
   try {
@@ -92,7 +92,7 @@ export function parsePublicKey(pem: string, where: string): PublicKey {
   return describe(key);
 }
 
-/** @throws AuditError when there is none */
+/** @throws AuditError if there is no key */
 export function loadPublicKey(file: string): PublicKey {
   let pem: string;
   try {

@@ -1,9 +1,9 @@
-/** The side of the chain's writer that is for those who only record. */
+/** The interface of the chain's writer for components that only record. */
 import type { AppendOutcome, AuditEvent } from "./event.ts";
 
 /**
- * Whether the chain takes records. `low`: space is short, and records that can be summarised are.
- * `full`: what is left is for calls under way. `failing`: it cannot be written.
+ * Whether the chain accepts records. `low`: space is short, and records that can be summarised are
+ * summarised. `full`: the remaining space is for calls under way. `failing`: it cannot be written.
  */
 export type AuditState = "ok" | "low" | "full" | "failing";
 

@@ -1,6 +1,6 @@
 /**
- * The files that a writer appends to, and how much of them is known to be good: what a failed write
- * left is cut off again.
+ * The files that a writer appends to, and their known good sizes: the remains of a failed write are
+ * truncated.
  */
 import path from "node:path";
 import { AuditError } from "./errors.ts";
@@ -15,12 +15,12 @@ export interface StorageState {
 
 export class Storage {
   segment: number;
-  /** Bytes of the segment that are committed. */
+  /** Committed bytes of the segment. */
   size: number;
   #checkpointsSize: number;
   #records: AuditFile | undefined;
   #checkpoints: AuditFile | undefined;
-  /** The newest segment whose file this writer made or found. */
+  /** The newest segment whose file this writer created or found. */
   #made: number;
   readonly #dir: string;
   readonly #files: AuditFiles;
@@ -36,7 +36,7 @@ export class Storage {
     this.#checkpointsSize = state.checkpointsSize;
   }
 
-  /** Opens the files and takes off them what is not known to be good. Also after a failure. */
+  /** Opens the files and truncates them to their known good sizes. Also used after a failure. */
   async repair(): Promise<void> {
     await this.close();
     if (this.segment > 0)
@@ -54,7 +54,7 @@ export class Storage {
           `${path.join(this.#dir, name)} was cut to ${found} bytes by someone else; ${size} were written.`,
         );
       if (found > size) await file.truncate(size);
-      // After a failed sync nothing says which pages reached the disk.
+      // After a failed sync it is unknown which pages reached the disk.
       await file.sync();
       return file;
     } catch (error) {
@@ -63,7 +63,7 @@ export class Storage {
     }
   }
 
-  /** Goes on in the next segment. */
+  /** Continues in the next segment. */
   async rotate(): Promise<void> {
     const next = this.segment + 1;
     const file = path.join(this.#dir, segmentName(next));
@@ -80,13 +80,13 @@ export class Storage {
     await this.#files.syncDir(this.#dir);
   }
 
-  /** Good once this resolves. */
+  /** The bytes are written when this resolves. */
   async append(bytes: Buffer): Promise<void> {
     await write(this.#records, bytes);
     this.size += bytes.length;
   }
 
-  /** The records first: a checkpoint says that they are on the disk. */
+  /** The records are written first, because a checkpoint states that they are on the disk. */
   async appendCheckpoint(line: string): Promise<void> {
     if (!this.#sync) await this.#records?.sync();
     const bytes = Buffer.from(`${line}\n`);
@@ -106,7 +106,7 @@ async function write(file: AuditFile | undefined, bytes: Buffer): Promise<void> 
   if (file === undefined) throw new AuditError("the file is not open");
   for (let offset = 0; offset < bytes.length;) {
     const taken = await file.append(bytes, offset);
-    if (taken === 0) throw new AuditError("the file takes no more bytes");
+    if (taken === 0) throw new AuditError("no more bytes can be written to the file");
     offset += taken;
   }
 }

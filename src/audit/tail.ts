@@ -1,6 +1,6 @@
 /**
- * Reads a chain as it grows, across its segments. Reading is not verifying: what is no record is
- * counted and left out.
+ * Reads a chain as it grows, across its segments. Reading does not verify: lines that are not
+ * records are counted and skipped.
  */
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
@@ -10,17 +10,19 @@ import type { AuditRecord } from "./record.ts";
 
 export interface Found {
   readonly record: AuditRecord;
-  /** As it stands in the file. */
+  /** The line as in the file. */
   readonly line: string;
 }
 
 export interface Filter {
-  /** Texts of which a line must hold one, as it stands, to be worth parsing; none for any line. */
+  /**
+   * Texts of which a line must contain at least one to be parsed; an empty list accepts every line.
+   */
   readonly holds: readonly string[];
   matches(record: AuditRecord): boolean;
 }
 
-/** Clocks step back by an hour at times: so much earlier the reading begins. */
+/** Clocks are sometimes set back by an hour: reading begins this much earlier. */
 const SLACK_MS = 3_600_000;
 
 export class ChainTail {
@@ -31,7 +33,7 @@ export class ChainTail {
   #segment: number;
   #offset = 0;
 
-  /** @param since milliseconds since the epoch: segments that are older are not opened */
+  /** @param since milliseconds since the epoch: older segments are not opened */
   constructor({ dir }: FoundChain, filter: Filter, since: number | undefined) {
     this.#dir = dir;
     this.#filter = filter;
@@ -45,17 +47,17 @@ export class ChainTail {
     }
   }
 
-  /** What came since the last time. */
+  /** Yields the records since the last call. */
   *read(): Generator<Found, void, void> {
     for (;;) {
-      // First: a segment that has a successor is complete.
+      // Checked first: a segment that has a successor is complete.
       const next = listChain(this.#dir).segments.find((number) => number > this.#segment);
       const file = path.join(this.#dir, segmentName(this.#segment));
       const size = statSync(file, { throwIfNoEntry: false })?.size ?? 0;
       for (const { text, bytes, offset, ended } of size > this.#offset
         ? readLines(file, this.#offset, size)
         : []) {
-        // It is being written.
+        // This line is still being written.
         if (!ended) break;
         this.#offset = offset + bytes.length + 1;
         const { holds } = this.#filter;
@@ -94,8 +96,8 @@ function parse(text: string): AuditRecord | undefined {
 }
 
 /**
- * All chains of a folder as one, by time; the records of one chain stay in their order whatever its
- * clock did.
+ * AuditLog merges all chains of a folder by time; the records of one chain keep their order
+ * whatever its clock did.
  */
 export class AuditLog {
   readonly #dir: string;
@@ -103,7 +105,7 @@ export class AuditLog {
   readonly #since: number | undefined;
   readonly #tails = new Map<string, ChainTail>();
 
-  /** @throws AuditError when the folder cannot be read */
+  /** @throws AuditError if the folder cannot be read */
   constructor(dir: string, filter: Filter, since: number | undefined) {
     this.#dir = dir;
     this.#filter = filter;
@@ -119,7 +121,7 @@ export class AuditLog {
     return [...this.#tails.values()].reduce((sum, tail) => sum + tail.unreadable, 0);
   }
 
-  /** What came since the last time, new writers included. */
+  /** Yields the records since the last call, including those of new writers. */
   *read(): Generator<Found, void, void> {
     this.#discover();
     const heads: { next: Found; readonly rest: Generator<Found, void, void> }[] = [];

@@ -1,6 +1,6 @@
 /**
- * For a test: appends without end, and says the number of each record that is committed. `<dir>
- * <key file> <last number>`
+ * Test program: appends without end, and prints the number of each committed record. `<dir> <key
+ * file> <last number>`
  */
 import { writeSync } from "node:fs";
 import { pino } from "pino";

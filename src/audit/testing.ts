@@ -16,24 +16,24 @@ import type { AuditRecord } from "./record.ts";
 import { type ChainReport, verifyChain, type VerifyOptions } from "./verify.ts";
 import { type AuditWriter, openAuditWriter } from "./writer.ts";
 
-/** Real files, until something is set; only that nothing waits for the disk. */
+/** Real files, until a failure is configured; nothing waits for the disk. */
 export class FailingFiles implements AuditFiles {
-  /** Bytes that the disk still takes; then ENOSPC, after what fits. */
+  /** Bytes that the disk still accepts; then ENOSPC, after the bytes that fit. */
   room = Number.POSITIVE_INFINITY;
-  /** Code of every write's error. */
+  /** Error code of every write. */
   writeError: string | undefined;
   openError: string | undefined;
-  /** Names of files that fail; all when undefined. */
+  /** Names of files that fail; undefined for all. */
   only: RegExp | undefined;
-  /** A write waits for it. */
+  /** Each write waits for this promise. */
   gate: Promise<void> | undefined;
   writes = 0;
-  /** Most bytes that one write takes. */
+  /** Maximum number of bytes that one write accepts. */
   mostBytes = Number.POSITIVE_INFINITY;
-  /** What the volume says of itself. */
+  /** Reported size of the volume. */
   space = { free: 100 * 1024 ** 3, total: 200 * 1024 ** 3 };
   spaceError: string | undefined;
-  /** How often the volume was asked. */
+  /** Number of measurements of the volume. */
   looks = 0;
 
   async open(file: string, make: boolean): Promise<AuditFile> {
@@ -120,7 +120,7 @@ export class World {
     return path.join(this.dir, writer, file);
   }
 
-  /** All records of a chain. Lines that are none are left out. */
+  /** All records of a chain. Lines that are not records are skipped. */
   records(writer = "gw"): AuditRecord[] {
     return readdirSync(path.join(this.dir, writer))
       .filter((name) => /^\d+\.jsonl$/.test(name))
@@ -161,7 +161,7 @@ export class World {
   }
 }
 
-/** Lines of the writers' logs that have this text. */
+/** Lines of the writers' logs with this message. */
 export const logged = (world: World, msg: string): readonly { readonly [key: string]: unknown }[] =>
   world.logged.filter((line) => line["msg"] === msg);
 
@@ -170,11 +170,11 @@ export const call = (i: number): AuditEvent => ({
   fields: { workload: "default/hello", i },
 });
 
-/** Appends and waits for what becomes of it. */
+/** Appends and waits for the outcome. */
 export const append = (writer: AuditWriter, event: AuditEvent): Promise<AppendOutcome> =>
   new Promise((resolve) => writer.append(event, resolve));
 
-/** Until something holds: the files are real. */
+/** Waits until a condition holds, because the files are real. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise(setImmediate);
 }

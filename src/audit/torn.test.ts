@@ -1,6 +1,5 @@
 /**
- * What a process that was killed leaves: whatever was committed stays, the chain goes on, and
- * verifies.
+ * Recovery after a killed process: committed records stay, and the chain continues and verifies.
  */
 import { spawn } from "node:child_process";
 import {
@@ -25,7 +24,7 @@ afterEach(() => world.remove());
 
 const FILE = "000001.jsonl";
 
-/** A folder as a killed process leaves it: records after the start, none of them signed. */
+/** Creates a folder as a killed process leaves it: with unsigned records after the start. */
 async function killed(
   records: number,
 ): Promise<{ readonly signedBytes: number; readonly bytes: Buffer; readonly copy: World }> {
@@ -34,7 +33,7 @@ async function killed(
   for (let i = 0; i < records; i++) await append(writer, call(i));
   const copy = new World();
   cpSync(world.root, copy.root, { recursive: true });
-  // The process that the lock names is this one, and lives.
+  // The lock names this process, which is alive.
   rmSync(copy.path("writer.lock"));
   await writer.close();
   return { signedBytes, bytes: readFileSync(copy.path(FILE)), copy };
@@ -61,7 +60,7 @@ test(
       const partial = cut.at(-1) !== 10;
       const lastByte = bytes[size] === 10;
       expect(report.torn, `size ${size}`).toBe(partial && !lastByte ? 1 : 0);
-      // RESUMED, the call, CLOSED; TORN; a record that lacked only its line's end.
+      // RESUMED, the call, CLOSED; TORN; a record that lacked only its newline.
       expect(report.records, `size ${size}`).toBe(whole + 3 + (partial ? 1 : 0));
       expect(copy.types()).toContain("CHAIN.RESUMED");
     }
@@ -107,7 +106,7 @@ test.each([
   appendFileSync(copy.path(FILE), garbage);
   await copy.write(1);
   expect(copy.verify()).toMatchObject({ fault: undefined, torn: 1, closed: true });
-  // And again, after that one.
+  // The same again, after that one.
   appendFileSync(copy.path("checkpoints.jsonl"), '{"chain":"g');
   await copy.write(1);
   expect(copy.verify()).toMatchObject({ fault: undefined, torn: 1, closed: true });
@@ -155,7 +154,7 @@ test(
       let seen = 0;
       for await (const line of createInterface({ input: child.stdout })) {
         committed = Math.max(committed, Number(line));
-        // Each round at another moment.
+        // Each round kills the process at another moment.
         if (++seen === 40 + round * 37) child.kill("SIGKILL");
       }
       await gone;

@@ -1,5 +1,5 @@
 /**
- * Each test is a try of someone who can write the folder and wants history to be another. Most do
+ * Each test is an attempt by somebody who can write to the folder to change the history. Most do
  * not have the key.
  */
 import {
@@ -24,7 +24,8 @@ import type { ChainReport } from "./verify.ts";
 import canonicalize from "canonicalize";
 
 /**
- * Made once: three segments, checkpoints every 10 records, closed. Each test tampers with a copy.
+ * Created once: three segments, checkpoints every 10 records, closed. Each test tampers with a
+ * copy.
  */
 let origin: World;
 let world: World;
@@ -55,7 +56,10 @@ const raw = (file: string, change: (text: string) => string): void =>
 const record = (line: string | undefined): AuditRecord => JSON.parse(line ?? "") as AuditRecord;
 const seqAt = (file: string, line: number): number => record(read(file)[line - 1]).seq;
 
-/** The records from one on, sealed anew, across segments: all that can be done without the key. */
+/**
+ * Seals the records from one on again, across segments, which is all that can be done without the
+ * key.
+ */
 function reseal(
   files: readonly string[],
   change: (records: AuditRecord) => AuditRecord | undefined,
@@ -126,7 +130,7 @@ interface Try {
   readonly tamper: () => void;
   readonly file: string;
   readonly line?: number;
-  /** Of the record that is named; by default the one that stands at that line afterwards. */
+  /** Number of the named record; by default the one at that line afterwards. */
   readonly seq?: number | "none";
   readonly message: string;
 }
@@ -299,7 +303,7 @@ const TRIES: readonly Try[] = [
     tamper: () => raw(LAST, (text) => text.slice(0, -1)),
     file: LAST,
     seq: 45,
-    message: "its line has no end",
+    message: "its line is incomplete",
   },
   {
     name: "the tail is cut between two records",
@@ -460,7 +464,7 @@ const TRIES: readonly Try[] = [
     name: "a record is taken out and all numbers and hashes after it mended",
     tamper: () => reseal(ALL, (old) => (isCall(20)(old) ? undefined : old)),
     file: SECOND,
-    message: "not the one that was signed",
+    message: "its hash differs from the signed one",
   },
   {
     name: "a record is edited, and given out as torn",
@@ -561,7 +565,7 @@ const TRIES: readonly Try[] = [
     tamper: () => edit(CHECKPOINTS, (lines) => lines.toSpliced(1, 1)),
     file: CHECKPOINTS,
     line: 2,
-    message: "does not follow the checkpoint before",
+    message: "does not follow the previous checkpoint",
   },
   {
     name: "the first checkpoint is deleted",
@@ -686,7 +690,7 @@ describe("is found", () => {
 });
 
 describe("needs more than the folder", () => {
-  test("a chain whose records and checkpoints are cut back is good by itself; a witness remembers", () => {
+  test("a chain whose records and checkpoints are cut back is good by itself; a witness detects it", () => {
     const end = record(read(LAST).at(-1));
     const first = parseCheckpoint(read(CHECKPOINTS)[1] ?? "");
     rmSync(world.path(SECOND));
@@ -698,11 +702,11 @@ describe("needs more than the folder", () => {
     expect(world.verify({ witnesses: [witness] }).fault).toEqual({
       place: { file: CHECKPOINTS, seq: 45 },
       message:
-        "the log remembers the record, and it is not there: the chain and its checkpoints were cut back to record 12",
+        "the record is in the log, but not in the chain: the chain and its checkpoints were truncated to record 12",
     });
     expect(world.verify({ witnesses: [{ ...witness, seq: 12 }] }).fault).toMatchObject({
       place: { file: FIRST, line: 12, seq: 12 },
-      message: expect.stringContaining("the log remembers"),
+      message: expect.stringContaining("the one in the log"),
     });
     expect(
       world.verify({ witnesses: [{ ...witness, seq: 12, hash: first?.hash ?? "" }] }).fault,

@@ -1,6 +1,5 @@
 /**
- * Verifies a chain from its files alone: streaming, memory flat, up to the first thing that is
- * wrong.
+ * Verifies a chain from its files alone, in a stream with constant memory, up to the first error.
  */
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
@@ -15,12 +14,12 @@ import { ChainWalk, type Position } from "./walk.ts";
 import type { Witness } from "./witness.ts";
 
 export interface VerifyOptions {
-  /** Trusted public keys; none: the one in the chain's folder, which proves less. */
+  /** Trusted public keys; if empty, the one in the chain's folder, which proves less. */
   readonly keys: readonly PublicKey[];
   readonly witnesses: readonly Witness[];
   /** Records up to this one, which a checkpoint signs, were archived. */
   readonly from: Position | { readonly seq: number } | undefined;
-  /** More records than this after the last checkpoint are more than a writer leaves. */
+  /** Maximum number of unsigned records after the last checkpoint. */
   readonly maxUnsigned: number;
 }
 
@@ -32,17 +31,17 @@ export interface ChainReport {
   first: number;
   last: Position;
   checkpoints: number;
-  /** The last record that is signed; 0 is none. */
+  /** Number of the last signed record; 0 if there is none. */
   signed: number;
   /** Records after that one. */
   unsigned: number;
-  /** The writer ended in good order. */
+  /** The writer ended in an orderly way. */
   closed: boolean;
-  /** The writer runs. */
+  /** The writer is running. */
   live: boolean;
-  /** Fingerprints of the keys that were believed. */
+  /** Fingerprints of the trusted keys. */
   readonly keys: readonly string[];
-  /** Nobody vouches for the key but the folder. */
+  /** The key comes only from the chain's folder. */
   readonly keyFromFolder: boolean;
   gaps: number;
   lost: number;
@@ -52,7 +51,7 @@ export interface ChainReport {
   fault: { readonly place: Place; readonly message: string } | undefined;
 }
 
-/** @throws AuditError when the chain cannot be looked at: no key, no right to read */
+/** @throws AuditError if the chain cannot be verified: no key, no permission to read */
 export function verifyChain(found: FoundChain, options: VerifyOptions): ChainReport {
   const keyFromFolder = options.keys.length === 0;
   const keys = keyFromFolder ? [loadPublicKey(path.join(found.dir, PUBLIC_KEY))] : options.keys;
@@ -95,9 +94,9 @@ class Verification {
   readonly #walk: ChainWalk;
   readonly #witnesses: Map<number, Witness[]>;
   #time = "";
-  /** The last record of a start, until the checkpoint that every start makes. */
+  /** Number of the last record of a start, until the checkpoint that every start writes. */
   #start: number | undefined;
-  /** The last checkpoint that was passed was a chain's end. */
+  /** The last checkpoint was the end of a chain. */
   #ended = false;
 
   constructor(
@@ -111,7 +110,7 @@ class Verification {
     this.#keys = keys;
     this.#report = report;
     const name = found.named ? undefined : found.name;
-    // Before the segments are listed: what is signed by now is written by then.
+    // Read before the segments are listed: everything signed by now has already been written.
     this.#signed = new SignedPoints(found.dir, name, keys, report.live);
     const last =
       options.from === undefined
@@ -120,7 +119,7 @@ class Verification {
     if (options.from !== undefined && "hash" in options.from && options.from.hash !== last.hash) {
       throw new Fault(
         { file: CHECKPOINTS, seq: last.seq },
-        "its checkpoint has another hash than the one that was named",
+        "its checkpoint has another hash than the given one",
       );
     }
     this.#walk = new ChainWalk(name, { seq: last.seq, hash: last.hash });
@@ -135,11 +134,11 @@ class Verification {
     if (this.#options.from === undefined && first !== undefined && first !== 1) {
       throw new Fault(
         { file: segmentName(1) },
-        `the segment is missing, and the first there is ${segmentName(first)}: if the older ones were archived, say from which record on with --from-checkpoint`,
+        `the segment is missing, and the first existing one is ${segmentName(first)}: if the older ones were archived, name the last archived record with --from-checkpoint`,
       );
     }
-    // All at once, and soon after the checkpoints: what a living writer appends during a long look
-    // is not looked at.
+    // Listed at once, and soon after the checkpoints: records that a running writer appends later
+    // are not verified.
     const sizes = segments.map(
       (number) => statSync(path.join(this.#found.dir, segmentName(number))).size,
     );
@@ -168,7 +167,7 @@ class Verification {
       if (!line.ended && !(last && this.#report.live))
         throw new Fault(
           { file, line: line.number, seq: record.seq },
-          "its line has no end: the end of the file was cut off, or the writer was killed and not started since",
+          "its line is incomplete: the end of the file was cut off, or the writer was killed and not started since",
         );
       if (!tied && record.type !== CHAIN.torn) {
         this.#tie(record, number, before, { file, line: line.number });
@@ -185,7 +184,7 @@ class Verification {
     this.#report.segments++;
   }
 
-  /** Each segment names what it follows. */
+  /** Each segment names its predecessor. */
   #tie(
     { type, fields, seq }: AuditRecord,
     number: number,
@@ -232,7 +231,7 @@ class Verification {
     if (this.#ended && type !== CHAIN.opened && type !== CHAIN.segment)
       throw new Fault(
         at,
-        `the chain was closed and signed before it, and no ${CHAIN.opened} says that it went on: it was appended by someone else`,
+        `the chain was closed and signed before it, and no ${CHAIN.opened} record continues it: it was appended by someone else`,
       );
     if (type !== CHAIN.segment) this.#ended = false;
     if (isChainType(type)) this.#event(record);
@@ -251,7 +250,7 @@ class Verification {
       if (witness.hash !== hash)
         throw new Fault(
           at,
-          `its hash is not the one that ${witness.source} remembers: the chain was rewritten`,
+          `its hash differs from the one in ${witness.source}: the chain was rewritten`,
         );
     }
     report.records++;
@@ -293,7 +292,7 @@ class Verification {
       const { seq } = missing.checkpoint;
       throw new Fault(
         { file: CHECKPOINTS, line: missing.line, seq },
-        `the record was signed and is not there: the chain ends at record ${report.last.seq}, its end was cut off`,
+        `the record was signed, but is missing: the chain ends at record ${report.last.seq}, its end was cut off`,
       );
     }
     report.checkpoints = count;
@@ -315,7 +314,7 @@ class Verification {
       if (seq > report.last.seq)
         throw new Fault(
           { file: CHECKPOINTS, seq },
-          `${source} remembers the record, and it is not there: the chain and its checkpoints were cut back to record ${report.last.seq}`,
+          `the record is in ${source}, but not in the chain: the chain and its checkpoints were truncated to record ${report.last.seq}`,
         );
     }
   }

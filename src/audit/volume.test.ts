@@ -81,7 +81,7 @@ describe("the state of a volume", () => {
     expect(watch.status.freeBytes).toBe(99);
     watch.wrote(1_000_000);
     expect(watch.status.freeBytes).toBe(0);
-    // The next measurement has it in it.
+    // The next measurement includes it.
     await watch.look();
     expect(watch.status.freeBytes).toBe(1_000);
   });
@@ -244,7 +244,7 @@ describe("a writer on a volume that is short of space", () => {
     world.files.room = 100;
     expect(await append(writer, call(1))).toBe("failed");
     await look();
-    // The tries become as rare as they may.
+    // The delay between retries reaches its maximum.
     world.files.room = 0;
     const tries = (): number => logged(world, "audit chain cannot be written").length;
     for (let i = 0; i < 8; i += 1) {

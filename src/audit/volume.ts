@@ -1,8 +1,8 @@
 /**
- * How much space the audit chain has left. The last of it is for calls that are let through: below
- * one threshold refusals are only counted, below another nothing new is let through. Space is
- * measured once a second, and what is written in between is subtracted, so that it is given back as
- * soon as it is there.
+ * Tracks the space that the audit chain has left. The last of it is reserved for calls that are
+ * allowed: below one threshold refusals are only counted, below another no new calls are allowed.
+ * Space is measured once a second, and bytes written in between are subtracted, so that freed space
+ * is used as soon as it is available.
  */
 import { Gauge, type Registry } from "prom-client";
 import type { Clock } from "../platform/clock.ts";
@@ -11,19 +11,23 @@ import { reasonOf } from "./errors.ts";
 import type { AuditFiles } from "./files.ts";
 import type { AuditState } from "./sink.ts";
 
-/** Free space, in bytes or as a part of the volume. */
+/** Free space, in bytes or as a fraction of the volume. */
 export type SpaceThreshold =
   | { readonly kind: "bytes"; readonly bytes: number }
   | { readonly kind: "fraction"; readonly fraction: number };
 
 export interface SpaceOptions {
-  /** Below this refusals are only counted. Default: 10 % of the volume, 1 GiB at most. */
+  /**
+   * Free space below which refusals are only counted. Default: 10 % of the volume, 1 GiB at most.
+   */
   readonly low?: SpaceThreshold | undefined;
-  /** Below this nothing new is let through. Default: 2 % of the volume, 256 MiB at most. */
+  /**
+   * Free space below which no new calls are allowed. Default: 2 % of the volume, 256 MiB at most.
+   */
   readonly full?: SpaceThreshold | undefined;
   /**
-   * Most bytes of all chains in the folder. At 90 % of it space is low, at 98 % it is full. Default:
-   * no bound but the volume.
+   * Maximum size of all chains in the folder. At 90 % of it space is low, at 98 % it is full.
+   * Default: only the size of the volume.
    */
   readonly maxBytes?: number | undefined;
 }
@@ -31,9 +35,9 @@ export interface SpaceOptions {
 export type SpaceState = Exclude<AuditState, "failing">;
 
 export interface SpaceStatus {
-  /** Free on the volume, for unprivileged users; undefined where it cannot be measured. */
+  /** Free bytes on the volume, for unprivileged users; undefined if they cannot be measured. */
   readonly freeBytes: number | undefined;
-  /** Of all chains in the folder; undefined where it is not measured. */
+  /** Bytes of all chains in the folder; undefined if not measured. */
   readonly chainsBytes: number | undefined;
 }
 
@@ -44,7 +48,10 @@ const CAP_LOW = 0.9;
 const CAP_FULL = 0.98;
 
 const LOOK_MS = 1_000;
-/** The folder's size is measured once in so many looks, and at each while it is near its bound. */
+/**
+ * Number of measurements of the volume between two of the folder's size; near its bound, both are
+ * measured every time.
+ */
 const LOOKS_BETWEEN_SIZES = 60;
 
 const STATES: readonly SpaceState[] = ["ok", "low", "full"];
@@ -52,7 +59,7 @@ const STATES: readonly SpaceState[] = ["ok", "low", "full"];
 const MEANING: Readonly<Record<SpaceState, string>> = {
   ok: "the audit chain has space again",
   low: "space for the audit chain is low: refusals are only counted",
-  full: "space for the audit chain is used up but for calls under way: make room, or archive segments",
+  full: "the audit chain has only space left for calls under way: free space, or archive segments",
 };
 
 export interface VolumeWatchOptions {
@@ -74,7 +81,7 @@ export class VolumeWatch {
   readonly #options: VolumeWatchOptions;
   #volume: Measured | undefined;
   #chainsBytes: number | undefined;
-  /** Written since the volume was measured, and since the folder was. */
+  /** Bytes written since the last measurement of the volume, and of the folder. */
   #sinceVolume = 0;
   #sinceChains = 0;
   #looks = 0;
@@ -100,13 +107,13 @@ export class VolumeWatch {
     };
   }
 
-  /** Tells of bytes that were written since the last look. */
+  /** Adds bytes that were written since the last measurement. */
   wrote(bytes: number): void {
     this.#sinceVolume += bytes;
     this.#sinceChains += bytes;
   }
 
-  /** Measures now, and then once a second; calls back after each look. */
+  /** Measures now, and then once a second; calls back after each measurement. */
   async start(looked: (state: SpaceState) => void): Promise<void> {
     await this.look();
     looked(this.state);
@@ -153,7 +160,7 @@ export class VolumeWatch {
   #volumeState(): SpaceState {
     const free = this.#free;
     const total = this.#volume?.total ?? 0;
-    // A volume that says it has no size has no bound.
+    // A volume that reports size 0 has no bound.
     if (free === undefined || total === 0) return "ok";
     const { low, full } = this.#options.space;
     if (free < bytesOf(full, DEFAULT_FULL, total)) return "full";

@@ -1,7 +1,7 @@
 /**
- * Goes along a chain line by line and says of each whether it follows the one before. Bytes that do
- * not are held against the chain, unless the very next record that does follow is a CHAIN.TORN with
- * their count and hash: then they are what is left of a write that a killed process did not finish.
+ * Walks a chain line by line and checks that each line follows the previous one. Bytes that do not
+ * are an error, unless the next valid record is a CHAIN.TORN with their count and hash: then they
+ * are the remains of a write that a killed process did not finish.
  */
 import { isUtf8 } from "node:buffer";
 import { createHash, type Hash } from "node:crypto";
@@ -13,14 +13,14 @@ export interface Position {
   readonly hash: string;
 }
 
-/** Bytes that are not part of the chain, from a line's beginning. */
+/** Bytes that are not part of the chain, from the beginning of a line. */
 export interface Broken {
   readonly line: number;
-  /** Only its end is missing. */
+  /** Only the end of the line is missing. */
   readonly unfinished: boolean;
   readonly seq: number | undefined;
   readonly message: string;
-  /** Without the line's end that the writer put behind them. */
+  /** Number of bytes, without the newline that the writer added after them. */
   bytes: number;
   readonly digest: Hash;
 }
@@ -31,15 +31,15 @@ export class ChainWalk {
   readonly #chain: string | undefined;
 
   /**
-   * @param chain every record must name it; undefined takes the first record's
-   * @param last undefined takes the first record as it is
+   * @param chain name that every record must have; undefined accepts the first record's
+   * @param last undefined accepts any first record
    */
   constructor(chain: string | undefined, last: Position | undefined) {
     this.#chain = chain;
     this.last = last;
   }
 
-  /** The record, when the line is one that follows. */
+  /** Returns the record if the line follows the previous one. */
   take(line: Line): AuditRecord | undefined {
     if (this.broken !== undefined && !line.text.includes(CHAIN.torn)) {
       skip(this.broken, line);
@@ -54,7 +54,7 @@ export class ChainWalk {
             seq: parsed.seq,
             message: `the file ends in the middle of a record (${line.bytes.length} bytes)`,
           };
-    // Two different byte sequences that are not UTF-8 read as the same text.
+    // Two different byte sequences that are not UTF-8 could decode to the same text.
     else if (line.text.includes("\uFFFD") && !isUtf8(line.bytes))
       fault = { seq: parsed.record.seq, message: "it is not UTF-8" };
     else fault = this.#misplaced(parsed.record);
@@ -110,7 +110,7 @@ export class ChainWalk {
   }
 }
 
-/** One more line that is not part of the chain, with the end of the one before. */
+/** Adds one more line that is not part of the chain, and the end of the previous one. */
 function skip(broken: Broken, { bytes }: Line): void {
   broken.digest.update("\n").update(bytes);
   broken.bytes += 1 + bytes.length;

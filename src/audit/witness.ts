@@ -1,23 +1,23 @@
 /**
- * What someone else remembers of a chain: that record `seq` had `hash`. Only this finds a chain
- * whose segments and checkpoints were both cut back to an older checkpoint.
+ * A witness's memory of a chain: record `seq` had `hash`. Only a witness detects a chain whose
+ * segments and checkpoints were both truncated to an older checkpoint.
  */
 import { statSync } from "node:fs";
 import { AuditError } from "./errors.ts";
 import { readLines } from "./lines.ts";
 
 export interface Witness {
-  /** Undefined: the only chain there is. */
+  /** undefined: the only chain. */
   readonly chain: string | undefined;
   readonly seq: number;
   readonly hash: string;
-  /** Where it was said. */
+  /** Source of the statement. */
   readonly source: string;
 }
 
 const INLINE = /^(?:([A-Za-z0-9._-]+):)?(\d+):([0-9a-f]{64})$/;
 
-/** `[<writer>:]<seq>:<hash>`; undefined when it is not of that form. */
+/** Parses `[<writer>:]<seq>:<hash>`; returns undefined if the text does not have that form. */
 export function parseWitness(text: string, source: string): Witness | undefined {
   const match = INLINE.exec(text.trim());
   if (match === null) return undefined;
@@ -25,9 +25,9 @@ export function parseWitness(text: string, source: string): Witness | undefined 
 }
 
 /**
- * An argument of that form, or a file of such lines or of the service's log lines ("audit
+ * Reads an argument of that form, or a file of such lines or of the service's log lines ("audit
  * checkpoint").
- * @throws AuditError when the file cannot be read or remembers nothing
+ * @throws AuditError if the file cannot be read or contains no such line
  */
 export function readWitness(argument: string): readonly Witness[] {
   const inline = parseWitness(argument, "--witness");
@@ -46,7 +46,7 @@ export function readWitness(argument: string): readonly Witness[] {
   }
   if (found.length === 0)
     throw new AuditError(
-      `The witness file ${argument} holds no line of the form <writer>:<seq>:<hash> and no "audit checkpoint" of a log.`,
+      `The witness file ${argument} contains no line of the form <writer>:<seq>:<hash> and no "audit checkpoint" of a log.`,
     );
   return found;
 }

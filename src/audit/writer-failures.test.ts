@@ -29,7 +29,7 @@ describe("a disk that is full", () => {
     expect(writer.refusing).toBe(true);
     expect(await world.metric("svc_audit_up")).toBe(0);
     expect(await append(writer, call(3))).toBe("failed");
-    // What was half written stays until the next try, which finds the disk full again.
+    // The half-written bytes stay until the next try, which finds the disk full again.
     world.files.room = 0;
     world.clock.advance(100);
     await until(
@@ -92,7 +92,7 @@ describe("a disk that is full", () => {
     const writer = await world.open({ segmentBytes: 2000, onFailure: "continue" });
     world.files.only = /000002/;
     world.files.room = 50;
-    // Too long for this segment, where what comes after it would still fit.
+    // Too long for this segment, although the following record would still fit.
     expect(await append(writer, { type: "LLM_CALL", fields: { pad: "x".repeat(1500) } })).toBe(
       "lost",
     );

@@ -84,7 +84,7 @@ describe("append", () => {
 
   test("whenever it comes, it is committed", async () => {
     const writer = await world.open();
-    // Somewhere in these turns one commit's work ends and nothing else is there to begin another.
+    // In one of these turns, a commit ends and nothing else is pending to begin another.
     for (let turns = 0; turns < 25; turns++) {
       await new Promise<void>((resolve) => {
         writer.append(call(turns), () => {
@@ -110,7 +110,9 @@ describe("append", () => {
 
   test("the chain's own types are not for callers; after the end nothing is kept", async () => {
     const writer = await world.open();
-    expect(() => writer.append({ type: "CHAIN.START", fields: {} })).toThrow("the chain's own");
+    expect(() => writer.append({ type: "CHAIN.START", fields: {} })).toThrow(
+      "is reserved for the chain",
+    );
     await writer.close();
     await writer.close();
     expect(await append(writer, call(0))).toBe("failed");
@@ -153,7 +155,7 @@ describe("checkpoints", () => {
     expect(checkpoints()).toHaveLength(2);
     world.clock.advance(1);
     await until(() => checkpoints().length === 3);
-    // Nothing new, nothing to sign.
+    // There is nothing new to sign.
     world.clock.advance(100_000);
     await append(writer, call(11));
     await writer.close();
@@ -263,9 +265,9 @@ describe("starts", () => {
   });
 
   test("a name that leads elsewhere is refused; an unwritable folder is told", async () => {
-    await expect(world.open({ writer: "../x" })).rejects.toThrow("cannot name a folder");
+    await expect(world.open({ writer: "../x" })).rejects.toThrow("is not valid as a folder name");
     writeFileSync(world.dir, "");
-    await expect(world.open()).rejects.toThrow("cannot be made (ENOTDIR)");
+    await expect(world.open()).rejects.toThrow("cannot be created (ENOTDIR)");
   });
 
   test("a start that cannot write says so and leaves no lock", async () => {

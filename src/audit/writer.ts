@@ -1,5 +1,5 @@
 /**
- * Opens a chain for writing: takes it over from the process before, whatever way that one ended.
+ * Opens a chain for writing, and takes it over from the previous process, however that one ended.
  */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -22,15 +22,15 @@ export type { AuditWriter, AuditWriterOptions } from "./contract.ts";
 const SEGMENT_BYTES = 64 * 1024 * 1024;
 
 /**
- * @throws AuditError when the chain cannot be written, is written by another process, or is not one
- * to go on from
+ * @throws AuditError if the chain cannot be written, is written by another process, or must not be
+ * continued
  */
 export async function openAuditWriter(options: AuditWriterOptions): Promise<AuditWriter> {
   const dir = chainDir(options.dir, options.writer);
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
   } catch (error) {
-    throw new AuditError(`The audit folder ${dir} cannot be made (${reasonOf(error)}).`);
+    throw new AuditError(`The audit folder ${dir} cannot be created (${reasonOf(error)}).`);
   }
   const unlock = takeLock(dir);
   try {
@@ -62,7 +62,7 @@ async function begin(
     checkpointsSize: state.checkpoints.size,
   });
   await storage.repair();
-  // What was torn is kept; only its line is ended.
+  // The torn bytes are kept; only their line is terminated.
   if (state.unended) {
     await storage.append(Buffer.from("\n"));
     size += 1;
@@ -118,14 +118,14 @@ function startRecords(state: ChainState): readonly AuditEvent[] {
   return records;
 }
 
-/** The public key stands beside the chain, for verifiers who trust the folder. */
+/** Publishes the public key beside the chain, for verifiers who trust the folder. */
 function publish(dir: string, key: SigningKey): void {
   const file = path.join(dir, PUBLIC_KEY);
   if (!existsSync(file)) {
     writeFileSync(file, key.publicKey.pem, { mode: 0o644, flag: "wx", flush: true });
   } else if (readFileSync(file, "utf8") !== key.publicKey.pem) {
     throw new AuditError(
-      `The audit chain ${dir} has another public key in ${file} than the key it is to be signed with. Put the key back, or move the folder away; the next start begins a new chain.`,
+      `The audit chain ${dir} has another public key in ${file} than the current signing key. Restore the key, or move the folder away; the next start begins a new chain.`,
     );
   }
 }

@@ -1,7 +1,4 @@
-/**
- * The init container's process: puts the redirect in force in the pod's network namespace, and
- * ends.
- */
+/** The init container's process: applies the redirect in the pod's network namespace, and exits. */
 import { runInit } from "../interception/init.ts";
 import { runCommand } from "../interception/run-command.ts";
 

@@ -14,7 +14,7 @@ const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "ut
 };
 const { env, stdin, stdout, stderr } = process;
 
-// A reader that has enough (`svc get ... | head`) is no error.
+// A reader that stops early (`svc get ... | head`) is not an error.
 stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
   throw error;
@@ -35,5 +35,6 @@ const code = await run(process.argv.slice(2), {
   fetch,
   backend: (target) => socketBackend(target, env),
 });
-// Not at 0: svc up goes on. What failed may have left something open that would keep the process.
+// Not for code 0, because svc up keeps running. A failed command may have left something open that
+// would keep the process alive.
 if (code !== 0) process.exit(code);

@@ -1,6 +1,6 @@
 /**
- * Envoy's access log service, as far as the end of service calls needs it: a stream of reports, and
- * nothing to answer.
+ * Envoy's access log service, as far as the end of service calls needs it: it receives a stream of
+ * reports and sends no answer.
  */
 import { serveStreams, type StreamServer } from "../envoy/grpc/serve.ts";
 import { decodeLogEntries, type LogEntry } from "../envoy/access-log/wire.ts";
@@ -8,7 +8,7 @@ import { type EndedCall, METADATA } from "./authorizer.ts";
 
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: METADATA.call };
 
-/** Envoy sends what it has every 100 ms, or when it is 16 KiB. */
+/** Envoy sends its entries every 100 ms, or when they reach 16 KiB. */
 const LARGEST_REPORT_BYTES = 16 * 1024 * 1024;
 
 export interface EndedCallsOptions {
@@ -41,7 +41,7 @@ export function serveEndedCalls({
   });
 }
 
-/** undefined for what was denied: it did not leave. */
+/** Returns undefined for a denied call, which was not forwarded. */
 function endedCall({
   call,
   status,

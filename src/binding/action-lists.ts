@@ -1,19 +1,22 @@
-/** `policy.allow` and `policy.deny`: deny first; with an allow list what is not on it is denied. */
+/**
+ * `policy.allow` and `policy.deny`: deny is checked first; if there is an allow list, actions that
+ * are not on it are denied.
+ */
 import { compileWildcards } from "./wildcard.ts";
 
 export type ListVerdict =
   | { readonly kind: "allowed" }
-  /** `rule` is the list and its entry, as they stand in the spec. */
+  /** `rule` is the list and its entry, as in the spec. */
   | { readonly kind: "denied"; readonly rule: string };
 
 export interface ActionLists {
-  /** @param broader wider actions that cover it: what a list says of these it says of it */
+  /** @param broader wider actions that cover it: entries for them also apply to it */
   judge(action: string, broader?: readonly string[]): ListVerdict;
-  /** As the spec has it; undefined where everything that is not denied is allowed. */
+  /** The list of the spec; undefined if everything that is not denied is allowed. */
   readonly allow: readonly string[] | undefined;
 }
 
-/** Actions are compared without regard to case: AWS' own are. */
+/** Actions are compared without regard to case, as AWS does. */
 export function compileActionLists({
   allow,
   deny,

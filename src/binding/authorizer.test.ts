@@ -1,4 +1,4 @@
-/** What is stored of a client's own text: bounded and printable, wherever it is stored. */
+/** Client text is stored bounded and printable, wherever it is stored. */
 import { describe, expect, test } from "vitest";
 import { encodeFields, MAX_FIELDS } from "../audit/record.ts";
 import { REFUSAL_LIMITS, REFUSALS_LEFT_OUT } from "../audit/refusals.ts";
@@ -11,7 +11,7 @@ const METHOD = "M".repeat(5_000);
 const ACTION = `things:${"a".repeat(20_000)}\u001b[2J`;
 const RESOURCE = `\u202e${"r".repeat(20_000)}`;
 
-/** The largest record or line that a request may come to, characters. */
+/** Maximum size of a record or log line of a request, in characters. */
 const MOST = 64 * 1024;
 
 const acting = (...resources: string[]): readonly ResolvedAction[] => [
@@ -79,7 +79,7 @@ describe("client text in audit records", () => {
       action: clientTexts(actions, 1_000),
       resource: clientTexts(resources, 1_000),
     });
-    // Nothing that an agent names makes the chain leave the rest of the record out.
+    // No input of an agent makes the chain omit the rest of the record.
     expect(encodeFields(request ?? {}).length).toBeLessThan(MAX_FIELDS);
     expect(encodeFields(request ?? {})).not.toContain("oversize");
     const id = request?.["call"] as string;

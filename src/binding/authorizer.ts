@@ -1,6 +1,6 @@
 /**
- * Answers Envoy: from its question to a passage through the steps, and from that to what Envoy
- * does.
+ * Answers Envoy: converts its request into a passage through the steps, and the result into Envoy's
+ * answer.
  */
 import { randomUUID } from "node:crypto";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
@@ -24,7 +24,7 @@ import {
   shownRule,
 } from "./service-call.ts";
 
-/** Keys of the dynamic metadata that Envoy's configuration looks at: see envoy/config/sidecar.ts. */
+/** Keys of the dynamic metadata that Envoy's configuration uses: see envoy/config/sidecar.ts. */
 export const METADATA = {
   upstream: "upstream",
   call: "call",
@@ -36,7 +36,7 @@ export interface AuthorizerOptions extends StepServices {
   readonly metrics: BindingMetrics;
 }
 
-/** How a call ended, by Envoy's access log. */
+/** End of a call, from Envoy's access log. */
 export interface EndedCall {
   readonly id: string;
   readonly status: number;
@@ -47,7 +47,7 @@ export interface EndedCall {
 
 export class Authorizer {
   readonly #options: AuthorizerOptions;
-  /** Calls that left, until Envoy's log says how they ended. */
+  /** Forwarded calls, until Envoy's log reports their end. */
   readonly #under = new Map<string, Passage>();
 
   constructor(options: AuthorizerOptions) {
@@ -89,7 +89,7 @@ export class Authorizer {
     return this.#permit(passage);
   }
 
-  /** Told by Envoy's access log, after the last byte. */
+  /** Called by Envoy's access log, after the last byte. */
   ended({ id, ...end }: EndedCall): void {
     const passage = this.#under.get(id);
     if (passage === undefined) return;
@@ -117,12 +117,12 @@ export class Authorizer {
   #permit(passage: Passage): AuthzReply {
     const { binding, injection, upstream } = passage;
     if (binding === undefined || injection === undefined || upstream === undefined)
-      throw new Error("a permit without all of its steps");
+      throw new Error("a permit lacks some of its steps");
     const { credentialHeaders, credentialQuery } = binding.plugin;
     const set = new Set(injection.set.map(([name]) => name));
     const remove = new Set([...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove]);
-    // Only what is there: Envoy walks the lists for each request. Other spellings of a credential's
-    // parameter were refused: see disguised.ts.
+    // Lists only the credentials that are present, because Envoy walks the lists for each request.
+    // Other spellings of a credential's parameter were refused: see disguised.ts.
     const { headers, query } = passage.request;
     const names = new Set([...parameterNames(query)].map(({ raw }) => raw));
     return {
@@ -182,12 +182,12 @@ function logLine(passage: Passage): object {
   };
 }
 
-/** Cookies are credentials with every service, and hop-by-hop ones are this proxy's affair. */
+/** Cookies are credentials with every service, and hop-by-hop headers belong to this proxy. */
 const ALWAYS_REMOVED: readonly string[] = ["cookie", "cookie2", "proxy-authorization"];
 
 /**
- * In the service's own words where its clients know no others; else `message` stands outermost,
- * where most look for it.
+ * Uses the service's own error format if its clients need it; otherwise `message` is a top-level
+ * member, where most clients look for it.
  */
 function denial(told: Denial, passage?: Passage): AuthzReply {
   const { status, code, message, details } = told;

@@ -1,11 +1,11 @@
-/** A binding in use: one Provider's spec, compiled, with its plugin at work. */
+/** A binding is one Provider's compiled spec with its plugin instance. */
 import type { ProviderInstance, ProviderPlugin } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { type ActionLists, compileActionLists } from "./action-lists.ts";
 import { compileHttpRules, type HttpRules } from "./http-rules.ts";
 import { compileScope, type Scope } from "./scope.ts";
 
-/** What a hot reload may change. */
+/** The parts that a hot reload may change. */
 export interface BindingPolicy {
   readonly enforcement: "enforce" | "audit";
   readonly logRequests: boolean;
@@ -23,7 +23,7 @@ export interface Binding {
   readonly policy: BindingPolicy;
 }
 
-/** @throws Error for a scope that the plugin cannot be held to */
+/** @throws Error if the plugin cannot enforce the scope */
 export function compileBindingPolicy(spec: BindingSpec, plugin: ProviderPlugin): BindingPolicy {
   return {
     enforcement: spec.audit.enforcement,
@@ -34,15 +34,15 @@ export function compileBindingPolicy(spec: BindingSpec, plugin: ProviderPlugin):
   };
 }
 
-/** All bindings of a moment; immutable, swapped whole. */
+/** All bindings at one time; immutable, replaced as a whole. */
 export interface BindingSnapshot {
   readonly version: string;
   readonly workload: string;
-  /** The binding that a host belongs to; undefined for none. */
+  /** Returns the binding of a host; undefined if there is none. */
   bindingOf(host: string): Binding | undefined;
 }
 
-/** @throws Error where two bindings claim one host */
+/** @throws Error if two bindings claim the same host */
 export function compileSnapshot(
   version: string,
   workload: string,
@@ -64,7 +64,7 @@ export function compileSnapshot(
       exact.set(host, binding);
     }
   }
-  // The longest pattern speaks for a host.
+  // The longest matching pattern determines a host's binding.
   patterns.sort((a, b) => b.suffix.length - a.suffix.length);
   return {
     version,

@@ -1,8 +1,8 @@
-/** Plugins' body rules as Envoy's routes match them. */
+/** Converts plugins' body rules to Envoy's route matches. */
 import type { SidecarBodyRule } from "../envoy/config/sidecar.ts";
 import type { BodyRule } from "../providers/contract.ts";
 
-/** @param hosts of the binding, exact or `*.` patterns */
+/** @param hosts hosts of the binding, exact or `*.` patterns */
 export function compileBodyRules(
   rules: readonly BodyRule[],
   hosts: readonly string[],
@@ -17,7 +17,7 @@ export function compileBodyRules(
       contentType: undefined,
       maxBytes,
     };
-    // The first rule that matches a request counts, so the exceptions stand before the rule.
+    // The first matching rule applies, so the exceptions come before the rule.
     const unread = { ...read, maxBytes: undefined };
     return [
       ...(exceptHosts === undefined ? [] : [{ ...unread, authority: withPort(exceptHosts) }]),
@@ -33,8 +33,8 @@ export function compileBodyRules(
 const MAX_FORM_BYTES = 16 * 1024 * 1024;
 
 /**
- * Forms that no plugin's rule reads, or leaves unread: a parameter of theirs may ask for another
- * method, see rewriting.ts.
+ * Forms that no plugin's rule reads, or that it leaves unread: one of their parameters may ask for
+ * another method, see rewriting.ts.
  */
 export const FORMS: SidecarBodyRule = {
   authority: ".*",
@@ -57,7 +57,7 @@ function pathRegex(path: string): string {
   return path.endsWith("*") ? `${template(path.slice(0, -1))}.*` : template(path);
 }
 
-/** `{}` stands for one segment. */
+/** `{}` matches one segment. */
 function template(path: string): string {
   return path.split("{}").map(escaped).join("[^/]+");
 }

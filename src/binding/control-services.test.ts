@@ -1,6 +1,6 @@
 /**
- * Certificates and ended calls over our own transport, to a real gRPC client: what Envoy asks, and
- * what is no question.
+ * Certificates and ended calls over our own transport, with a real gRPC client: Envoy's requests,
+ * and invalid ones.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -18,7 +18,7 @@ import { SecretService } from "../envoy/sds/server.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
 const same = (buffer: Buffer): Buffer => buffer;
-/** A field that ends beyond the message. */
+/** A field that ends after the message. */
 const BROKEN = Buffer.from([0x1a, 0x7f]);
 
 let dir: string;
@@ -134,7 +134,7 @@ describe("certificates", () => {
     expect(new Set(asker.responses.map(({ nonce }) => nonce)).size).toBe(3);
     asker.stream.end();
     await vi.waitFor(() => expect(asker.status).toBe(grpc.status.OK));
-    // Nobody is there to be told any more.
+    // The peer has already disconnected.
     secrets.refresh(true);
     expect(server.streamCount()).toBe(0);
   });

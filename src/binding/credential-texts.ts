@@ -1,13 +1,13 @@
-/** How a credential that was put on a request could be quoted in an answer to it. */
+/** Forms in which a response could echo an injected credential. */
 import type { Injection, ProviderPlugin } from "../providers/contract.ts";
 
 /** Signed requests carry their time among the credentials (AWS Signature Version 4). */
 const TIME = /^\d{8}T\d{6}Z$/;
 
 /**
- * The values as they are sent, without their scheme (`Bearer`), and the password of Basic credentials
- * (RFC 7617); query parameters also percent-encoded. Whatever quotes more quotes these, too. None
- * holds a line break.
+ * Returns the values as they are sent, without their scheme (`Bearer`), and the password of Basic
+ * credentials (RFC 7617); query parameters also percent-encoded. Any longer echo contains one of
+ * these. None contains a line break.
  */
 export function credentialTexts(
   { set, setQuery }: Pick<Injection, "set" | "setQuery">,

@@ -1,12 +1,15 @@
 /**
- * Credentials under a name that is not quite theirs. The agent's own credentials come off by the
- * exact name (ProviderPlugin.credentialQuery, credentialHeaders), so that one that a lenient server
- * reads, and that does not come off, would go beside the real one or in its place.
+ * Detects credentials under altered names. The agent's own credentials are removed by their exact
+ * names (ProviderPlugin.credentialQuery, credentialHeaders). A credential under another name that a
+ * lenient server accepts would not be removed, and would be forwarded beside the real one or
+ * instead of it.
  */
 import type { ProviderPlugin, ServiceRequest } from "../providers/contract.ts";
 import { folded, parameterNames, readingsOf } from "./parameter-names.ts";
 
-/** Why the request cannot be forwarded; undefined where nothing is disguised. */
+/**
+ * Returns the reason why the request cannot be forwarded; undefined if no credential is disguised.
+ */
 export function disguisedCredential(
   { query }: ServiceRequest,
   { credentialQuery }: Pick<ProviderPlugin, "credentialQuery">,
@@ -15,23 +18,23 @@ export function disguisedCredential(
   for (const { raw, inside } of parameterNames(query)) {
     const readings = readingsOf(raw);
     if (readings === undefined)
-      return "The query holds the name of a parameter that servers read differently.";
+      return "The query contains a parameter whose name servers interpret differently.";
     for (const reading of readings) {
       const name = credentials.get(reading);
       if (name !== undefined && (inside || raw !== name))
-        return `The query holds the parameter ${name}, a credential's, in another spelling. Leave it out: the credential is put on for you.`;
+        return `The query holds the parameter ${name}, a credential in another spelling. Omit it: the proxy adds the credential.`;
     }
   }
   return undefined;
 }
 
-/** Objects' own metadata, whose names are the client's. */
+/** Headers of object metadata, whose names the client chooses. */
 const METADATA = /^x-(?:amz|goog|ms)-meta-/;
 
 /**
- * A header whose name has anything but letters, digits and hyphens. Many servers read `_`, and some
- * any other sign, as a hyphen: `x_api_key` and `transfer_encoding` would be headers that nobody
- * here looked at.
+ * Returns a header whose name contains anything but letters, digits and hyphens. Many servers treat
+ * `_`, and some treat any other character, as a hyphen: nothing here would have checked `x_api_key`
+ * and `transfer_encoding`.
  */
 export function oddHeader(headers: ReadonlyMap<string, string>): string | undefined {
   for (const name of headers.keys())

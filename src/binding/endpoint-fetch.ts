@@ -1,6 +1,6 @@
 /**
- * `fetch` for plugins' token servers: names by the {@link EndpointResolver}, certificates against
- * the same bundle as Envoy's.
+ * A `fetch` for plugins' token servers: resolves names with the {@link EndpointResolver}, and
+ * verifies certificates against the same bundle as Envoy.
  */
 import { readFileSync } from "node:fs";
 import net from "node:net";
@@ -13,7 +13,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export interface EndpointFetchOptions {
   /** PEM bundle. */
   readonly caFile: string;
-  /** Where HTTPS is: 443. */
+  /** Port of HTTPS servers: 443. */
   readonly port: number;
 }
 
@@ -30,14 +30,14 @@ export function endpointFetch(
     async (host: string, _options: unknown): Promise<FoundAddress[]> => {
       const addresses = await resolver.addressesOf(host);
       if (addresses.length === 0)
-        throw Object.assign(new Error(`DNS has no address of ${host}`), { code: "ENOTFOUND" });
+        throw Object.assign(new Error(`DNS has no address for ${host}`), { code: "ENOTFOUND" });
       return addresses.map((address) => ({ address, family: net.isIP(address) }));
     },
   );
   const open = async (): Promise<(url: string, init: RequestInit) => Promise<Response>> => {
-    // Most credentials are fixed secrets, and a client takes megabytes.
+    // Loaded on demand: most credentials are fixed secrets, and an HTTP client takes megabytes.
     const { Agent, buildConnector, fetch } = await import("undici");
-    // With autoSelectFamily all addresses are asked for.
+    // With autoSelectFamily, all addresses are requested.
     const connect = buildConnector({
       ca: readFileSync(caFile, "utf8"),
       autoSelectFamily: true,
@@ -47,7 +47,7 @@ export function endpointFetch(
       connect: (options, done) =>
         connect({ ...options, port: options.port === "" ? String(port) : options.port }, done),
     });
-    // A token server that redirects is none.
+    // A token server must not redirect.
     return (url, init) => fetch(url, { redirect: "error", ...(init as object), dispatcher });
   };
   let client: ReturnType<typeof open> | undefined;

@@ -1,6 +1,6 @@
 /**
- * Which hosts a binding intercepts: those of its spec, those that its settings say, else the
- * service's own.
+ * Determines the hosts that a binding intercepts: those of its spec, else those of its settings,
+ * else the service's default hosts.
  */
 import type { ProviderPlugin } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";

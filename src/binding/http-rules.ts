@@ -1,6 +1,6 @@
 /**
- * `policy.httpRules`: method and path globs; the first match counts, and with rules present what
- * matches none is denied.
+ * `policy.httpRules`: method and path globs. The first match applies; if there are rules, a request
+ * that matches none is denied.
  */
 import { escapesNeedlessly } from "../providers/raw-url.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
@@ -15,13 +15,13 @@ export type HttpRules = (method: string, path: string) => RuleVerdict;
 const ALLOWED: RuleVerdict = { kind: "allowed" };
 
 /**
- * A path that servers read differently: dot segments, empty segments, parameters, and
- * percent-encoding of what has a meaning of its own or needs none. No glob says anything reliable
- * about it, so with rules present it is denied.
+ * Returns whether servers could interpret a path differently: dot segments, empty segments,
+ * parameters, and percent-encoding of reserved or unreserved characters. No glob is reliable for
+ * such a path, so it is denied if there are rules.
  */
 export function isAmbiguousPath(path: string): boolean {
   const segments = path.split("/").slice(1);
-  // A slash at the end is no empty segment.
+  // A trailing slash is not an empty segment.
   if (segments.at(-1) === "" && segments.length > 1) segments.pop();
   if (
     path !== "/" &&
@@ -46,7 +46,7 @@ export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): Htt
   });
   return (method, path) => {
     if (isAmbiguousPath(path))
-      return { kind: "denied", rule: "policy.httpRules: the path can be read in several ways" };
+      return { kind: "denied", rule: "policy.httpRules: the path is ambiguous" };
     const rule = compiled.find((each) => each.matches(method, path));
     if (rule === undefined) return { kind: "denied", rule: "policy.httpRules: no rule matches" };
     return rule.action === "allow" ? ALLOWED : { kind: "denied", rule: rule.name };

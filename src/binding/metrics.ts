@@ -6,7 +6,9 @@ import { actionsOf, isDenied, type Passage } from "./passage.ts";
 const DECISION_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const CALL_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Actions of a binding with a label of their own: some services have thousands. */
+/**
+ * Maximum number of actions of a binding with a label of their own: some services have thousands.
+ */
 const ACTIONS_PER_BINDING = 200;
 
 export class BindingMetrics {
@@ -28,26 +30,26 @@ export class BindingMetrics {
     });
     this.#latency = new Histogram({
       name: "svc_binding_decision_seconds",
-      help: "Time of a decision, with audit record and credential.",
+      help: "Duration of a decision, with audit record and credential.",
       labelNames: ["binding", "action"],
       buckets: DECISION_SECONDS,
       registers,
     });
     this.#calls = new Histogram({
       name: "svc_binding_call_seconds",
-      help: "Time of service calls that were forwarded, to the end of their answer.",
+      help: "Duration of forwarded service calls, to the end of their response.",
       labelNames: ["binding", "action", "status"],
       buckets: CALL_SECONDS,
       registers,
     });
     this.#malformed = new Counter({
       name: "svc_binding_malformed_total",
-      help: "Requests that could be read in two ways, and went nowhere.",
+      help: "Ambiguous requests, which were refused.",
       registers,
     });
     this.#broken = new Counter({
       name: "svc_binding_reload_errors_total",
-      help: "Versions of the providers' file that could not be used.",
+      help: "Versions of the providers' file that were invalid.",
       registers,
     });
     this.#healthy = new Gauge({

@@ -1,6 +1,7 @@
 /**
- * What a service could read in another way than it is judged: credentials in another spelling, and
- * requests that ask to be taken for another one. For every plugin, and in audit mode too.
+ * Requests that a service could interpret in another way than the proxy: credentials in another
+ * spelling, and requests that ask to be treated as another request. Tested for every plugin, also
+ * in audit mode.
  */
 import { describe, expect, test } from "vitest";
 import type { ProviderPlugin } from "../providers/contract.ts";
@@ -12,7 +13,7 @@ import { isDenied, type Passage } from "./passage.ts";
 import { isStripped, REFUSED_HEADERS } from "./rewriting.ts";
 import { routeByHost } from "./steps/route.ts";
 
-/** The refusal's message, or "" where the request goes on. */
+/** Returns the refusal's message, or "" if the request is forwarded. */
 function refusal(
   plugin: ProviderPlugin,
   query: string,
@@ -63,7 +64,7 @@ const encoded = (name: string): string => Array.from(name, hex).join("");
 const upper = (name: string): string =>
   name === name.toUpperCase() ? name.toLowerCase() : name.toUpperCase();
 
-/** Ways to write a parameter that some server reads as `name`. */
+/** Spellings of a parameter that some server reads as `name`. */
 const SPELLINGS: readonly (readonly [string, (name: string) => string])[] = [
   ["a letter encoded", (name) => hex(name[0] ?? "") + name.slice(1)],
   ["the last letter encoded", (name) => name.slice(0, -1) + hex(name.at(-1) ?? "")],

@@ -1,6 +1,6 @@
 /**
- * Options of the sidecar service's process: one JSON argument, made by whoever starts it. Secrets
- * come by environment.
+ * Options of the sidecar service's process: one JSON argument, written by the process that starts
+ * it. Secrets come by environment.
  */
 import { z } from "zod";
 import { auditSchema } from "../audit/options.ts";
@@ -17,32 +17,32 @@ export const sidecarOptionsSchema = z.strictObject({
   workload: z.string(),
   /** File of resolved providers (`svc-{workload}-providers`). */
   specFile: z.string(),
-  /** How often the file is looked at, milliseconds. */
+  /** Interval between checks of the file, in milliseconds. */
   pollMs: z.int().min(100).default(30_000),
-  /** Private folder: sockets, and Envoy's configuration. */
+  /** Private folder for sockets and Envoy's configuration. */
   runDir: z.string(),
-  /** Shared with the agent: certificates to trust. */
+  /** Folder of trusted certificates, shared with the agent. */
   trustDir: z.string(),
   listen: z.strictObject({
     http: listen,
     https: listen,
-    /** A way to the gateway from inside the namespace. */
+    /** Listener inside the namespace that forwards to the gateway. */
     gateway: listen
       .extend({ target: z.strictObject({ address: z.string(), port: z.int() }) })
       .optional(),
   }),
   audit: auditSchema.optional(),
-  /** `address` or `address:port`; left out: those of /etc/resolv.conf. */
+  /** `address` or `address:port`; default: those of /etc/resolv.conf. */
   dnsServers: z.array(z.string()).min(1).optional(),
-  /** Port of real endpoints. */
+  /** Port of the real endpoints. */
   upstreamPort: z.int().min(1).max(65_535).default(443),
-  /** PEM bundle that real endpoints are verified against. */
+  /** PEM bundle against which real endpoints are verified. */
   upstreamCaFile: z.string(),
   /** PEM bundle of the system's roots, for the agent's bundle. */
   systemCaFile: z.string().optional(),
   /**
-   * Lives of the sidecar's certificates, milliseconds; left out: a year for the authority, a day
-   * for a leaf.
+   * Lifetimes of the sidecar's certificates in milliseconds; default: a year for the authority, a
+   * day for a leaf.
    */
   certificates: z
     .strictObject({

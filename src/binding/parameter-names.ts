@@ -1,20 +1,20 @@
 /**
- * Names of parameters as some server or other may read them. Servers differ in what they do to a
- * name: some decode it again, some take a plus for a space or a `;` for the next parameter, some
- * fold case, and some take `name[]` and `na.me` for `name` and `na_me`.
+ * Interprets names of parameters as various servers do. Servers differ: some decode a name again,
+ * some treat a plus as a space or a `;` as a separator, some ignore case, and some treat `name[]`
+ * and `na.me` as `name` and `na_me`.
  */
 
-/** More rounds of percent-encoding than these are meant to hide something. */
+/** More rounds of percent-encoding than this indicate an attempt to hide something. */
 const MAX_ROUNDS = 4;
 
 export interface ParameterName {
-  /** As it is on the wire. */
+  /** The name as on the wire. */
   readonly raw: string;
-  /** Whether it stands behind a `;` and not at the beginning of a parameter. */
+  /** Whether the name follows a `;` instead of beginning a parameter. */
   readonly inside: boolean;
 }
 
-/** Every name that a query, or a form, may be read to have. */
+/** Yields every name that a server may find in a query or a form. */
 export function* parameterNames(text: string): Generator<ParameterName> {
   if (text === "") return;
   for (const part of text.split("&"))
@@ -25,8 +25,9 @@ export function* parameterNames(text: string): Generator<ParameterName> {
 }
 
 /**
- * The forms that a name may be read as, folded: lower-case, with `_` for every other separator.
- * Undefined where it is encoded too often, or is no text, so that nobody can say what it is.
+ * Returns the normalized forms that servers may derive from a name: lower-case, with `_` for every
+ * other separator. Returns undefined if it is encoded too often or is not text, so that its meaning
+ * is unknown.
  */
 export function readingsOf(raw: string): ReadonlySet<string> | undefined {
   if (/^[A-Za-z0-9_]*$/.test(raw)) return new Set([raw.toLowerCase()]);
@@ -42,7 +43,10 @@ export function readingsOf(raw: string): ReadonlySet<string> | undefined {
   return undefined;
 }
 
-/** Lower-case, without brackets and what is invisible, and with `_` for every other separator. */
+/**
+ * Normalizes a name: lower-case, without brackets and invisible characters, and with `_` for every
+ * other separator.
+ */
 export function folded(name: string): string {
   return name
     .normalize("NFKC")
@@ -54,14 +58,14 @@ export function folded(name: string): string {
     .replace(/[-.\s]/g, "_");
 }
 
-/** Undefined where the bytes are no UTF-8. */
+/** Returns undefined if the bytes are not UTF-8. */
 function decodedOnce(text: string): string | undefined {
   const spaced = text.replaceAll("+", " ");
   if (!spaced.includes("%")) return spaced;
   const wide = spaced.replace(/%u([0-9A-Fa-f]{4})/g, (_all, hex: string) =>
     encodeURIComponent(String.fromCharCode(Number.parseInt(hex, 16)).toWellFormed()),
   );
-  // What is no escape stays as it is.
+  // Text that is not an escape stays unchanged.
   const escaped = wide.replace(/%(?![0-9A-Fa-f]{2})/g, "%25");
   try {
     return decodeURIComponent(escaped);

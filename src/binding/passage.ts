@@ -1,4 +1,4 @@
-/** One request on its way through the steps: what each of them has found out so far. */
+/** A request on its way through the steps, with the results of each step so far. */
 import type {
   ActionResolution,
   Injection,
@@ -7,20 +7,20 @@ import type {
 } from "../providers/contract.ts";
 import type { Binding, BindingSnapshot } from "./binding.ts";
 
-/** What a policy has against a request. */
+/** A violation of a policy by a request. */
 export interface Violation {
   readonly code: "http_rule" | "unresolved_action" | "action_denied" | "out_of_scope";
-  /** The part of the spec that says so. */
+  /** The violated part of the spec. */
   readonly rule: string;
   /** A sentence for the agent. */
   readonly message: string;
   readonly action?: string;
   readonly resource?: string;
-  /** What would be allowed, as the spec has it. */
+  /** The allowed values, as in the spec. */
   readonly allowed?: readonly string[];
 }
 
-/** Why a request goes nowhere, whatever the mode. */
+/** Reason why a request is refused in every mode. */
 export interface Refusal {
   readonly status: 400 | 403 | 421 | 502 | 503;
   readonly code: string;
@@ -35,29 +35,32 @@ export interface Passage {
   readonly startedAt: number;
   binding: Binding | undefined;
   resolution: ActionResolution | undefined;
-  /** The first counts; more only in audit mode. */
+  /** The first one is decisive; there are more only in audit mode. */
   readonly violations: Violation[];
   refusal: Refusal | undefined;
   injection: Injection | undefined;
-  /** Where it goes: `192.0.2.1:443`. */
+  /** Address of the endpoint: `192.0.2.1:443`. */
   upstream: string | undefined;
-  /** Whether it has a record of its own, and a line in the log. */
+  /** Whether the request has a record of its own, and a log line. */
   listed: boolean;
 }
 
-/** The actions that were resolved; none where they could not be. */
+/** Returns the resolved actions; none if they could not be resolved. */
 export function actionsOf({ resolution }: Passage): readonly ResolvedAction[] {
   return resolution?.kind === "resolved" ? resolution.actions : [];
 }
 
-/** In enforce mode a violation ends it; in audit mode it goes on, and is recorded. */
+/**
+ * Returns whether the request is denied. In enforce mode a violation denies it; in audit mode it is
+ * forwarded, and the violation is recorded.
+ */
 export function isDenied({ binding, violations, refusal }: Passage): boolean {
   return (
     refusal !== undefined || (violations.length > 0 && binding?.policy.enforcement !== "audit")
   );
 }
 
-/** Resources of all actions, in words: as many as the request names. */
+/** Returns the resources of all actions as text: as many as the request names. */
 export function resourcesOf(passage: Passage): readonly string[] {
   const words = new Set<string>();
   for (const { resources } of actionsOf(passage))

@@ -1,7 +1,9 @@
-/** Globs over paths: `*` within a segment, `**` across them. No other character is special. */
+/**
+ * Path globs: `*` matches within a segment, `**` across segments. No other character is special.
+ */
 import { compilePathGlob } from "../platform/glob.ts";
 
-/** @returns the first glob that covers a path; undefined for none */
+/** @returns the first glob that matches a path; undefined if none does */
 export function compilePathGlobs(
   globs: readonly string[],
   ignoreCase: boolean,

@@ -1,9 +1,9 @@
 /**
- * The binding pipeline: eight steps, in the order of the interface.
+ * The binding pipeline: eight steps, in the order of the list.
  *
- * Judging ends at the first violation in enforce mode; in audit mode every step has its say. The
- * record is written always; the credential goes on, and the request leaves, only where nothing
- * stands against it.
+ * In enforce mode the evaluation ends at the first violation; in audit mode every step runs. The
+ * record is always written; the credential is injected, and the request is forwarded, only if it is
+ * not denied.
  */
 import type { ServiceRequest } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
@@ -20,7 +20,7 @@ import { checkScope } from "./steps/scope.ts";
 
 interface Step {
   readonly run: (passage: Passage, services: StepServices) => void | Promise<void>;
-  /** `undenied`: while nothing stands against the request. */
+  /** `undenied`: only while the request is not denied. */
   readonly when: "undenied" | "always";
 }
 

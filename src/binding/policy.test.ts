@@ -1,4 +1,4 @@
-/** The pieces of a binding's policy, against those who want around them. */
+/** Tests parts of a binding's policy against attempts to circumvent them. */
 import { describe, expect, test } from "vitest";
 import type { ProviderPlugin, Resource } from "../providers/contract.ts";
 import { compileActionLists } from "./action-lists.ts";
@@ -73,7 +73,7 @@ describe("httpRules", () => {
     ["get", "/repos/a/b", false],
     ["GET", "/", true],
     ["GET", "/repos/", true],
-    // Ways to /admin that are not written as such.
+    // Spellings of a path to /admin that are not literal.
     ...[
       "/x/../admin/x",
       "/x/%2e%2e/admin/x",

@@ -1,23 +1,20 @@
 /**
- * From what Envoy says of a request to the one form of it that is judged. What could be read in two
- * ways is refused here, whatever the mode: the bytes that are judged are the bytes that are
- * forwarded.
+ * Converts Envoy's description of a request to the single form that the policy evaluates. Ambiguous
+ * requests are refused here in every mode: the proxy forwards exactly the bytes that it evaluated.
  */
 import type { ServiceRequest } from "../providers/contract.ts";
 
-/** As Envoy gives it. */
+/** A request as Envoy describes it. */
 export interface RawRequest {
   readonly method: string;
-  /** With its query. */
+  /** Path with its query. */
   readonly target: string;
   readonly authority: string;
   readonly scheme: string;
-  /** Lower-case names, in order, repeated ones apart. */
+  /** Lower-case names, in order; repeated headers are separate. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | undefined;
-  /**
-   * Server name of the TLS handshake; undefined where there was no TLS, empty where it named none.
-   */
+  /** Server name of the TLS handshake; undefined without TLS, empty if the handshake named none. */
   readonly serverName: string | undefined;
 }
 
@@ -28,8 +25,8 @@ export type ReadRequest =
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /**
- * What a path and a query may hold on the wire: RFC 3986, and what clients send all the same. No
- * space, no control byte.
+ * Characters allowed in a path and a query on the wire: RFC 3986, and others that clients send
+ * nevertheless. No space and no control byte.
  */
 const TARGET = /^\/[\x21-\x7e]*$/;
 
@@ -42,28 +39,29 @@ export function readRequest(raw: RawRequest): ReadRequest {
     status,
     message,
   });
-  if (!TOKEN.test(raw.method)) return malformed("The method is no token.");
+  if (!TOKEN.test(raw.method))
+    return malformed("The method is not a valid HTTP token (RFC 9110 section 5.6.2).");
   const host = canonicalHost(raw.authority, raw.scheme);
   if (host === undefined) {
     return malformed(
-      "The host must be a host name in lower case, without a dot at its end, and without a port other than the scheme's own.",
+      "The host must be a host name in lower case, without a trailing dot, and without a port other than the scheme's default.",
     );
   }
   if (raw.serverName !== undefined && raw.serverName.toLowerCase() !== host) {
     return malformed(
-      `The connection was made for ${JSON.stringify(raw.serverName)}, and the request is for ${host}.`,
+      `The TLS connection is for ${JSON.stringify(raw.serverName)}, but the request is for ${host}.`,
       421,
     );
   }
   if (!TARGET.test(raw.target))
     return malformed(
-      "The path must begin with / and hold neither space nor control nor non-ASCII byte.",
+      "The path must begin with / and contain no space, control byte or non-ASCII byte.",
     );
-  if (/[\\#]/.test(raw.target)) return malformed("The path holds a backslash or a #.");
+  if (/[\\#]/.test(raw.target)) return malformed("The path contains a backslash or a #.");
   const headers = new Map<string, string>();
   for (const [name, value] of raw.headers) {
-    if (name === "host") return malformed("The request names its host twice.");
-    if (SINGLE.has(name) && headers.has(name)) return malformed(`The header ${name} stands twice.`);
+    if (name === "host") return malformed("The request has two hosts.");
+    if (SINGLE.has(name) && headers.has(name)) return malformed(`The header ${name} occurs twice.`);
     const known = headers.get(name);
     headers.set(name, known === undefined ? value : `${known}, ${value}`);
   }
@@ -81,7 +79,10 @@ export function readRequest(raw: RawRequest): ReadRequest {
   };
 }
 
-/** Headers that decide, and that two readers could read differently when they stand twice. */
+/**
+ * Headers that affect the decision, and of which two readers could use different values if they
+ * occur twice.
+ */
 const SINGLE: ReadonlySet<string> = new Set([
   "authorization",
   "content-type",
@@ -94,8 +95,8 @@ const SINGLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Without the port of the scheme; undefined for what is no host name, and for other ways to write
- * one: the upstream is asked for it as it was sent.
+ * Returns the host without the scheme's default port. Returns undefined for text that is not a host
+ * name, and for other spellings of one, because the upstream receives it as sent.
  */
 export function canonicalHost(authority: string, scheme: string): string | undefined {
   const match = /^([^:@[\]]+)(?::(\d{1,5}))?$/.exec(authority);

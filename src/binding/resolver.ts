@@ -1,13 +1,13 @@
 /**
- * Addresses of real endpoints, from DNS servers alone. The hosts file of a pod says that bound
- * hosts are 127.0.0.1: who asked it would call itself for ever.
+ * Resolves addresses of real endpoints through DNS servers only. The hosts file of a pod maps bound
+ * hosts to 127.0.0.1, so a sidecar that used it would call itself.
  */
 import { Resolver } from "node:dns/promises";
 import type { Clock } from "../platform/clock.ts";
 
 export interface ResolverOptions {
   readonly clock: Clock;
-  /** `address` or `address:port`; undefined: those of /etc/resolv.conf. */
+  /** `address` or `address:port`; undefined for those of /etc/resolv.conf. */
   readonly servers: readonly string[] | undefined;
   readonly port: number;
 }
@@ -17,10 +17,10 @@ interface Known {
   readonly until: number;
 }
 
-/** An answer is kept as long as it says, but no shorter and no longer than this. */
+/** Bounds for the time that an answer is cached, which is otherwise its TTL. */
 const LEAST_MS = 5_000;
 const MOST_MS = 300_000;
-/** An old answer is better than none while DNS is away. */
+/** Time for which an expired answer is used while DNS is unavailable. */
 const STALE_MS = 3_600_000;
 const TIMEOUT_MS = 3_000;
 const TRIES = 2;
@@ -37,7 +37,7 @@ export class EndpointResolver {
     if (options.servers !== undefined) this.#resolver.setServers([...options.servers]);
   }
 
-  /** `address:port`, the next one of several; undefined where there is none. */
+  /** Returns `address:port`, in rotation if there are several; undefined if there is none. */
   async resolve(host: string): Promise<string | undefined> {
     const addresses = await this.addressesOf(host);
     const address = addresses[this.#turn++ % Math.max(1, addresses.length)];
@@ -46,7 +46,7 @@ export class EndpointResolver {
     return address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
   }
 
-  /** All that DNS says; empty for none. */
+  /** Returns all addresses that DNS has; empty if there are none. */
   async addressesOf(host: string): Promise<readonly string[]> {
     const now = this.#options.clock.now();
     const known = this.#known.get(host);
@@ -56,7 +56,7 @@ export class EndpointResolver {
     return usable?.addresses ?? [];
   }
 
-  /** Those who ask for one host at once share one question. */
+  /** Concurrent requests for one host share one query. */
   #ask(host: string): Promise<Known | undefined> {
     const under = this.#asking.get(host);
     if (under !== undefined) return under;
@@ -77,7 +77,7 @@ export class EndpointResolver {
     return known;
   }
 
-  /** IPv4 first: more networks have it. */
+  /** IPv4 is tried first, because more networks support it. */
   async #records(
     host: string,
   ): Promise<readonly { readonly address: string; readonly ttl: number }[] | undefined> {

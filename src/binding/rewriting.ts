@@ -1,14 +1,14 @@
 /**
- * Headers and parameters by which a request asks to be taken for another one than it is: some
- * frameworks and proxies take the method, the path or the host from there. One list for every
- * service, whatever the mode. docs/binding.md shows it.
+ * Headers and parameters by which a request asks to be treated as another request: some frameworks
+ * and proxies take the method, the path or the host from them. One list for every service and mode,
+ * documented in docs/binding.md.
  */
 import type { ServiceRequest } from "../providers/contract.ts";
 import { parameterNames, readingsOf } from "./parameter-names.ts";
 
 /**
- * Headers that ask for another request. No client sends them to a service of ours by accident: the
- * request is refused, so that who meant it is told.
+ * Headers that ask for another request. No client of these services sends them by accident: the
+ * request is refused, so that the sender learns about it.
  */
 export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
   "base-url",
@@ -40,8 +40,8 @@ export const REFUSED_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers in which proxies tell of the connection. Clients behind a proxy send them in good faith,
- * and a service may take its host, prefix or client from there: they are taken off.
+ * Headers in which proxies describe the connection. Clients behind a proxy send them in good faith,
+ * but a service may take its host, prefix or client from them, so they are removed.
  */
 export const STRIPPED_HEADERS: ReadonlySet<string> = new Set([
   "cf-connecting-ip",
@@ -59,14 +59,14 @@ export const STRIPPED_HEADERS: ReadonlySet<string> = new Set([
   "x-remote-ip",
 ]);
 
-/** And whatever begins so: `x-forwarded-host`, `-uri`, `-prefix`, `-path`, ... */
+/** Prefix of further headers: `x-forwarded-host`, `-uri`, `-prefix`, `-path`, ... */
 export const STRIPPED_PREFIX = "x-forwarded";
 
 export function isStripped(header: string): boolean {
   return STRIPPED_HEADERS.has(header) || header.startsWith(STRIPPED_PREFIX);
 }
 
-/** Folded as {@link readingsOf} has them. */
+/** Normalized as by {@link readingsOf}. */
 const METHOD_PARAMETERS: ReadonlySet<string> = new Set([
   "$httpmethod",
   "$http_method",
@@ -82,15 +82,18 @@ const METHOD_PARAMETERS: ReadonlySet<string> = new Set([
   "x_method_override",
 ]);
 
-/** Why the request cannot be forwarded; undefined where it asks to be taken for what it is. */
+/**
+ * Returns the reason why the request cannot be forwarded; undefined if it does not ask to be
+ * treated as another request.
+ */
 export function asksForAnother({ headers, query, body }: ServiceRequest): string | undefined {
   for (const name of headers.keys())
     if (REFUSED_HEADERS.has(name))
-      return `The header ${name} asks for another request than the request line. Send that request itself.`;
+      return `The header ${name} asks for another request than the request line. Send that request directly.`;
   if (namesMethod(query) === "yes")
-    return "The query holds a parameter that asks for another method. Send the method itself.";
+    return "The query contains a parameter that asks for another method. Use that method directly.";
   if (body !== undefined && isForm(headers) && namesMethod(body.toString("utf8")) !== "no")
-    return "The form holds a parameter that asks for another method, or may: send the method itself, and JSON as application/json.";
+    return "The form contains, or may contain, a parameter that asks for another method: use that method directly, and send JSON as application/json.";
   return undefined;
 }
 
@@ -98,12 +101,12 @@ function isForm(headers: ReadonlyMap<string, string>): boolean {
   return /^\s*application\/x-www-form-urlencoded\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** `doubt` where a name cannot be read, or there are too many to read. */
+/** Returns `doubt` if a name cannot be interpreted, or there are too many names. */
 function namesMethod(text: string): "yes" | "no" | "doubt" {
   let doubt = false;
   let left = MAX_UNPLAIN_NAMES;
   for (const { raw } of parameterNames(text)) {
-    // Every name of the list has it, unless something hides it.
+    // Every name of the list contains it, unless an encoding hides it.
     if (/^[!-$'-*,-~]*$/.test(raw) ? !/method/i.test(raw) : raw.length > MAX_NAME) continue;
     left -= 1;
     const readings = left < 0 ? undefined : readingsOf(raw);
@@ -114,7 +117,9 @@ function namesMethod(text: string): "yes" | "no" | "doubt" {
   return doubt ? "doubt" : "no";
 }
 
-/** Longer than any of the names, however it is encoded. */
+/** Longer than any of the names in any encoding. */
 const MAX_NAME = 1_000;
-/** A form with more names that are encoded is not looked through, and not forwarded. */
+/**
+ * Maximum number of encoded names in a form; a form with more is not examined and not forwarded.
+ */
 const MAX_UNPLAIN_NAMES = 10_000;

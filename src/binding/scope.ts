@@ -1,4 +1,4 @@
-/** `spec.scope`: on what a binding may act. */
+/** `spec.scope`: the resources on which a binding may act. */
 import type { ProviderPlugin, Resource, ScopeKey } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
@@ -12,14 +12,14 @@ export type Scope = (resources: readonly Resource[]) => ScopeVerdict;
 
 const INSIDE: ScopeVerdict = { kind: "inside" };
 
-/** Keys whose values have segments that `*` does not cross. */
+/** Keys whose values have segments; `*` matches only within a segment. */
 const SEGMENTED: ReadonlySet<ScopeKey> = new Set(["repositories", "resourceGroups", "containers"]);
 
 /**
- * Every key that is set must be met: by each resource of its kind, and by one at least, so that
- * what acts on something wider (a subscription, where resource groups are named) is outside. What
- * touches nothing a scope could be about is inside.
- * @throws Error for a key that the plugin does not fill: nothing would be held to it
+ * Every key that is set must be satisfied by each resource of its kind, and by at least one
+ * resource, so that a request for something wider (a subscription, if resource groups are named) is
+ * out of scope. A request that touches nothing that a scope could name is in scope.
+ * @throws Error for a key that the plugin does not fill, because it could not be enforced
  */
 export function compileScope(
   scope: BindingSpec["scope"],
@@ -53,7 +53,7 @@ export function compileScope(
       if (values.length === 0)
         return {
           kind: "outside",
-          rule: `spec.scope.${key}: the request acts on something wider`,
+          rule: `spec.scope.${key}: the request acts on something wider than the scope`,
           resource: "",
         };
       const outside = values.find((value) => !matches(value));

@@ -1,4 +1,4 @@
-/** What the audit chain is told of a call: what it touches, by the names that people look for. */
+/** Audit records of calls: the names that they contain are those that people search for. */
 import { expect, test } from "vitest";
 import type { ActionResolution, Resource } from "../providers/contract.ts";
 import { request } from "../providers/testing.ts";

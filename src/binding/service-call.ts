@@ -1,6 +1,6 @@
 /**
- * What the audit chain is told of a service call: once before it leaves, once when it is over. No
- * body, no credential.
+ * Audit records of a service call: one before it is forwarded, one when it has ended. They contain
+ * no body and no credential.
  */
 import type { AuditValue } from "../audit/event.ts";
 import {
@@ -17,12 +17,12 @@ export const SERVICE_CALL = "SERVICE_CALL";
 type Fields = Record<string, AuditValue>;
 
 /**
- * What of a call that leaves is recorded, actions and resources each: as many keys as S3 deletes in
- * one request. What is denied, or is over, is told in short.
+ * Maximum number of recorded actions and resources of an allowed call: as many as the keys that S3
+ * deletes in one request. Records of denied and ended calls have fewer.
  */
 const MOST_RECORDED = 1_000;
 
-/** What was decided. Members by name, as in the chain. */
+/** Returns the fields of the decision. Members are named as in the chain. */
 export function requestFields(passage: Passage): Fields {
   const { binding, violations, request, snapshot } = passage;
   const allowed = !isDenied(passage);
@@ -45,7 +45,7 @@ export function requestFields(passage: Passage): Fields {
 }
 
 export interface CallEnd {
-  /** 0 where no answer came. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
@@ -54,7 +54,7 @@ export interface CallEnd {
   readonly flags: readonly string[];
 }
 
-/** What became of it. Members by name, as in the chain. */
+/** Returns the fields of the outcome. Members are named as in the chain. */
 export function responseFields(passage: Passage, end: CallEnd): Fields {
   return {
     action: one(shownActions(passage)),
@@ -75,7 +75,7 @@ function one(values: readonly string[]): AuditValue {
   return values.length <= 1 ? values[0] : values;
 }
 
-/** The actions, as logs and the audit trail show them. */
+/** Returns the actions in the form for logs and the audit trail. */
 export function shownActions(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
   return clientTexts(
     actionsOf(passage).map(({ action }) => action),
@@ -83,19 +83,19 @@ export function shownActions(passage: Passage, most = MAX_CLIENT_LIST): readonly
   );
 }
 
-/** The resources, as logs and the audit trail show them. */
+/** Returns the resources in the form for logs and the audit trail. */
 export function shownResources(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
   return clientTexts(resourcesOf(passage), most);
 }
 
-/** What stands against the request; a rule may quote the request. */
+/** Returns the violated rule, which may quote the request. */
 export function shownRule({ refusal, violations }: Passage): string | undefined {
   return optionalClientText(refusal?.code ?? violations[0]?.rule);
 }
 
 /**
- * The path, as logs and the audit trail show it: without its query, which may hold secrets. Services
- * that take credentials in the path say how to hide them.
+ * Returns the path in the form for logs and the audit trail: without its query, which may contain
+ * secrets. Services that accept credentials in the path redact them.
  */
 export function shownPath({ binding, request }: Passage): string {
   return clientText(binding?.plugin.redactPath?.(request.path) ?? request.path);

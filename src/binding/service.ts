@@ -1,6 +1,6 @@
 /**
- * The sidecar service: decides for one agent's Envoy. Wires the providers' file, plugins,
- * certificate authority, authorizer and audit chain together.
+ * The sidecar service, which decides for one agent's Envoy. It connects the providers' file,
+ * plugins, certificate authority, authorizer and audit chain.
  */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -43,13 +43,16 @@ export interface SidecarService {
   close(): Promise<void>;
 }
 
-/** How often it is looked whether a certificate wants renewing, at least. */
+/** Upper bound on the interval between certificate renewal checks. */
 const MOST_CHECK_MS = 60_000;
 
-/** Bodies are smaller by their rules, heads by Envoy's limit: this only bounds a defect. */
+/**
+ * Body rules and Envoy's limit of header size keep messages smaller: this bound only matters for
+ * defects.
+ */
 const LARGEST_QUESTION_BYTES = 64 * 1024 * 1024;
 
-/** File of Envoy's configuration in the run folder. */
+/** Name of the file with Envoy's configuration in the run folder. */
 export const ENVOY_CONFIG = "envoy.json";
 
 export async function startSidecar(
@@ -108,7 +111,7 @@ export async function startSidecar(
       ? undefined
       : await openAuditWriter({
           ...options.audit,
-          // Of the user of svc up, where svc run is root.
+          // The key belongs to the user of svc up, although svc run is root.
           keyOfFolderOwner: true,
           clock,
           log,
@@ -156,12 +159,15 @@ export async function startSidecar(
         log.info({ version: next.version }, "policy in force");
       } catch (error) {
         metrics.reloaded(false);
-        log.error({ error: (error as Error).message }, "not applied; the last good policy stays");
+        log.error(
+          { error: (error as Error).message },
+          "not applied; the last good policy stays in force",
+        );
       }
     },
     onBroken: (error) => {
       metrics.reloaded(false);
-      log.error({ error: error.message }, "not applied; the last good policy stays");
+      log.error({ error: error.message }, "not applied; the last good policy stays in force");
     },
   });
   const admin = await listen(socket("sidecar.sock"), async (url) => {
@@ -237,8 +243,8 @@ async function createInstance(
 }
 
 /**
- * The bindings that run, with the policy of these specs. @throws Error where the list of bindings
- * is another one
+ * Combines the running bindings with the policy of these specs. @throws Error if the list of
+ * bindings has changed
  */
 function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]): BindingSnapshot {
   const byName = new Map(specs.bindings.map((spec) => [spec.name, spec]));
@@ -246,7 +252,7 @@ function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]
     byName.size !== started.length ||
     started.some(({ name, plugin }) => byName.get(name)?.type !== plugin.providerName)
   ) {
-    throw new Error("the list of Providers has changed: that needs a restart");
+    throw new Error("the list of Providers has changed, which requires a restart");
   }
   const bindings = started.map((one): Binding => ({
     ...one,

@@ -1,7 +1,7 @@
 /**
  * The file of resolved providers: read at the start, and again when its modification time changes.
- * The kubelet swaps a mounted ConfigMap by a link, which changes the time too. A file that is
- * broken leaves the last good one in force.
+ * The kubelet replaces a mounted ConfigMap through a symbolic link, which changes the time too. If
+ * the file is invalid, the last good one stays in force.
  */
 import { createHash } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
@@ -15,7 +15,7 @@ export interface LoadedSpecs {
   readonly specs: BindingSpecs;
 }
 
-/** @throws Error that says what is wrong, and where */
+/** @throws Error that states the problem and its place */
 export async function loadSpecs(file: string): Promise<LoadedSpecs> {
   const text = await readFile(file, "utf8");
   let value: unknown;
@@ -40,10 +40,10 @@ export async function loadSpecs(file: string): Promise<LoadedSpecs> {
 export interface SpecsWatchOptions {
   readonly file: string;
   readonly clock: Clock;
-  /** Milliseconds. */
+  /** Interval in milliseconds. */
   readonly pollMs: number;
   readonly onChange: (loaded: LoadedSpecs) => void;
-  /** The file cannot be used; called once for each version of it. */
+  /** Called once for each version of the file that cannot be used. */
   readonly onBroken: (error: Error) => void;
 }
 

@@ -7,10 +7,10 @@ import type { Logger } from "../platform/log.ts";
 export interface StepServices {
   readonly clock: Clock;
   readonly log: Logger;
-  /** undefined where nothing is recorded. */
+  /** undefined if nothing is recorded. */
   readonly audit: AuditSink | undefined;
   /** Limits records and log lines of denied requests. */
   readonly refusals: RefusalLog;
-  /** `address:port` of a host, from DNS alone; undefined where it has none. */
+  /** Returns `address:port` of a host, from DNS servers only; undefined if it has none. */
   readonly resolve: (host: string) => Promise<string | undefined>;
 }

@@ -1,6 +1,6 @@
 /**
- * For tests of the binding proxy: an authorizer with one binding, of a service whose actions and
- * resources a test names, and an audit chain that keeps what it is told.
+ * Test helpers for the binding proxy: an authorizer with one binding to a service with configurable
+ * actions and resources, and an audit chain that captures its records.
  */
 import { Registry } from "prom-client";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
@@ -22,15 +22,18 @@ import { SERVICE_CALL } from "./service-call.ts";
 
 export const HOST = "api.service.example";
 
-/** FakeSink keeps what it is told; a record's fate is `outcome`, told at once unless `hold` is set. */
+/**
+ * FakeSink captures its events; the outcome of a record is `outcome`, reported at once unless
+ * `hold` is set.
+ */
 export class FakeSink implements AuditSink {
   readonly events: AuditEvent[] = [];
   refusing = false;
   state: AuditState = "ok";
   outcome: AppendOutcome = "committed";
-  /** While true the fate of records that somebody waits for is not told. */
+  /** While true, the outcome of awaited records is not reported. */
   hold = false;
-  /** Records that somebody waits for. */
+  /** Number of records with a waiter. */
   awaited = 0;
 
   append(event: AuditEvent, done?: (outcome: AppendOutcome) => void): void {
@@ -58,7 +61,7 @@ export class TestSidecar {
     registry: this.registry,
   });
   readonly authorizer: Authorizer;
-  /** What requests are, by the service's plugin. */
+  /** Resolution of every request by the plugin. */
   resolution: ActionResolution = {
     kind: "resolved",
     actions: [{ action: "things:read", resources: [{ kind: "none" }] }],

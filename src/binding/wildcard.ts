@@ -1,10 +1,7 @@
-/**
- * Patterns in which `*` stands for anything, as AWS's policies write them: no other character is
- * special.
- */
+/** Patterns in which `*` matches any text, as in AWS's policies; no other character is special. */
 import { compileWildcard } from "../platform/glob.ts";
 
-/** @returns the first pattern that covers a text; undefined for none */
+/** @returns the first pattern that matches a text; undefined if none does */
 export function compileWildcards(
   patterns: readonly string[],
   ignoreCase: boolean,

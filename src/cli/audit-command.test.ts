@@ -274,7 +274,7 @@ describe("svc audit verify", () => {
     const { code, stdout } = await run(["verify"]);
     expect(code).toBe(1);
     expect(stdout).toContain(
-      "gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it was edited.\n  The 2 records before it follow one another; the last that is signed is 2.\n",
+      "gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it was edited.\n  The 2 records before it are consistent; the last signed one is 2.\n",
     );
     expect(stdout).toContain("other: good");
     const json = JSON.parse((await run(["verify", "-o", "json"])).stdout) as {
@@ -306,7 +306,7 @@ describe("svc audit verify", () => {
       expect(await run(["verify", "--witness", witness])).toMatchObject({ code: 0 });
     }
     expect((await run(["verify", "--witness", `99:${last?.hash}`])).stdout).toContain(
-      "cut back to record 4",
+      "truncated to record 4",
     );
     rmSync(world.dir, { recursive: true });
     await write("other", { n: 1 });
@@ -324,7 +324,7 @@ describe("svc audit verify", () => {
       1,
       "neither [<writer>:]<seq>:<hash> nor a file",
     ],
-    ["a witness file without one", ["--witness", "EMPTY"], 1, "holds no line"],
+    ["a witness file without one", ["--witness", "EMPTY"], 1, "contains no line"],
     ["a key that is none", ["--public-key", "EMPTY"], 1, "is not a public key in PEM form"],
     ["a flag of reading", ["--since", "2h"], 2, "svc audit verify does not know --since"],
     ["a format of reading", ["-o", "wide"], 2, "prints table or json"],

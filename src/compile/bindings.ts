@@ -1,7 +1,7 @@
 /**
- * Agents and their Providers -> what each agent's sidecar is given: specs without a secret in them,
- * and the secrets as environment variables. Pure. A Provider that cannot be used is left out, so
- * that calls to it are denied.
+ * Compiles Agents and their Providers into the configuration of each agent's sidecar: specs without
+ * secrets, and the secrets as environment variables. Pure. A Provider that cannot be used is left
+ * out, so that calls to it are denied.
  */
 import type { Secret } from "../platform/secret.ts";
 import type { ObjectStatus, Reason } from "../policy/status.ts";
@@ -13,7 +13,7 @@ import type { ResourceSet } from "../resources/resource-set.ts";
 import type { Env } from "./policy-secrets.ts";
 import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
 
-/** What a service's plugin says of the settings it takes. */
+/** The settings that a service's plugin accepts. */
 export interface ServiceSettings {
   readonly authTypes: Readonly<
     Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
@@ -29,16 +29,16 @@ export interface BindingsOptions {
 
 export interface SidecarConfig {
   readonly specs: BindingSpecs;
-  /** By the names that the specs use. */
+  /** Secrets by the names in the specs. */
   readonly environment: ReadonlyMap<string, Secret>;
 }
 
 export interface CompiledBindings {
-  /** By `<namespace>/<name>` of the Agent; of those that list Providers. */
+  /** By `<namespace>/<name>` of the Agent; only for Agents that list Providers. */
   readonly sidecars: ReadonlyMap<string, SidecarConfig>;
-  /** Of the Providers. */
+  /** Statuses of the Providers. */
   readonly statuses: readonly ObjectStatus[];
-  /** By `<namespace>/<name>` of the Agent: those of its Providers that cannot be used, in words. */
+  /** By `<namespace>/<name>` of the Agent: descriptions of its Providers that cannot be used. */
   readonly missing: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -201,7 +201,7 @@ function bindingOf(
   };
 }
 
-/** Two names may become one in capitals: then the second has a number. */
+/** Two names may have the same upper-case form: the second then gets a number. */
 function freeName(name: string, taken: ReadonlyMap<string, unknown>): string {
   if (!taken.has(name)) return name;
   for (let n = 2; ; n += 1) if (!taken.has(`${name}_${n}`)) return `${name}_${n}`;

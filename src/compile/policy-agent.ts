@@ -1,7 +1,4 @@
-/**
- * An Agent's side of the policy: what it may ask for, looked up in maps that are built when it
- * first asks.
- */
+/** An Agent's part of the policy: its grants, in maps that are built on first use. */
 import type {
   AgentLimits,
   AgentPolicy,
@@ -13,11 +10,14 @@ import type { Agent } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
 
-/** What an agent's references are looked up in: the ModelProviders of its namespace, by name. */
+/**
+ * The scope in which an agent's references are resolved: the ModelProviders of its namespace, by
+ * name.
+ */
 export interface ProviderScope {
   /** In use. */
   readonly ready: ReadonlyMap<string, ScopedProvider>;
-  /** Known, and not in use: broken or skipped. */
+  /** Known, but not in use: broken or skipped. */
   readonly notReady: ReadonlySet<string>;
   /** Models that some provider in use lists by name. */
   readonly listedModels: ReadonlySet<string>;
@@ -25,7 +25,7 @@ export interface ProviderScope {
 
 export interface ScopedProvider {
   readonly policy: ProviderPolicy;
-  /** Its `allowedModels`; `["*"]` where it has none. */
+  /** Its `allowedModels`; `["*"]` if it has none. */
   readonly allowed: readonly string[];
   readonly denied: readonly string[];
 }
@@ -41,11 +41,11 @@ interface Lookup {
 }
 
 /**
- * How a name is resolved: `<provider>/<model>` first, split at its first slash; what that does not
- * grant is tried as a bare model name, since model names may hold slashes. Of bare names, a model
- * the agent lists by name comes before one that only a wildcard covers; and a wildcard covers a
- * bare name with a slash only where it holds that first part itself, so that `openai/x` never ends
- * up as a model `openai/x` of some `other/*`.
+ * Resolves a name: first as `<provider>/<model>`, split at its first slash; if that is not granted,
+ * as a bare model name, since model names may contain slashes. Among bare names, a model that the
+ * agent lists by name takes precedence over one that only a wildcard covers. A wildcard covers a
+ * bare name with a slash only if its prefix contains that first part, so that `openai/x` is never
+ * resolved to a model `openai/x` of `other/*`.
  */
 export class CompiledAgent implements AgentPolicy {
   readonly kind = "agent";
@@ -67,8 +67,8 @@ export class CompiledAgent implements AgentPolicy {
   }
 
   /**
-   * Wildcards come narrowed to what the provider exposes; one that stays open has a `model` that
-   * ends in `*`.
+   * Wildcards are narrowed to the models that the provider exposes; an open wildcard has a `model`
+   * that ends in `*`.
    */
   get grants(): readonly ModelGrant[] {
     return this.#lookup.grants;
@@ -78,7 +78,7 @@ export class CompiledAgent implements AgentPolicy {
     const { byRef } = this.#lookup;
     const exact = byRef.get(model);
     if (exact !== undefined) return granted(exact);
-    // A pattern is nothing one can ask for, and no model has an empty name.
+    // A pattern cannot be requested, and no model has an empty name.
     if (model === "" || model.includes("*")) return { kind: "unknown" };
     const asRef = this.#resolveRef(model);
     if (asRef?.kind === "granted") return asRef;
@@ -87,7 +87,7 @@ export class CompiledAgent implements AgentPolicy {
     return asRef ?? asBare;
   }
 
-  /** undefined where the name has no provider part. */
+  /** Returns undefined if the name has no provider part. */
   #resolveRef(ref: string): ModelResolution | undefined {
     const parts = splitModelRef(ref);
     if (parts === undefined) return undefined;
@@ -178,7 +178,7 @@ function buildLookup(refs: readonly string[], scope: ProviderScope): Lookup {
   return { grants: [...grants.values()], byRef, byModel, wildcards };
 }
 
-/** What of a wildcard the provider exposes: names, and the wildcards that stay. */
+/** Returns the models of a wildcard that the provider exposes: names, and remaining wildcards. */
 function narrow(pattern: string, { allowed, denied: deniedModels }: ScopedProvider): string[] {
   const exposed = allowed.flatMap((entry) => intersect(pattern, entry) ?? []);
   return [...new Set(exposed)].filter((entry) => !deniedModels.some((deny) => covers(deny, entry)));

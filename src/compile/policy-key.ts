@@ -1,4 +1,4 @@
-/** An AccessKey's side of the policy: one ModelProvider, narrowed. */
+/** An AccessKey's part of the policy: one ModelProvider, narrowed. */
 import { compileCidrs } from "../platform/cidr.ts";
 import type { AccessKeyPolicy, ModelGrant, ModelResolution } from "../policy/snapshot.ts";
 import type { AccessKey, AccessKeySpec } from "../resources/access-key.ts";
@@ -6,8 +6,8 @@ import { compilePatterns, covers, intersect, isPattern } from "../resources/mode
 import type { ScopedProvider } from "./policy-agent.ts";
 
 /**
- * A model is named alone, or with the provider's name before it. Model names may hold slashes, so
- * what the provider exposes under the whole name comes first.
+ * A model is named alone, or with the provider's name as a prefix. Model names may contain slashes,
+ * so a model that the provider exposes under the whole name takes precedence.
  */
 export class CompiledKey implements AccessKeyPolicy {
   readonly kind = "key";
@@ -24,7 +24,7 @@ export class CompiledKey implements AccessKeyPolicy {
   readonly #allows: (model: string) => boolean;
   readonly #inside: ((address: string) => boolean) | undefined;
 
-  /** @param scoped its ModelProvider; undefined where that is not in use */
+  /** @param scoped its ModelProvider; undefined if that is not in use */
   constructor({ namespace, name, spec }: AccessKey, scoped: ScopedProvider | undefined) {
     const { allowedModels, allowedCIDRs } = spec.restrictions;
     this.namespace = namespace;
@@ -44,7 +44,7 @@ export class CompiledKey implements AccessKeyPolicy {
     this.#inside = allowedCIDRs === undefined ? undefined : compileCidrs(allowedCIDRs);
   }
 
-  /** What can be asked for by name; a wildcard that stays open has a `model` that ends in `*`. */
+  /** Models that can be requested by name; an open wildcard has a `model` that ends in `*`. */
   get grants(): readonly ModelGrant[] {
     const scoped = this.#scoped;
     if (scoped === undefined) return [];
@@ -68,7 +68,7 @@ export class CompiledKey implements AccessKeyPolicy {
     const scoped = this.#scoped;
     if (scoped === undefined)
       return { kind: "denied", reason: `ModelProvider ${this.#providerName} is not ready` };
-    // A pattern is nothing one can ask for, and no model has an empty name.
+    // A pattern cannot be requested, and no model has an empty name.
     if (model === "" || model.includes("*")) return { kind: "unknown" };
     const prefix = `${this.#providerName}/`;
     const bare = model.startsWith(prefix) ? model.slice(prefix.length) : undefined;
@@ -96,7 +96,8 @@ export class CompiledKey implements AccessKeyPolicy {
 }
 
 /**
- * Those of a key's `allowedModels` that its ModelProvider exposes nothing of: they never widen it.
+ * Returns the entries of a key's `allowedModels` of which its ModelProvider exposes nothing; they
+ * never widen its access.
  */
 export function idleRestrictions(
   { restrictions }: AccessKeySpec,

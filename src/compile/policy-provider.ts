@@ -1,5 +1,5 @@
 /**
- * A ModelProvider's side of the policy: defaults applied, its key resolved, its patterns compiled.
+ * A ModelProvider's part of the policy: defaults applied, its key resolved, its patterns compiled.
  */
 import type {
   DialectName,
@@ -29,7 +29,7 @@ const DIALECTS: Readonly<Record<ProviderKind, DialectName>> = {
   mock: "openai",
 };
 
-/** A ModelProvider before its fallbacks are known: in use by itself, or not. */
+/** A ModelProvider before its fallbacks are resolved: usable by itself, or not. */
 export type ProviderBase =
   | {
       readonly kind: "usable";
@@ -44,7 +44,7 @@ export type ProviderBase =
       readonly message: string;
     };
 
-/** Resolves what a provider needs for itself: its address and its key. */
+/** Resolves a provider's own address and key. */
 export function resolveProvider(
   resource: ModelProvider,
   resources: ResourceSet,
@@ -64,7 +64,7 @@ export function resolveProvider(
       return unusable("MockNotAvailable", "no mock upstream runs here; it comes with svc up");
     endpoint = mockEndpoint;
   } else {
-    // The schema has checked it; a resource made without the schema still cannot pass.
+    // The schema has validated it; a resource created without the schema still cannot pass.
     const parsed = parseBaseURL(spec.baseURL ?? DEFAULT_BASE_URLS[spec.provider] ?? "");
     if (parsed.kind === "error") return unusable("InvalidSpec", `spec.baseURL ${parsed.message}`);
     endpoint = parsed.endpoint;
@@ -78,15 +78,15 @@ export function resolveProvider(
 
 export interface CompiledProvider {
   readonly scoped: ScopedProvider;
-  /** What of its fallbacks was left out because of a mistake. */
+  /** Fallbacks left out because of a mistake. */
   readonly broken: readonly string[];
-  /** What of its fallbacks was left out on purpose. */
+  /** Fallbacks left out on purpose. */
   readonly skipped: readonly string[];
 }
 
 /**
- * Builds a provider with those of its fallbacks that can be used. Only its own list counts: a
- * fallback's fallbacks are not walked, so there are no cycles to find.
+ * Builds a provider with its usable fallbacks. Only its own list counts: a fallback's fallbacks are
+ * not followed, so there are no cycles.
  */
 export function compileProvider(
   base: ProviderBase & { kind: "usable" },
@@ -135,7 +135,7 @@ export function compileProvider(
   };
 }
 
-/** `allowedModels` less `deniedModels`. */
+/** `allowedModels` without `deniedModels`. */
 function allowsModelOf({ spec }: ModelProvider): (model: string) => boolean {
   const allowed = compilePatterns(spec.allowedModels ?? ["*"]);
   if (spec.deniedModels.length === 0) return allowed;

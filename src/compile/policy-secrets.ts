@@ -1,4 +1,4 @@
-/** The value behind a reference to a Secret, or why there is none. */
+/** Resolves a reference to a Secret to its value, or to the reason why there is none. */
 import { Secret } from "../platform/secret.ts";
 import type { Reason } from "../policy/status.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
@@ -10,7 +10,7 @@ export type SecretResult =
   | { readonly kind: "ok"; readonly secret: Secret }
   | { readonly kind: "missing"; readonly reason: Reason; readonly message: string };
 
-/** Environment variables hold text; an empty one counts as not set. */
+/** Environment variables contain text; an empty one counts as unset. */
 export function isEnvSet(env: Env, variable: string): boolean {
   return (env[variable] ?? "") !== "";
 }
@@ -40,7 +40,8 @@ export function resolveSecret(
       `${label} takes key ${ref.key} from environment variable ${variableOf(source)}, which is not set`,
     );
   }
-  // A final newline comes from `echo key | base64` and the like; it is never part of an API key.
+  // A final newline comes from `echo key | base64` and similar commands; it is never part of an API
+  // key.
   const text = value.reveal().replace(/(?<![\r\n])[\r\n]+$/, "");
   if (!/^[\x21-\x7e]+(?: +[\x21-\x7e]+)*$/.test(text)) {
     return missing(
@@ -51,7 +52,7 @@ export function resolveSecret(
   return { kind: "ok", secret: text === value.reveal() ? value : new Secret(text) };
 }
 
-/** Value of a source; undefined where its variable is not set and it has no default. */
+/** Returns the value of a source; undefined if its variable is not set and it has no default. */
 export function valueOf(source: SecretSource, env: Env): Secret | undefined {
   if (source.kind === "value") return source.value;
   return isEnvSet(env, source.variable) ? new Secret(env[source.variable] ?? "") : source.fallback;

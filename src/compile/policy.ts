@@ -1,15 +1,15 @@
 /**
- * Resources -> the policy that requests look up, and a status for every object. Pure: what it reads
- * of the world is in its options. An object that cannot be used is left out and says why; the
- * others are not touched by it.
+ * Compiles resources into the policy for requests, and a status for every object. Pure: all
+ * external inputs are in its options. An object that cannot be used is left out, with its reason in
+ * the status; the others are not affected.
  *
  * - A ModelProvider that is not ready is left out; agents keep their other models.
  * - A fallback that cannot be used is left out; its owner stays ready, with reason
  *   DegradedFallbacks.
- * - What refers to a skipped ModelProvider (`svc.io/when-env`) stays as ready as it was, and says
- *   so.
- * - Every Agent that is not skipped can authenticate, also one with no usable model: it gets
- *   "denied", not "who are you".
+ * - An object that refers to a skipped ModelProvider (`svc.io/when-env`) keeps its readiness, and
+ *   its message mentions it.
+ * - Every Agent that is not skipped can authenticate, also one without a usable model: its requests
+ *   are denied, not unauthenticated.
  */
 import { createHash } from "node:crypto";
 import type { AgentPolicy, KeyEntry, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
@@ -31,13 +31,13 @@ import type { Env } from "./policy-secrets.ts";
 import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
 
 export interface PolicyOptions {
-  /** Environment that `${NAME}` and `svc.io/when-env` refer to. */
+  /** Environment for `${NAME}` and `svc.io/when-env`. */
   readonly env: Env;
   /** SHA-256 (hex) of the workload token of an Agent. */
   readonly tokenHashOf: (namespace: string, name: string) => string;
-  /** Milliseconds since the epoch: which keys have expired, for their status. */
+  /** Milliseconds since the epoch: determines the expired keys, for their status. */
   readonly now: number;
-  /** Where the mock upstream listens; undefined where none runs. */
+  /** Address of the mock upstream; undefined if none runs. */
   readonly mockEndpoint: Endpoint | undefined;
 }
 
@@ -59,7 +59,7 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     const { kind, namespace, name } = resource;
     statuses.push({ kind, namespace, name, ready, reason, message });
   };
-  /** Reports a skipped resource, and says whether it is one. */
+  /** Reports a skipped resource, and returns whether it is skipped. */
   const skips = (resource: Resource): boolean => {
     if (resource.whenEnv === undefined || isEnvSet(env, resource.whenEnv)) return false;
     report(resource, false, "Skipped", `environment variable ${resource.whenEnv} is not set`);
@@ -162,8 +162,8 @@ function nextExpiry(keys: Iterable<AccessKey>, now: number): number | undefined 
 type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;
 
 /**
- * Revoked and expired keys stay known, so that they are refused as what they are. Of keys with one
- * hash none is: which of them counts must not depend on their order.
+ * Revoked and expired keys stay known, so that they are refused with the right reason. Keys with
+ * the same hash are all unusable: their order must not decide which one counts.
  */
 function compileKeys(
   keys: readonly AccessKey[],
@@ -273,10 +273,7 @@ function reportSecret(secret: SecretResource, env: Env, report: Report): void {
   report(secret, false, "EnvironmentVariableNotSet", message);
 }
 
-/**
- * Ready where anything it lists can be asked, or it lists nothing, or all that is missing is
- * skipped.
- */
+/** Ready if any of its models can be used, if it lists none, or if all missing ones are skipped. */
 function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
   const failures: { reason: Reason; message: string }[] = [];
   let usable = 0;
@@ -296,7 +293,7 @@ function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
   else report(agent, false, first.reason, message);
 }
 
-/** Why a reference grants nothing; undefined where it does. */
+/** Returns the reason why a reference grants nothing; undefined if it does. */
 function judge(
   ref: string,
   scope: MutableScope,

@@ -31,7 +31,7 @@ function authority(clock = new FakeClock(START), validity?: Validity): Certifica
   });
 }
 
-/** What OpenSSL says of a leaf at a time: its own words, `OK` among them. */
+/** Returns OpenSSL's verdict on a leaf at a time, in its own words, `OK` among them. */
 function verify(trustPem: string, leafPem: string, host: string, at: number): string {
   const [trust, leaf] = [path.join(dir, "trust.pem"), path.join(dir, "leaf.pem")];
   writeFileSync(trust, trustPem);
@@ -207,7 +207,7 @@ describe("the authority", () => {
         random: randomBytes,
         names: { hosts, patterns: [] },
       });
-    expect(() => make(["10.0.0.1"])).toThrow('"10.0.0.1" is no host name');
+    expect(() => make(["10.0.0.1"])).toThrow('"10.0.0.1" is not a host name');
     const ca = make([]);
     expect(
       execFileSync("openssl", ["x509", "-noout", "-text"], {
@@ -260,7 +260,7 @@ describe("rotation", () => {
       const served = new X509Certificate(ca.mint("api.github.com")?.certificateChainPem ?? "");
       expect(served.validFromDate.getTime()).toBeLessThan(clock.now());
       expect(served.validToDate.getTime()).toBeGreaterThan(clock.now());
-      // From now, and from nine days ago.
+      // Valid from now, and from nine days ago.
       for (const trust of [trusts[hour], trusts[hour - 9 * 24] ?? trusts[0]] as string[]) {
         const issuer = certificates(trust)
           .map((one) => new X509Certificate(one))

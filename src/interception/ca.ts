@@ -1,13 +1,12 @@
 /**
- * The sidecar's certificate authority: made when the sidecar starts, kept in its memory alone. It
- * can sign for nothing but the bound names, which the certificate itself says (critical name
- * constraints), so that even a stolen key is of no use against anything that the sidecar does not
- * answer for anyway.
+ * The sidecar's certificate authority, which is created when the sidecar starts and exists only in
+ * its memory. Critical name constraints in its certificate limit it to the bound names, so that
+ * even a stolen key is useless for any name that the sidecar does not already serve.
  *
  * Rotation: clients read the certificates when they start, and many never again. A new authority is
- * therefore made and published at two thirds of the old one's life, but signs only from when the
- * old one's end comes near: a client that started before the new one was published is served, by
- * the old one, for the last third.
+ * therefore created and published at two thirds of the old one's life, but signs only when the old
+ * one's end approaches: for the last third, the old authority still serves clients that started
+ * before the new one was published.
  */
 import type { KeyObject } from "node:crypto";
 import type { Clock } from "../platform/clock.ts";
@@ -18,30 +17,33 @@ export interface CertificateAuthorityOptions {
   readonly clock: Clock;
   readonly random: (bytes: number) => Uint8Array;
   /**
-   * For good: a changed list of bound Providers is a new sidecar, and a changed policy changes no
+   * Fixed: a changed list of bound Providers needs a new sidecar, and a changed policy changes no
    * name.
    */
   readonly names: BoundNames;
-  /** Lives of certificates, in milliseconds. @defaultValue {@link DEFAULT_VALIDITY} */
+  /** Lifetimes of certificates, in milliseconds. @defaultValue {@link DEFAULT_VALIDITY} */
   readonly validity?: Validity;
 }
 
 export interface Validity {
   readonly authorityMs: number;
   readonly leafMs: number;
-  /** How far before its making a certificate is valid already, for a clock that is set back. */
+  /**
+   * Time by which a certificate's validity begins before its creation, for clocks that are set
+   * back.
+   */
   readonly slackMs: number;
 }
 
 export interface MintedCertificate {
-  /** The leaf; its issuer is in the trust that clients have. */
+  /** The leaf certificate; clients already trust its issuer. */
   readonly certificateChainPem: string;
   readonly privateKeyPem: string;
   /** Milliseconds since the epoch. */
   readonly notAfter: number;
   /**
-   * From when on `mint` gives another one: who holds this one asks again then. Milliseconds since
-   * the epoch.
+   * Time from which `mint` returns another certificate, so that holders of this one should ask
+   * again. Milliseconds since the epoch.
    */
   readonly renewAt: number;
 }
@@ -49,19 +51,19 @@ export interface MintedCertificate {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/**
- * A year for the authority: a client that runs for longer than four months without a restart is
- * rare.
- */
+/** A year for the authority: clients rarely run for longer than four months without a restart. */
 export const DEFAULT_VALIDITY: Validity = {
   authorityMs: 365 * DAY_MS,
   leafMs: DAY_MS,
   slackMs: DAY_MS,
 };
 
-/** How often the clock is looked at: setTimeout knows no more than 24 days. */
+/** Interval between checks of the clock: setTimeout supports at most 24 days. */
 const CHECK_MS = HOUR_MS;
-/** Patterns have names without end. The least recently asked for goes first. */
+/**
+ * Bound of the cache, because patterns match any number of names. The least recently used one is
+ * removed.
+ */
 const MAX_LEAVES = 1_000;
 
 interface Authority {
@@ -71,7 +73,7 @@ interface Authority {
   readonly certificatePem: string;
   readonly notBefore: number;
   readonly notAfter: number;
-  /** When its successor is made. */
+  /** Time at which the successor is created. */
   readonly rotateAt: number;
 }
 
@@ -92,29 +94,29 @@ export class CertificateAuthority {
   #authorities: readonly Authority[];
   #cancelCheck: () => void = () => undefined;
 
-  /** @throws RangeError for names that are none */
+  /** @throws RangeError for invalid names */
   constructor({ clock, random, names, validity = DEFAULT_VALIDITY }: CertificateAuthorityOptions) {
     this.#clock = clock;
     this.#random = random;
     this.#validity = validity;
     this.#boundName = compileBoundNames(names);
     const domains = boundDomains(names);
-    // Without a permitted name there would be no constraint on names. This one is nobody's: RFC
-    // 6761, section 6.4.
+    // Without a permitted name there would be no constraint on names. This one belongs to nobody:
+    // RFC 6761, section 6.4.
     this.#domains = domains.length === 0 ? ["invalid"] : domains;
     this.#authorities = [this.#createAuthority()];
     this.#check();
   }
 
   /**
-   * What clients must trust: the current authority's certificate and all others that still count.
-   * PEM.
+   * Certificates that clients must trust: that of the current authority and of all others that are
+   * still valid. PEM.
    */
   get certificatesPem(): string {
     return this.#authorities.map(({ certificatePem }) => certificatePem).join("");
   }
 
-  /** Calls back after {@link certificatesPem} changed. */
+  /** Calls `callback` after {@link certificatesPem} changed. */
   onChange(callback: () => void): void {
     this.#listeners.push(callback);
   }
@@ -141,13 +143,13 @@ export class CertificateAuthority {
     return { certificateChainPem, privateKeyPem, notAfter, renewAt };
   }
 
-  /** No more rotation on time. */
+  /** Stops the rotation. */
   close(): void {
     this.#cancelCheck();
   }
 
   #check(): void {
-    // Armed first: an error in this check must not be the last check.
+    // Scheduled first, so that an error in this check does not stop further checks.
     const delay = Math.min(CHECK_MS, this.#validity.authorityMs / 10);
     this.#cancelCheck = this.#clock.after(delay, () => this.#check());
     this.#rotate(this.#clock.now());
@@ -155,8 +157,7 @@ export class CertificateAuthority {
 
   #rotate(now: number): void {
     const newest = this.#authorities.at(-1) as Authority;
-    // A clock that was set back by more than the slack has made all certificates ones of the
-    // future.
+    // If the clock was set back by more than the slack, no certificate is valid yet.
     const counted = this.#authorities.filter(
       ({ notBefore, notAfter }) => notBefore <= now && now < notAfter,
     );
@@ -166,7 +167,7 @@ export class CertificateAuthority {
     for (const listener of this.#listeners) listener();
   }
 
-  /** The oldest that outlives a leaf made now. */
+  /** Returns the oldest authority that outlives a leaf created now. */
   #issuerAt(now: number): Authority {
     return (
       this.#authorities.find(({ notAfter }) => notAfter >= now + this.#validity.leafMs) ??
@@ -179,8 +180,7 @@ export class CertificateAuthority {
     const now = wholeSeconds(this.#clock.now());
     const { publicKey, privateKey } = generateKeyPair();
     const keyId = this.#random(20);
-    // Its own name for each: two authorities of one name would be one to those who look an issuer
-    // up by name.
+    // Each authority has a unique name, because some clients look up an issuer by name only.
     const commonName = `Svc sidecar CA ${Buffer.from(keyId).toString("hex").slice(0, 16)}`;
     const [notBefore, notAfter] = [now - slackMs, now + authorityMs];
     const der = signAuthority({
@@ -222,7 +222,7 @@ export class CertificateAuthority {
   }
 }
 
-/** X.509 knows no milliseconds. */
+/** X.509 has no milliseconds. */
 function wholeSeconds(ms: number): number {
   return Math.floor(ms / 1000) * 1000;
 }

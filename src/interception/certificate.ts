@@ -18,7 +18,7 @@ export function generateKeyPair(): KeyPair {
   return generateKeyPairSync("ec", { namedCurve: "P-256" });
 }
 
-/** What is common to both kinds. Times are milliseconds since the epoch. */
+/** Properties common to both kinds. Times are milliseconds since the epoch. */
 interface Terms {
   readonly publicKey: KeyObject;
   readonly notBefore: number;
@@ -27,7 +27,7 @@ interface Terms {
 }
 
 /**
- * A self-signed authority that may sign servers' certificates under `domains`, and nothing else.
+ * Returns a self-signed authority that may sign only server certificates under `domains`.
  * @returns DER
  */
 export function signAuthority(
@@ -44,7 +44,8 @@ export function signAuthority(
     permittedSubtrees: new x509.GeneralSubtrees(
       terms.domains.map((dNSName) => subtree({ dNSName })),
     ),
-    // What is not named is not constrained: addresses are excluded, in both families.
+    // A name form without constraints is unrestricted: addresses are therefore excluded, in both
+    // families.
     excludedSubtrees: new x509.GeneralSubtrees([
       subtree({ iPAddress: "0.0.0.0/0.0.0.0" }),
       subtree({ iPAddress: "::/::" }),
@@ -69,8 +70,8 @@ export function signAuthority(
 }
 
 /**
- * A server's certificate for one name. The name is in the subjectAltName alone, where every client
- * of today looks: a common name ends at 64 characters. @returns DER
+ * Returns a server certificate for one name. The name is only in the subjectAltName, which every
+ * current client reads: a common name is limited to 64 characters. @returns DER
  */
 export function signServer(
   terms: Terms & {
@@ -164,7 +165,7 @@ function distinguishedName(commonName: string): x509.Name {
   return new x509.Name([new x509.RelativeDistinguishedName([attribute])]);
 }
 
-/** Random, positive, never zero, and always as many bytes (RFC 5280, section 4.1.2.2). */
+/** Random, positive, never zero, and of fixed length (RFC 5280, section 4.1.2.2). */
 function serialNumber(random: (bytes: number) => Uint8Array): ArrayBuffer {
   const bytes = new Uint8Array(random(SERIAL_BYTES));
   bytes[0] = ((bytes[0] as number) & 0x3f) | 0x40;

@@ -1,5 +1,5 @@
 /**
- * Names that lead to the sidecar: for a hosts file of our own, and for Kubernetes to write into the
+ * Names that resolve to the sidecar: for our own hosts file, and for Kubernetes to write into the
  * pod's.
  */
 import { compileBoundNames } from "./server-name.ts";
@@ -7,7 +7,9 @@ import { compileBoundNames } from "./server-name.ts";
 const IPV4 = "127.0.0.1";
 const IPV6 = "::1";
 
-/** hosts(5). Both families: a look-up of one that the file does not have would go on to DNS. */
+/**
+ * hosts(5). Contains both address families, because a lookup of a missing family would go to DNS.
+ */
 export function hostsFile(hosts: readonly string[]): string {
   const names = bound(hosts);
   const lines = [
@@ -33,7 +35,8 @@ export function hostAliases(hosts: readonly string[]): readonly HostAlias[] {
 }
 
 /**
- * In order, each once. @throws RangeError for what is no host name: it could be a line of its own
+ * Returns the names in order, without duplicates. @throws RangeError for an invalid host name,
+ * which could add a line of its own
  */
 function bound(hosts: readonly string[]): string[] {
   const name = compileBoundNames({ hosts, patterns: [] });

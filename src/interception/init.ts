@@ -1,4 +1,4 @@
-/** `svc-init`: its flags, and what it says. */
+/** `svc-init`: its flags and its output. */
 import { parseArgs } from "node:util";
 import { applyRedirect, RedirectError, type RunCommand } from "./redirect.ts";
 import { type Endpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
@@ -23,7 +23,7 @@ export interface InitEnvironment {
   readonly stderr: (text: string) => void;
 }
 
-/** @returns the exit code: 0 in force, 1 not, 2 wrongly called */
+/** @returns the exit code: 0 rules in force, 1 failure, 2 wrong usage */
 export function runInit(args: readonly string[], { run, stdout, stderr }: InitEnvironment): number {
   let parsed: ReturnType<typeof parseFlags>;
   try {
@@ -32,7 +32,7 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
       stdout(USAGE);
       return 0;
     }
-    // What is out of range is known before anything runs.
+    // Values out of range are detected before anything runs.
     const rules = nftRuleset(parsed.options);
     if (parsed.print) {
       stdout(rules);
@@ -73,10 +73,10 @@ function parseFlags(
   });
   if (values.help === true) return "help";
   const uid = values["sidecar-uid"];
-  if (uid === undefined) throw new RangeError("--sidecar-uid is wanted");
+  if (uid === undefined) throw new RangeError("--sidecar-uid is required");
   const { gateway = [], dns = [] } = values;
   if (values["deny-egress"] !== true && gateway.length + dns.length > 0)
-    throw new RangeError("--gateway and --dns are exceptions of --deny-egress, which is not given");
+    throw new RangeError("--gateway and --dns are exceptions to --deny-egress, which is missing");
   const egress = { gateways: gateway.map(parseEndpoint), dnsServers: dns };
   return {
     options: {
@@ -96,13 +96,13 @@ function parseEndpoint(text: string): Endpoint {
   const address = match?.[1] ?? match?.[2];
   if (match === null || address === undefined)
     throw new RangeError(
-      `--gateway ${JSON.stringify(text)}: ADDRESS:PORT or [ADDRESS]:PORT is wanted`,
+      `--gateway ${JSON.stringify(text)}: expected ADDRESS:PORT or [ADDRESS]:PORT`,
     );
   return { address, port: Number(match[3]) };
 }
 
 function wholeNumber(text: string, flag: string): number {
   if (!/^\d{1,10}$/.test(text))
-    throw new RangeError(`${flag} ${JSON.stringify(text)}: a whole number is wanted`);
+    throw new RangeError(`${flag} ${JSON.stringify(text)}: expected a whole number`);
   return Number(text);
 }

@@ -80,7 +80,7 @@ interface Call {
   readonly input: string;
 }
 
-/** Programs that answer as told; all others are not installed. */
+/** Programs with given answers; all others are not installed. */
 function programs(answers: Record<string, (call: Call) => Partial<CommandResult>>): {
   readonly calls: Call[];
   readonly run: (command: string, args: readonly string[], input: string) => CommandResult;
@@ -235,14 +235,17 @@ describe("svc-init", () => {
   });
 
   test.each([
-    [[], "--sidecar-uid is wanted"],
-    [["--sidecar-uid", "root"], '--sidecar-uid "root": a whole number'],
-    [["--sidecar-uid", "4294967295"], "is no user id"],
+    [[], "--sidecar-uid is required"],
+    [["--sidecar-uid", "root"], '--sidecar-uid "root": expected a whole number'],
+    [["--sidecar-uid", "4294967295"], "is not a user id"],
     [["--sidecar-uid", "1", "--https-port", "443"], "redirected to itself"],
-    [["--sidecar-uid", "1", "--gateway", "10.0.0.1:1"], "exceptions of --deny-egress"],
-    [["--sidecar-uid", "1", "--deny-egress", "--gateway", "gateway:1"], '"gateway" is no address'],
+    [["--sidecar-uid", "1", "--gateway", "10.0.0.1:1"], "exceptions to --deny-egress"],
+    [
+      ["--sidecar-uid", "1", "--deny-egress", "--gateway", "gateway:1"],
+      '"gateway" is not an address',
+    ],
     [["--sidecar-uid", "1", "--deny-egress", "--gateway", "::1:1"], "ADDRESS:PORT"],
-    [["--sidecar-uid", "1", "--deny-egress", "--dns", "all"], '"all" is no address'],
+    [["--sidecar-uid", "1", "--deny-egress", "--dns", "all"], '"all" is not an address'],
     [["--sidecar-uid", "1", "--no-such"], "--no-such"],
     [["--sidecar-uid", "1", "more"], "more"],
   ])("refuses %j, and runs nothing", (args, message) => {

@@ -1,8 +1,8 @@
-/** Puts the rules in force: by nft, or by iptables where there is no nft. */
+/** Applies the rules: with nft, or with iptables if there is no nft. */
 import { iptablesTables, nftRuleset, type RedirectOptions } from "./ruleset.ts";
 
 export interface CommandResult {
-  /** undefined where there is no such program. */
+  /** undefined if there is no such program. */
   readonly code: number | undefined;
   readonly stderr: string;
 }
@@ -12,7 +12,7 @@ export type RunCommand = (command: string, args: readonly string[], input: strin
 
 export type RedirectTool = "nft" | "iptables";
 
-/** Why the rules are not in force: what, and how to mend it. */
+/** Reason why the rules are not in force, with the fix. */
 export class RedirectError extends Error {
   constructor(message: string) {
     super(message);
@@ -21,9 +21,9 @@ export class RedirectError extends Error {
 }
 
 /**
- * Replaces the rules of before, if any. With nft it is one transaction; with iptables one for each
+ * Replaces the previous rules, if any. With nft this is one transaction; with iptables one for each
  * table and family.
- * @returns what they are now held by
+ * @returns the tool that holds the rules
  * @throws RedirectError
  */
 export function applyRedirect(options: RedirectOptions, run: RunCommand): RedirectTool {
@@ -36,11 +36,11 @@ export function applyRedirect(options: RedirectOptions, run: RunCommand): Redire
     nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
   if (forbidden(iptables)) throw notPermitted(iptables);
   throw new RedirectError(
-    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and see that the kernel has one of them.`,
+    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and make sure that the kernel supports one of them.`,
   );
 }
 
-/** @returns what failed, or undefined */
+/** @returns the failure, or undefined */
 function applyIptables(options: RedirectOptions, run: RunCommand): string | undefined {
   for (const family of ["ip6", "ip"] as const) {
     const [command, restore] =
@@ -48,7 +48,7 @@ function applyIptables(options: RedirectOptions, run: RunCommand): string | unde
     for (const { table, chain, restore: text } of iptablesTables(options, family)) {
       const jumps =
         run(command, ["-w", "5", "-t", table, "-C", "OUTPUT", "-j", chain], "").code === 0;
-      // In front of everybody else's; and in the same transaction as what it jumps to.
+      // Inserted before all other rules, in the same transaction as the chain that it jumps to.
       const whole = jumps ? text : text.replace(/COMMIT\n$/, `-I OUTPUT 1 -j ${chain}\nCOMMIT\n`);
       const { code, stderr } = run(restore, ["-w", "5", "--noflush"], whole);
       if (code === undefined) return `${restore} is not installed`;
@@ -64,7 +64,7 @@ function forbidden(stderr: string): boolean {
 
 function notPermitted(stderr: string): RedirectError {
   return new RedirectError(
-    `The kernel did not permit packet rules: ${oneLine(stderr)}. The capability NET_ADMIN is wanted, and user 0: securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {add: [NET_ADMIN]}} for this init container alone.`,
+    `The kernel did not permit packet rules: ${oneLine(stderr)}. The capability NET_ADMIN and user 0 are required: securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {add: [NET_ADMIN]}} for this init container only.`,
   );
 }
 

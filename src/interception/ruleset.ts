@@ -1,27 +1,28 @@
 /**
- * Packet rules of an agent's network namespace, as text: loopback's port 443 leads to the sidecar,
- * QUIC is refused, and optionally nothing else leaves. Pure; `redirect.ts` puts them in force.
+ * Packet rules of an agent's network namespace, as text: loopback's port 443 is redirected to the
+ * sidecar, QUIC is rejected, and optionally all other egress is rejected. Pure; `redirect.ts`
+ * applies them.
  */
 import net from "node:net";
 
 export interface RedirectOptions {
-  /** Where the sidecar takes HTTPS. */
+  /** Port on which the sidecar accepts HTTPS. */
   readonly httpsPort: number;
   /**
-   * The sidecar's user where it shares the namespace: its own calls are not redirected. Never the
-   * agent's.
+   * User of the sidecar if it shares the namespace: its own calls are not redirected. Never the
+   * agent's user.
    */
   readonly sidecarUid?: number;
-  /** Default-deny: what may leave besides. Undefined leaves egress as it is. */
+  /** Default-deny egress with its exceptions. Undefined does not restrict egress. */
   readonly egress?: EgressOptions;
 }
 
 export interface EgressOptions {
-  /** The gateway's address and port, as seen from here. */
+  /** The gateway's address and port, as seen from this namespace. */
   readonly gateways: readonly Endpoint[];
   /**
-   * DNS servers that the agent may ask. A way out for whoever controls a domain: leave it empty
-   * where hosts entries do.
+   * DNS servers that the agent may query. They are a channel to anyone who controls a domain: leave
+   * the list empty if hosts entries suffice.
    */
   readonly dnsServers: readonly string[];
 }
@@ -31,15 +32,15 @@ export interface Endpoint {
   readonly port: number;
 }
 
-/** The table, and with iptables the chains, that are ours: replaced whole each time. */
+/** Name of our table, and with iptables of our chains, which are replaced as a whole each time. */
 const NAME = "svc_interception";
 const IPTABLES_REDIRECT = "SVC_REDIRECT";
 const IPTABLES_EGRESS = "SVC_EGRESS";
 const LOOPBACK = { ip: "127.0.0.0/8", ip6: "::1" } as const;
-/** (uid_t) -1 is nobody's. */
+/** (uid_t) -1 belongs to nobody. */
 const MAX_UID = 4_294_967_294;
 
-/** One transaction for `nft -f`: the table of before goes as the new one comes. */
+/** One transaction for `nft -f`, which removes the previous table and adds the new one. */
 export function nftRuleset(options: RedirectOptions): string {
   check(options);
   const { httpsPort, sidecarUid, egress } = options;
@@ -57,7 +58,7 @@ export function nftRuleset(options: RedirectOptions): string {
     "  chain outbound {",
     `    type filter hook output priority 0; policy ${egress === undefined ? "accept" : "drop"};`,
     ...own,
-    // A QUIC client falls back to TCP at once when it is told.
+    // A QUIC client that is rejected falls back to TCP at once.
     `    ip daddr ${LOOPBACK.ip} udp dport 443 reject`,
     `    ip6 daddr ${LOOPBACK.ip6} udp dport 443 reject`,
     ...(egress === undefined ? [] : nftEgress(egress)),
@@ -70,7 +71,7 @@ export function nftRuleset(options: RedirectOptions): string {
 function nftEgress({ gateways, dnsServers }: EgressOptions): string[] {
   return [
     '    oifname "lo" accept',
-    // Answers to who called the agent.
+    // Replies on connections that others opened to the agent.
     "    ct state established,related accept",
     ...gateways.map(
       ({ address, port }) => `    ${nftFamily(address)} daddr ${address} tcp dport ${port} accept`,
@@ -80,21 +81,21 @@ function nftEgress({ gateways, dnsServers }: EgressOptions): string[] {
         (protocol) => `    ${nftFamily(address)} daddr ${address} ${protocol} dport 53 accept`,
       ),
     ),
-    // Neighbours must be found for anything to be sent over IPv6 (RFC 4890, section 4.4).
+    // Neighbor discovery is required for anything to be sent over IPv6 (RFC 4890, section 4.4).
     "    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert, nd-router-solicit } accept",
     "    reject with icmpx type admin-prohibited",
   ];
 }
 
-/** What `iptables-save` would have to say for the jump to be there already. */
+/** Output of `iptables-save` that shows that the jump already exists. */
 export interface IptablesTable {
   readonly table: "nat" | "filter";
   readonly chain: string;
-  /** For `iptables-restore --noflush`: fills the chain, which that empties first. */
+  /** Input for `iptables-restore --noflush`: empties and fills the chain. */
   readonly restore: string;
 }
 
-/** The same rules for one family of addresses, where there is no nftables. */
+/** The same rules for one address family, for systems without nftables. */
 export function iptablesTables(
   options: RedirectOptions,
   family: "ip" | "ip6",
@@ -143,7 +144,7 @@ export function iptablesTables(
   const text = (table: string, chain: string, rules: readonly string[]): string =>
     `*${table}\n:${chain} - [0:0]\n${rules.join("\n")}\nCOMMIT\n`;
   return [
-    // Egress first: what is not yet redirected is refused rather than let out.
+    // Egress first: traffic that is not redirected yet is rejected rather than forwarded.
     { table: "filter", chain: IPTABLES_EGRESS, restore: text("filter", IPTABLES_EGRESS, filter) },
     { table: "nat", chain: IPTABLES_REDIRECT, restore: text("nat", IPTABLES_REDIRECT, redirect) },
   ];
@@ -153,7 +154,7 @@ function nftFamily(address: string): "ip" | "ip6" {
   return net.isIPv6(address) ? "ip6" : "ip";
 }
 
-/** Everything that gets into the text: nothing but numbers and addresses. @throws RangeError */
+/** Checks every value of the text: only numbers and addresses. @throws RangeError */
 function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
   checkPort(httpsPort);
   if (httpsPort === 443) throw new RangeError("port 443 cannot be redirected to itself");
@@ -161,7 +162,7 @@ function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
     sidecarUid !== undefined &&
     !(Number.isInteger(sidecarUid) && sidecarUid >= 0 && sidecarUid <= MAX_UID)
   )
-    throw new RangeError(`${sidecarUid} is no user id`);
+    throw new RangeError(`${sidecarUid} is not a user id`);
   for (const { address, port } of egress?.gateways ?? []) {
     checkAddress(address);
     checkPort(port);
@@ -171,13 +172,13 @@ function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
 
 function checkPort(port: number): void {
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new RangeError(`${port} is no port: a number from 1 to 65535 is wanted`);
+    throw new RangeError(`${port} is not a port: expected a number from 1 to 65535`);
 }
 
-/** No zone (`fe80::1%eth0`): rules know none there. */
+/** Zones (`fe80::1%eth0`) are not allowed: rules do not support them. */
 function checkAddress(address: string): void {
   if (net.isIP(address) === 0 || address.includes("%"))
     throw new RangeError(
-      `${JSON.stringify(address)} is no address: rules need addresses, not names`,
+      `${JSON.stringify(address)} is not an address: rules need addresses, not names`,
     );
 }

@@ -1,10 +1,10 @@
-/** A program, run to its end. */
+/** Runs a program to its end. */
 import { spawnSync } from "node:child_process";
 import type { CommandResult } from "./redirect.ts";
 
 const TIMEOUT_MS = 30_000;
 
-/** Where init containers keep their tools: not on everybody's PATH. */
+/** Folders where init containers keep their tools, which are not on every PATH. */
 const TOOLS_PATH = "/usr/sbin:/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/local/bin";
 
 export function runCommand(command: string, args: readonly string[], input: string): CommandResult {

@@ -30,7 +30,7 @@ describe("bound names", () => {
     "evilapi.github.com",
     "api-github.com",
     "localhost",
-    // A pattern's domain itself, its parents, and what merely ends alike.
+    // A pattern's domain itself, its parents, and names with merely the same ending.
     "amazonaws.com",
     "com",
     "xamazonaws.com",
@@ -38,22 +38,22 @@ describe("bound names", () => {
     "amazonaws.com.evil.example",
     "a.b.example",
     "b.example",
-    // RFC 6066: no trailing dot.
+    // RFC 6066 allows no trailing dot.
     "api.github.com.",
     "s3.amazonaws.com.",
     "api.github.com..",
-    // Wildcards are for certificates, not for clients.
+    // Wildcards are valid in certificates, not from clients.
     "*.amazonaws.com",
     "*",
     "*.github.com",
     "s3*.amazonaws.com",
-    // Empty and over-long labels and names.
+    // Empty and overlong labels and names.
     ".amazonaws.com",
     "a..amazonaws.com",
     `${"a".repeat(64)}.amazonaws.com`,
     `${"a.".repeat(121)}amazonaws.com`,
     `${"a".repeat(70_000)}.amazonaws.com`,
-    // What is in no host name.
+    // Characters that no host name contains.
     "my_bucket.amazonaws.com",
     "-a.amazonaws.com",
     "a-.amazonaws.com",
@@ -70,14 +70,14 @@ describe("bound names", () => {
     "a=b.amazonaws.com",
     "CN=x.amazonaws.com",
     '"a".amazonaws.com',
-    // NUL cuts a name short for those who read C strings.
+    // NUL truncates a name for readers of C strings.
     "api.github.com\0",
     "api.github.com\0.evil.example",
     "evil.example\0.amazonaws.com",
     "\0.amazonaws.com",
     "\0",
-    // Other scripts and look-alikes: only their ASCII form is a name. K is the Kelvin sign, ſ and ．
-    // fold to ASCII.
+    // Other scripts and look-alikes: only their ASCII form is a valid name. K is the Kelvin sign, ſ
+    // and ． fold to ASCII.
     "bücher.amazonaws.com",
     "аpi.github.com",
     "api。github.com",
@@ -123,7 +123,7 @@ test.each([
   ["github.com:443"],
 ])("%j as a host is refused", (host) => {
   expect(() => compileBoundNames({ hosts: [host], patterns: [] })).toThrow(
-    `${JSON.stringify(host)} is no host name`,
+    `${JSON.stringify(host)} is not a host name`,
   );
 });
 
@@ -139,7 +139,7 @@ test.each([
   ["*example.com"],
 ])("%j as a pattern is refused", (pattern) => {
   expect(() => compileBoundNames({ hosts: [], patterns: [pattern] })).toThrow(
-    `${JSON.stringify(pattern)} is no host pattern`,
+    `${JSON.stringify(pattern)} is not a host pattern`,
   );
 });
 

@@ -1,39 +1,39 @@
 /**
- * Which server names the sidecar answers for. A name comes from the agent's ClientHello: it is what
- * RFC 6066 (section 3) says a host_name is, an ASCII host name without a trailing dot, or it is
- * nobody's.
+ * Determines the server names that the sidecar serves. A name comes from the agent's ClientHello:
+ * it must be a host_name as defined by RFC 6066 (section 3), an ASCII host name without a trailing
+ * dot, or it is not served.
  */
 
-/** Names that are bound. */
+/** Bound names. */
 export interface BoundNames {
-  /** Exact. */
+  /** Exact host names. */
   readonly hosts: readonly string[];
-  /** Each `*.` and a domain: any number of labels before it, at least one. */
+  /** Each is `*.` and a domain, and matches any number of labels before it, at least one. */
   readonly patterns: readonly string[];
 }
 
 const MAX_NAME = 253;
-/** RFC 1123, section 2.1. No underscore: a name with one is a name in DNS, but never a host's. */
+/** RFC 1123, section 2.1. No underscore: DNS names may contain one, but host names may not. */
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * @returns the name in lower case, or undefined for what is no host name: an address, a wildcard, a
- * trailing dot, ...
+ * @returns the name in lower case, or undefined for text that is not a host name: an address, a
+ * wildcard, a trailing dot, ...
  */
 export function parseServerName(text: string): string | undefined {
   if (text.length === 0 || text.length > MAX_NAME) return undefined;
-  // Only ASCII is folded: the Kelvin sign is no k.
+  // Only ASCII letters are folded: the Kelvin sign is not a k.
   const name = text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
   const labels = name.split(".");
   if (!labels.every((label) => LABEL.test(label))) return undefined;
-  // An IPv4 address, in each of its spellings, ends in a number, and no top-level domain does.
+  // An IPv4 address ends in a number in each of its spellings, and no top-level domain does.
   return /^(?:\d+|0x[0-9a-f]*)$/.test(labels.at(-1) as string) ? undefined : name;
 }
 
 /**
- * @returns a function from what a client sent to the bound name in lower case, or undefined for
- * every other
- * @throws RangeError for a host or pattern that is none
+ * @returns a function from a client's text to the bound name in lower case, or undefined for every
+ * other text
+ * @throws RangeError for an invalid host or pattern
  */
 export function compileBoundNames({
   hosts,
@@ -53,8 +53,8 @@ export function compileBoundNames({
 }
 
 /**
- * The smallest set of domains that holds every bound name: what a certificate authority for them
- * may sign.
+ * Returns the smallest set of domains that contains every bound name, which a certificate authority
+ * for them may sign.
  */
 export function boundDomains({ hosts, patterns }: BoundNames): string[] {
   const all = new Set([...hosts.map(parseHost), ...patterns.map(patternDomain)]);
@@ -67,7 +67,7 @@ function parseHost(host: string): string {
   const name = parseServerName(host);
   if (name === undefined) {
     throw new RangeError(
-      `${JSON.stringify(host)} is no host name: write it in ASCII (xn--...), without port and trailing dot; addresses have no certificates`,
+      `${JSON.stringify(host)} is not a host name: write it in ASCII (xn--...), without port and trailing dot; addresses have no certificates`,
     );
   }
   return name;
@@ -77,7 +77,7 @@ function patternDomain(pattern: string): string {
   const domain = pattern.startsWith("*.") ? parseServerName(pattern.slice(2)) : undefined;
   if (domain === undefined || !domain.includes(".")) {
     throw new RangeError(
-      `${JSON.stringify(pattern)} is no host pattern: write *. and a domain of two labels or more, such as *.example.com`,
+      `${JSON.stringify(pattern)} is not a host pattern: write *. and a domain of two labels or more, such as *.example.com`,
     );
   }
   return domain;

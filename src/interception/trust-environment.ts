@@ -1,21 +1,21 @@
-/** How each client is told to trust the sidecar's authority: by its environment alone. */
+/** Environment variables that make each client trust the sidecar's authority. */
 import path from "node:path";
 
-/** Files of the trust folder: certificates, and never a key. */
+/** Files of the trust folder, which contain certificates, and never a key. */
 export const TRUST_FILES = {
   authority: "ca.crt",
   bundle: "ca-bundle.crt",
   javaStore: "truststore.p12",
 } as const;
 
-/** Java wants one, even for what is not secret. */
+/** Java requires a password, although nothing in the file is secret. */
 export const TRUST_STORE_PASSWORD = "changeit";
 
 type TrustFile = keyof typeof TRUST_FILES;
 
 export interface TrustVariable {
   readonly name: string;
-  /** Whose it is. */
+  /** Clients that read the variable. */
   readonly readBy: string;
   readonly file: TrustFile;
   /** @defaultValue the file's path */
@@ -23,8 +23,8 @@ export interface TrustVariable {
 }
 
 /**
- * Most of these replace a client's roots, so they name the bundle, which holds the system's as
- * well.
+ * Most of these replace a client's roots, so they name the bundle, which also contains the system's
+ * roots.
  */
 export const TRUST_VARIABLES: readonly TrustVariable[] = [
   {
@@ -34,8 +34,12 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
   },
   { name: "REQUESTS_CA_BUNDLE", readBy: "Python requests", file: "bundle" },
   { name: "PIP_CERT", readBy: "pip", file: "bundle" },
-  { name: "NODE_EXTRA_CA_CERTS", readBy: "Node.js, beside its own roots", file: "authority" },
-  { name: "DENO_CERT", readBy: "Deno, beside its own roots", file: "authority" },
+  {
+    name: "NODE_EXTRA_CA_CERTS",
+    readBy: "Node.js, in addition to its own roots",
+    file: "authority",
+  },
+  { name: "DENO_CERT", readBy: "Deno, in addition to its own roots", file: "authority" },
   { name: "GIT_SSL_CAINFO", readBy: "git", file: "bundle" },
   { name: "CURL_CA_BUNDLE", readBy: "curl", file: "bundle" },
   { name: "CARGO_HTTP_CAINFO", readBy: "cargo", file: "bundle" },
@@ -57,7 +61,7 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
 
 /**
  * @param dir the trust folder, as the agent sees it
- * @throws RangeError for a path that Java's variable, which is split at spaces, could not name
+ * @throws RangeError for a path that Java's variable, which is split at spaces, cannot contain
  */
 export function trustEnvironment(dir: string): Record<string, string> {
   if (!/^\/[^\s"'\\]*$/.test(dir))

@@ -1,6 +1,6 @@
 /**
- * Certificates as a PKCS#12 file (RFC 7292) that Java takes for a trust store. Neither encrypted
- * nor with a MAC: there is no secret in it, and Java reads it with any password.
+ * Certificates as a PKCS#12 file (RFC 7292) that Java accepts as a trust store. It is neither
+ * encrypted nor protected by a MAC: it contains no secret, and Java reads it with any password.
  */
 import { ContentInfo, id_data } from "@peculiar/asn1-cms";
 import * as pkcs12 from "@peculiar/asn1-pfx";
@@ -9,15 +9,15 @@ import { DirectoryString } from "@peculiar/asn1-x509";
 
 const FRIENDLY_NAME = "1.2.840.113549.1.9.20";
 /**
- * Oracle's: without it Java takes a certificate for part of somebody's chain, and trusts it for
- * nothing.
+ * Oracle's attribute: without it, Java treats a certificate as part of a chain and does not trust
+ * it.
  */
 const TRUSTED_KEY_USAGE = "2.16.840.1.113894.746875.1.1";
 const ANY_EXTENDED_KEY_USAGE = "2.5.29.37.0";
 const PKCS12_VERSION = 3;
 
 export interface TrustedCertificate {
-  /** Unique, and in lower case, as Java compares them. */
+  /** Unique, and in lower case, because Java compares aliases so. */
   readonly alias: string;
   readonly der: Uint8Array;
 }
@@ -29,7 +29,7 @@ export function trustStore(certificates: readonly TrustedCertificate[]): Buffer 
     version: PKCS12_VERSION,
     authSafe: data(AsnConvert.serialize(safe)),
   });
-  // Optional in the format, but the package fills one in.
+  // Optional in the format, but the package fills in a value.
   delete (pfx as Partial<pkcs12.PFX>).macData;
   return Buffer.from(AsnConvert.serialize(pfx));
 }
@@ -53,7 +53,7 @@ function bag({ alias, der }: TrustedCertificate): pkcs12.SafeBag {
 }
 
 function attribute(attrId: string, value: ArrayBuffer): pkcs12.PKCS12Attribute {
-  // Its constructor forgets what it is given (asn1-pfx 2.11.1).
+  // Its constructor ignores its argument (asn1-pfx 2.11.1).
   return Object.assign(new pkcs12.PKCS12Attribute(), { attrId, attrValues: [value] });
 }
 

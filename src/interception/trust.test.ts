@@ -168,7 +168,7 @@ describe("clients, by their environment alone", () => {
     const trust = path.join(dir, "clients");
     writeTrust(trust, { authorities: ca.certificatesPem, systemRoots });
     env = { ...withoutTrust, ...trustEnvironment(trust) };
-    // Java sends no server name where there is no dot in it: the default is for it.
+    // Java sends no server name without a dot: the default certificate is for this case.
     const { certificateChainPem: cert = "", privateKeyPem: key = "" } = ca.mint("localhost") ?? {};
     server = https.createServer(
       {
@@ -239,7 +239,7 @@ describe("clients, by their environment alone", () => {
     20_000,
   );
 
-  // Where there is one: it is too large to install for two tests.
+  // Runs only if Java is available, which is too large to install for two tests.
   if (existsSync("/usr/bin/java") && existsSync("/usr/bin/keytool")) {
     test("java", async () => {
       const source = path.join(dir, "Get.java");

@@ -1,7 +1,4 @@
-/**
- * What the sidecar hands out for clients to trust: files of the shared volume, replaced as the
- * authority rotates.
- */
+/** Trust files for clients: files of the shared volume, replaced when the authority rotates. */
 import { randomBytes, X509Certificate } from "node:crypto";
 import {
   chmodSync,
@@ -20,18 +17,18 @@ import { TRUST_FILES } from "./trust-environment.ts";
 import { trustStore } from "./trust-store.ts";
 
 export interface Trust {
-  /** Of the sidecar's authorities: {@link CertificateAuthority.certificatesPem}. */
+  /** Certificates of the sidecar's authorities: {@link CertificateAuthority.certificatesPem}. */
   readonly authorities: string;
-  /** The system's bundle, as text. What is not a certificate in it stays behind. */
+  /** The system's bundle, as text. Everything in it that is not a certificate is dropped. */
   readonly systemRoots: string;
 }
 
 /**
- * Writes the trust folder's files, for everybody to read; each is replaced whole, so that a reader
- * finds the old or the new one. Only certificates are written: they are parsed and encoded anew,
- * and no other text gets through.
- * @throws Error for a certificate of ours that does not parse; the system's that do not are left
- * out
+ * Writes the trust folder's files, readable by everybody. Each file is replaced atomically, so that
+ * a reader finds the old or the new one. Only certificates are written: they are parsed and
+ * re-encoded, and all other text is dropped.
+ * @throws Error if one of our certificates does not parse; system certificates that do not parse
+ * are skipped
  */
 export function writeTrust(dir: string, { authorities, systemRoots }: Trust): void {
   mkdirSync(dir, { recursive: true });
@@ -68,7 +65,7 @@ function replaceFile(file: string, content: string | Buffer): void {
   try {
     const descriptor = openSync(temporary, "wx", 0o644);
     try {
-      // Whatever the umask is: the agent is another user.
+      // Independent of the umask, because the agent is another user.
       fchmodSync(descriptor, 0o644);
       writeAll(descriptor, Buffer.from(content));
       fsyncSync(descriptor);

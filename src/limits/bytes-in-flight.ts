@@ -1,22 +1,24 @@
 /**
- * BytesInFlight bounds the bodies that this process holds: those that are being uploaded, and those
- * that are kept until an answer has begun. Memory is a process's own, so no store is asked.
+ * BytesInFlight bounds the request bodies that this process holds: those being uploaded, and those
+ * kept until an answer has begun. Memory is local to the process, so no store is involved.
  */
 import { Counter, Gauge, type Registry } from "prom-client";
 
 export interface BytesInFlightOptions {
-  /** Most bytes of all callers together. */
+  /** Maximum bytes of all callers together. */
   readonly total: number;
-  /** Most bytes of one caller. */
+  /** Maximum bytes of one caller. */
   readonly perCaller: number;
   readonly registry: Registry;
 }
 
 /** The right to hold a body. */
 export interface ByteLease {
-  /** Changes the size to what the body really has. Never refused: the bytes are there. */
+  /**
+   * Changes the size to that of the actual body. Never refused, because the bytes are already held.
+   */
   resize(bytes: number): void;
-  /** Gives the bytes back. Further calls do nothing. */
+  /** Releases the bytes. Further calls do nothing. */
   release(): void;
 }
 
@@ -51,9 +53,9 @@ export class BytesInFlight {
   }
 
   /**
-   * A caller may hold as much as is free, at most `perCaller`: so a single caller gets half of the
-   * total, and each further one finds room beside those that were first (the dynamic threshold of
-   * Choudhury and Hahne for shared buffers, with a factor of 1).
+   * A caller may hold as much as is free, and at most `perCaller`: a single caller gets half of the
+   * total, and each further caller still finds room (the dynamic threshold of Choudhury and Hahne
+   * for shared buffers, with a factor of 1).
    */
   admit(caller: string, bytes: number): BytesAdmission {
     const held = this.#held.get(caller) ?? 0;

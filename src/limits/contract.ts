@@ -1,10 +1,10 @@
 /**
- * What limits promise to those who ask: admit before a call, settle after it. Who is limited, and
- * how much, is the caller's to say; here are only counters, windows and leases.
+ * The contract of limits: admit before a call, settle after it. The caller of this interface
+ * decides who is limited and how much; limits only know counters, windows and leases.
  *
- * All that one call touches is in one *scope* (`agent/<namespace>/<name>`,
- * `external/<namespace>/<provider>`), which is one hash slot of the store. In a scope there are
- * *accounts*, each with counters of its own (`agent`; `provider` and `key/<name>`).
+ * Everything that one call touches is in one *scope* (`agent/<namespace>/<name>`,
+ * `external/<namespace>/<provider>`), which is one hash slot of the store. A scope has *accounts*,
+ * each with its own counters (`agent`; `provider` and `key/<name>`).
  */
 
 export type Unit = "tokens" | "requests" | "microUsd";
@@ -19,7 +19,7 @@ export type Check =
     }
   /** At most `limit` leases at once. */
   | { readonly kind: "concurrency"; readonly account: string; readonly limit: number }
-  /** Used, reserved and this reservation are at most `limit` in a UTC day. */
+  /** The sum of used, reserved and this reservation is at most `limit` in a UTC day. */
   | {
       readonly kind: "daily";
       readonly account: string;
@@ -36,18 +36,18 @@ export interface Amounts {
 }
 
 export interface AdmitRequest {
-  /** Unique over all processes and time: it names the lease in the store. */
+  /** Unique across all processes and time: identifies the lease in the store. */
   readonly id: string;
   readonly scope: string;
-  /** All that the call counts on, whether a check looks at them or not. */
+  /** All accounts that count the call, whether or not a check uses them. */
   readonly accounts: readonly string[];
-  /** Of those accounts. The first that refuses is the one that is reported. */
+  /** Checks on those accounts. The first one that refuses is reported. */
   readonly checks: readonly Check[];
-  /** Taken from each account until the call is settled. */
+  /** Reserved in each account until the call is settled. */
   readonly reserve: Amounts;
   /**
-   * Reserved instead of `reserve` where no daily limit is near: a guess at what {@link
-   * Limits.reserve} will ask for, so that the store need not be asked twice. Not below `reserve`.
+   * Reserved instead of `reserve` if no daily limit is near: an estimate of the later {@link
+   * Limits.reserve}, to save a second call to the store. Not below `reserve`.
    */
   readonly expect?: Amounts;
 }
@@ -57,26 +57,26 @@ export type Admission =
   | {
       readonly kind: "refused";
       readonly check: Check;
-      /** What is spent: of the day, in the window, or 0 for concurrency. */
+      /** Amount used in the day or in the window; 0 for concurrency. */
       readonly used: number;
-      /** What calls under way have reserved, or how many there are. */
+      /** Amount that calls under way have reserved, or their number. */
       readonly reserved: number;
       readonly retryAfterMs: number;
     };
 
 /**
- * The right to one call. Renewed in the background until it is settled; expires in the store when
- * its process dies.
+ * The right to make one call. Renewed in the background until it is settled; expires in the store
+ * when its process dies.
  */
 export interface Lease {
   readonly id: string;
   readonly scope: string;
-  /** The UTC day that the call counts into, `2026-11-21`. */
+  /** The UTC day to which the call belongs, `2026-11-21`. */
   readonly day: string;
 }
 
 export interface Usage extends Amounts {
-  /** Its model has no price: the cost in it is not all of it. */
+  /** The model has no price: the cost is incomplete. */
   readonly unpriced: boolean;
 }
 
@@ -92,29 +92,30 @@ export interface AccountUsage extends Amounts {
 
 export interface Limits {
   /**
-   * Never rejects. Does not wait for a store that is slow or away. At once where no store is asked.
+   * Never rejects. Does not wait for a slow or unavailable store. Synchronous if no store is asked.
    */
   admit(request: AdmitRequest): Admission | Promise<Admission>;
   /**
-   * Raises what a lease has reserved to `amounts`, where the daily ones of `checks` allow it. A
-   * refusal leaves the lease as it was: it still has to be settled. Otherwise as {@link admit}.
+   * Raises the reservation of a lease to `amounts`, if the daily limits in `checks` allow it. A
+   * refusal leaves the lease unchanged; it still has to be settled. Otherwise like {@link admit}.
    */
   reserve(lease: Lease, checks: readonly Check[], amounts: Amounts): Admission | Promise<Admission>;
   /**
-   * Once per lease; what was really used. All zero gives everything back; a failed call still
-   * counts as a request if `requests: 1` is passed. Never throws, does not wait for the store.
-   * Settling twice does nothing.
+   * Settles a lease with the amounts that were actually used; called once per lease. All zero
+   * returns the whole reservation; a failed call still counts as a request if `requests: 1` is
+   * passed. Never throws and does not wait for the store. Settling twice does nothing.
    */
   settle(lease: Lease, used: Usage): void;
   /**
-   * Usage of a call that needed no admission, of the UTC day of `admittedAt` (ms since the epoch).
+   * Records the usage of a call that needed no admission, in the UTC day of `admittedAt` (ms since
+   * the epoch).
    */
   record(scope: string, accounts: readonly string[], used: Usage, admittedAt: number): void;
   /**
-   * Today's usage, in the order asked: of all processes when the store is up, else what this one
-   * knows.
+   * Returns today's usage in the order of `subjects`: of all processes if the store is up, else as
+   * known to this one.
    */
   usage(subjects: readonly Subject[]): Promise<readonly AccountUsage[]>;
-  /** Writes what is pending, for a second at most. */
+  /** Writes pending changes, for a second at most. */
   close(): Promise<void>;
 }

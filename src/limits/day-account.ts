@@ -2,22 +2,19 @@
 import type { Amounts, Unit, Usage } from "./contract.ts";
 import { encoded } from "./keys.ts";
 
-/**
- * Counters of one account on one day. Totals only grow; that is what makes writing them again
- * harmless.
- */
+/** Counters of one account on one day. Totals only grow, so repeated writes do no harm. */
 export class DayAccount {
   readonly day: string;
   readonly account: string;
-  /** Its name in the store. */
+  /** Name of the account in the store. */
   readonly field: string;
-  /** What calls of this process used. */
+  /** Usage of this process's calls. */
   readonly own: Totals = zero();
-  /** What other processes had used when the store last said so. */
+  /** Last known usage of other processes. */
   readonly others: Totals = zero();
-  /** What the store has confirmed of our own: if it has less, it has lost something. */
+  /** Part of our own usage that the store has confirmed: if it has less, it has lost data. */
   readonly stored: Totals = zero();
-  /** What leases of this process have reserved. */
+  /** Reservations of this process's leases. */
   readonly reserved: Record<Unit, number> = { tokens: 0, microUsd: 0, requests: 0 };
   leases = 0;
 
@@ -34,7 +31,7 @@ export class DayAccount {
     if (used.unpriced) this.own.unpricedRequests++;
   }
 
-  /** Of all processes, as far as is known. */
+  /** Known usage of all processes. */
   get total(): Totals {
     const { own, others } = this;
     return {
@@ -45,7 +42,10 @@ export class DayAccount {
     };
   }
 
-  /** What the store says of the others never shrinks: less means that it has lost something. */
+  /**
+   * The reported usage of others never decreases: a smaller value means that the store has lost
+   * data.
+   */
   heard(unit: keyof Totals, others: number): void {
     if (others > this.others[unit]) this.others[unit] = others;
   }
@@ -63,7 +63,7 @@ export const TOTALS = [...UNITS, "unpricedRequests"] as const satisfies readonly
 
 const zero = (): Totals => ({ tokens: 0, microUsd: 0, requests: 0, unpricedRequests: 0 });
 
-/** Counters hold whole numbers that are not negative, whatever comes. */
+/** Counters hold non-negative whole numbers, whatever the input. */
 export const whole = (amount: number): number =>
   amount > 0 ? Math.min(Math.ceil(amount), Number.MAX_SAFE_INTEGER) : 0;
 

@@ -5,7 +5,10 @@ export const DAY_MS = 86_400_000;
 let lastNumber = Number.NaN;
 let lastName = "";
 
-/** `2026-11-21`. Remembers the last answer: nearly every call asks for the same day. */
+/**
+ * Returns the UTC day, `2026-11-21`. Caches the last answer, because nearly every call asks for the
+ * same day.
+ */
 export function utcDay(at: number): string {
   const number = Math.floor(at / DAY_MS);
   if (number !== lastNumber) {

@@ -40,7 +40,7 @@ test("an answer that is in the socket when the time is over is in time", async (
   const { clock, late, deadline } = make();
   deadline.add("it");
   await pass(clock, 30);
-  // The timer runs first, the sockets are read after.
+  // The timer runs first, and the sockets are read after it.
   clock.advance(10);
   setImmediate(() => deadline.done("it"));
   await rounds();

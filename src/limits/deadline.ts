@@ -1,16 +1,16 @@
 /**
- * Notices that something is not answered in time: one timer for all that is waited for.
+ * Deadline detects missing answers, with one timer for all of them.
  *
- * It must not take our own lateness for somebody else's. Time in which this process did not run (a
- * long turn of the event loop, a processor that others have, a machine that was paused) says
- * nothing about who should have answered: it counts as little. And before anything is called late,
- * every socket is looked at once more: the answer may be there.
+ * It must not mistake delays of this process for delays of others. Time in which this process did
+ * not run (a long turn of the event loop, a processor used by others, a paused machine) says
+ * nothing about the peer and counts only a little. Before an answer is considered late, every
+ * socket is read once more, because the answer may have arrived.
  */
 import type { Clock } from "../platform/clock.ts";
 
-/** Looks in the time of the deadline. */
+/** Number of checks within one deadline. */
 const LOOKS = 4;
-/** How much later than asked for a timer may be and count in full. */
+/** Factor by which a timer may be late and still count in full. */
 const SLACK = 1.25;
 
 export class Deadline<W> {
@@ -18,18 +18,19 @@ export class Deadline<W> {
   readonly #ms: number;
   readonly #stepMs: number;
   readonly #late: () => void;
-  /** Oldest first, with the time that had been counted when its waiting began. */
+  /** Oldest first, with the counted time at which the wait began. */
   readonly #waiting = new Map<W, number>();
   #cancel: (() => void) | undefined;
   /**
-   * Of waiting: a look that was taken before all was taken away says nothing of what came after.
+   * Round of waiting: a check that began before everything was removed does not apply to later
+   * entries.
    */
   #round = 0;
-  /** Time that counts, up to the last look. */
+  /** Counted time up to the last check. */
   #counted = 0;
   #lookedAt = 0;
 
-  /** `late` is called when the oldest has waited for `ms`. */
+  /** Calls `late` when the oldest entry has waited for `ms`. */
   constructor(clock: Clock, ms: number, late: () => void) {
     this.#clock = clock;
     this.#ms = ms;
@@ -37,7 +38,7 @@ export class Deadline<W> {
     this.#late = late;
   }
 
-  /** Waits for it, if it is not waited for already. */
+  /** Starts to wait for an entry, unless it is already waited for. */
   add(waiting: W): void {
     if (this.#waiting.has(waiting)) return;
     if (this.#cancel === undefined) this.#look();
@@ -48,7 +49,7 @@ export class Deadline<W> {
     return this.#waiting.delete(waiting);
   }
 
-  /** All that waited; nothing does any more. */
+  /** Removes and returns all entries. */
   takeAll(): readonly W[] {
     const all = [...this.#waiting.keys()];
     this.#waiting.clear();

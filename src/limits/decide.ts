@@ -1,6 +1,6 @@
 /**
- * The decision from what this process knows. The store's script makes the same one from what all
- * processes know.
+ * Decides from the knowledge of this process. The store's script makes the same decision from the
+ * knowledge of all processes.
  */
 import type { Admission, Amounts, Check } from "./contract.ts";
 import { msToNextDay } from "./day.ts";
@@ -9,10 +9,10 @@ import type { ScopeLedger } from "./ledger.ts";
 
 export type Refusal = Extract<Admission, { kind: "refused" }>;
 
-/** Nobody knows when a call ends; clients are asked not to hammer meanwhile. */
+/** The end of a call is unknown; clients are asked not to retry too often meanwhile. */
 export const CONCURRENCY_RETRY_MS = 1_000;
 
-/** What a lease asks for, and which lease: what it holds already does not stand against it. */
+/** The demand of a lease; what the lease already holds does not count against it. */
 export interface Question {
   readonly lease: HeldLease;
   readonly asked: Amounts;

@@ -12,7 +12,7 @@ function create() {
   let utilization = 0;
   const share = new FairShare({ clock, registry, utilization: () => utilization });
   const metric = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values;
-  /** Answers of requests that waited, in the order in which they were given. */
+  /** Answers to requests that waited, in order of arrival. */
   const answers: [caller: string, admitted: boolean][] = [];
   const enter = (caller: string, bytes = 0): "at once" | "waits" => {
     const turn = share.enter(caller, bytes);
@@ -20,7 +20,10 @@ function create() {
     void turn.then((admitted) => answers.push([caller, admitted]));
     return "waits";
   };
-  /** One second in which the callers do so many milliseconds of work, and the loop is so busy. */
+  /**
+   * Simulates one second in which the callers do the given milliseconds of work at the given
+   * utilization of the loop.
+   */
   const second = (busy: number, work: Readonly<Record<string, number>>): void => {
     utilization = busy;
     for (let round = 0; round < 1_000 / ROUND_MS; round += 1) {
@@ -141,7 +144,10 @@ interface Task {
   readonly again: () => void;
 }
 
-/** A process that does 50 ms of work in 50 ms, and callers that ask again once they are answered. */
+/**
+ * Simulates a process that does 50 ms of work in 50 ms, and callers that send their next request
+ * after each answer.
+ */
 class Machine {
   readonly clock = new FakeClock();
   readonly share = new FairShare({
@@ -155,7 +161,7 @@ class Machine {
   readonly #queue: Task[] = [];
   #left = 0;
 
-  /** @param ms work of one request, its body's price aside */
+  /** @param ms work of one request, without the price of its body */
   caller(name: string, connections: number, ms: number, bytes = 0): void {
     const ask = (): void => {
       const turn = this.share.enter(name, bytes);

@@ -1,13 +1,13 @@
 /**
  * FairShare divides the work of this process among its callers while its event loop is busy. Work
  * is measured, not estimated: the time that the process has spent on the requests of each caller,
- * and a price for each byte of a body, which stands for what moving it costs here and in Envoy. Both
- * decay, so that a share is one of the last second or so.
+ * plus a price per byte of each body for moving it here and in Envoy. Both decay, so that a share
+ * covers about the last second.
  *
- * How much work there is to divide is found out by trying, because it depends on the machine: while
- * the event loop is busy it becomes less, and else more. A caller that is alone may use all of the
- * process. Others have max-min fair shares: callers that want little get all of it, and the others
- * the same share each. A request of a caller above its share waits for a second at most, and is then
+ * The amount of work to divide depends on the machine and is adapted: it decreases while the event
+ * loop is busy, and increases otherwise. A single caller may use all of the process. Several
+ * callers have max-min fair shares: callers with small demand get all of it, and the others get
+ * equal shares. A request of a caller above its share waits for a second at most, and is then
  * refused.
  */
 import { Counter, Gauge, type Registry } from "prom-client";
@@ -16,47 +16,51 @@ import type { Clock } from "../platform/clock.ts";
 export interface FairShareOptions {
   readonly clock: Clock;
   readonly registry: Registry;
-  /** Returns how busy the event loop was since the last call: 0 for idle, 1 for always busy. */
+  /**
+   * Returns the utilization of the event loop since the last call: 0 for idle, 1 for always busy.
+   */
   readonly utilization: () => number;
 }
 
-/** Work older than this counts for 1/e, milliseconds. */
+/** Time constant of the decay of work, in milliseconds: older work counts for 1/e. */
 const MEMORY_MS = 1_000;
 
-/** Utilization of the event loop above which there is less to divide, and below which more. */
+/**
+ * Utilization of the event loop above which the capacity decreases, and below which it increases.
+ */
 const BUSY = { above: 0.9, below: 0.8 };
 
-/** Utilization counts for 1/e after this time, so that one long step makes nobody wait. */
+/** Time constant of the average of the utilization, so that one long step delays nobody. */
 const UTILIZATION_MEMORY_MS = 250;
 
-/** Least and most work of all callers, milliseconds in each second. */
+/** Minimum and maximum work of all callers, in milliseconds per second. */
 const CAPACITY_MS = { least: 250, most: 10_000 };
 
-/** The capacity falls or rises by this factor in a round. */
+/** Factor by which the capacity falls or rises in a round. */
 const CAPACITY_STEP = 1.05;
 
-/** The price of moving a body from the client through Envoy, this process and Envoy to a provider. */
+/** Price of moving a body from the client through Envoy, this process and Envoy to a provider. */
 const MS_PER_BYTE = 8 / (1024 * 1024);
 
-/** Shares are computed, and waiting callers are asked in, this often. */
+/** Interval at which shares are computed and waiting requests are admitted. */
 const ROUND_MS = 50;
 
-/** Longest wait of a request whose caller is above its share. */
+/** Maximum wait of a request whose caller is above its share. */
 const LONGEST_WAIT_MS = 1_000;
 
-/** Most requests that wait: of one caller, and of all. */
+/** Maximum number of waiting requests: of one caller, and of all. */
 const MOST_WAITING = { caller: 4_096, total: 8_192 };
 
-/** Work of a caller below which it is forgotten, milliseconds. */
+/** Work below which a caller is forgotten, in milliseconds. */
 const NEGLIGIBLE_MS = 0.01;
 
 interface Account {
   /** Milliseconds of work, as of `at`. */
   work: number;
-  /** Requests that this work was for, as of `at`. */
+  /** Number of requests that caused this work, as of `at`. */
   requests: number;
   at: number;
-  /** Requests in the waiting room. */
+  /** Number of waiting requests. */
   waiting: number;
 }
 
@@ -72,14 +76,14 @@ export class FairShare {
   readonly #readUtilization: () => number;
   readonly #accounts = new Map<string, Account>();
   readonly #waits: Counter;
-  /** Of all callers. */
+  /** Account of all callers together. */
   readonly #total: Account;
   /** Oldest first. */
   #waiters: Waiter[] = [];
   #roundIsSet = false;
   #utilization = 0;
   #capacity = CAPACITY_MS.most;
-  /** Milliseconds that each caller may have used; infinite for a caller that is alone. */
+  /** Milliseconds that each caller may have used; infinite for a single caller. */
   #share = Number.POSITIVE_INFINITY;
   #dividedAt: number;
 
@@ -106,22 +110,22 @@ export class FairShare {
     for (const outcome of ["admitted", "refused"]) this.#waits.inc({ outcome }, 0);
   }
 
-  /** Adds work that was done for a caller, milliseconds. */
+  /** Adds work done for a caller, in milliseconds. */
   charge(caller: string, ms: number): void {
     this.#add(this.#account(caller, this.#clock.monotonic()), ms);
   }
 
-  /** Adds the price of a body whose size was not known when its request was let in. */
+  /** Adds the price of a body whose size was unknown when its request was admitted. */
   chargeBytes(caller: string, bytes: number): void {
     this.charge(caller, bytes * MS_PER_BYTE);
   }
 
   /**
-   * Lets a request in and charges its body. Returns undefined where it may go on at once, and a
-   * promise where it has to wait: true once its turn has come, false where it is to be refused,
-   * because its caller was above its share for too long or has too many requests waiting.
+   * Admits a request and charges its body. Returns undefined if the request may proceed at once,
+   * else a promise: true when its turn has come, false if it must be refused, because its caller
+   * was above its share for too long or has too many waiting requests.
    *
-   * @param bytes size of its body, 0 where it is not known yet
+   * @param bytes size of its body, 0 if it is not known yet
    */
   enter(caller: string, bytes: number): Promise<boolean> | undefined {
     const now = this.#clock.monotonic();
@@ -143,8 +147,8 @@ export class FairShare {
   }
 
   /**
-   * Lets in as many requests of each caller as its share has room for, by what its requests have
-   * cost until now, and sends away those that have waited too long.
+   * Admits as many requests of each caller as fit into its share, by the cost of its requests so
+   * far, and refuses those that have waited too long.
    */
   #round(): void {
     const now = this.#clock.monotonic();
@@ -173,7 +177,7 @@ export class FairShare {
     this.#clock.after(ROUND_MS, () => this.#round());
   }
 
-  /** Divides the capacity, from the caller that wants least to the one that wants most. */
+  /** Divides the capacity, from the smallest demand to the largest. */
   #divide(now: number): void {
     this.#adjust(now);
     this.#dividedAt = now;
@@ -186,7 +190,7 @@ export class FairShare {
     this.#share = wants.length < 2 ? Number.POSITIVE_INFINITY : fairShare(wants, this.#capacity);
   }
 
-  /** Finds out how much work there is to divide. */
+  /** Adapts the amount of work to divide. */
   #adjust(now: number): void {
     const memory = Math.exp((this.#dividedAt - now) / UTILIZATION_MEMORY_MS);
     this.#utilization = this.#utilization * memory + this.#readUtilization() * (1 - memory);
@@ -233,7 +237,9 @@ function decay(account: Account, now: number): void {
   account.at = now;
 }
 
-/** Returns what the caller that wants most may have: the max-min fair share of the capacity. */
+/**
+ * Returns the share of the caller with the largest demand: the max-min fair share of the capacity.
+ */
 function fairShare(wants: number[], capacity: number): number {
   wants.sort((a, b) => a - b);
   let left = capacity;

@@ -1,4 +1,7 @@
-/** One process's side of the limits: what it knows, what it tells the store, and who decides. */
+/**
+ * One process's side of the limits: its own knowledge, its writes to the store, and the choice of
+ * who decides.
+ */
 import type { Registry } from "prom-client";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -33,40 +36,43 @@ import { Store } from "./store.ts";
 import { StoreMetrics } from "./store-metrics.ts";
 
 export interface GatewayLimitsOptions {
-  /** Without it all is in this process's memory. */
+  /** Without it, all counters are in this process's memory. */
   readonly redis?: RedisOptions;
   readonly clock: Clock;
   readonly log: Logger;
   readonly registry: Registry;
   /**
-   * Unique for each start of a process: a restarted one counts from zero, which its predecessor's
-   * totals would hide.
+   * Unique for each start of a process: a restarted process counts from zero, which the totals of
+   * its predecessor would hide.
    */
   readonly processId: string;
-  /** How long the store keeps a lease of a process that has died. */
+  /** Time for which the store keeps a lease of a process that has died. */
   readonly leaseMs: number;
-  /** How long an admission waits for the store. */
+  /** Maximum time that an admission waits for the store. */
   readonly admitTimeoutMs: number;
-  /** From 0 to 1: spreads the attempts to connect. */
+  /** From 0 to 1: randomizes the times of connection attempts. */
   readonly random: () => number;
 }
 
 /**
- * Far from all limits a settled call frees its places in the store this much later, with all that
- * ended meanwhile: a fraction of the work.
+ * Far from all limits, a settled call is written to the store after this delay, together with all
+ * other calls that end meanwhile, which costs a fraction of the work.
  */
 const SETTLE_WITHIN_MS = 5;
-/** So does usage that nobody waits for. */
+/** Delay of usage records that nobody waits for. */
 const RECORD_WITHIN_MS = 500;
 const CLOSE_MS = 1_000;
 
-/** What the store said to a demand; `asked` is whether it may have heard one that has no answer. */
+/**
+ * Answer of the store to a demand; `asked` is whether the store may have received a demand without
+ * an answer.
+ */
 type StoreAnswer =
   | { readonly kind: "held"; readonly held: Amounts }
   | { readonly kind: "refused"; readonly refusal: Refusal }
   | { readonly kind: "none"; readonly asked: boolean };
 
-/** Scopes that are caught up with at once. */
+/** Maximum number of scopes that are written at once during catch-up. */
 const CATCH_UP_AT_ONCE = 64;
 
 export class GatewayLimits implements Limits {
@@ -81,7 +87,7 @@ export class GatewayLimits implements Limits {
   #writeSoon = false;
   #tellingAgain = false;
   #cancelWrite: (() => void) | undefined;
-  /** When the next write is due, on the monotonic clock. */
+  /** Time of the next write, on the monotonic clock. */
   #writeAt = Number.POSITIVE_INFINITY;
   #cancelRenew: (() => void) | undefined;
   #closed = false;
@@ -123,7 +129,7 @@ export class GatewayLimits implements Limits {
     checks: readonly Check[],
     amounts: Amounts,
   ): Admission | Promise<Admission> {
-    // Its call has left meanwhile: nothing is held, and nobody waits for the answer.
+    // The client has disconnected meanwhile: nothing is held, and nobody waits for the answer.
     if (!(lease instanceof HeldLease) || lease.settled) return { kind: "admitted", lease };
     const asked = wholeAmounts(amounts);
     if (covers(lease.amounts, asked)) return { kind: "admitted", lease };
@@ -150,7 +156,7 @@ export class GatewayLimits implements Limits {
 
   record(scopeName: string, accounts: readonly string[], used: Usage, admittedAt: number): void {
     const day = utcDay(admittedAt);
-    // Nothing looks at days before yesterday any more.
+    // Days before yesterday are no longer used.
     if (day < Ledger.oldestDay(this.#clock.now())) return;
     const scope = this.#ledger.scope(scopeName);
     for (const name of accounts) {
@@ -206,7 +212,7 @@ export class GatewayLimits implements Limits {
     const refusal = refusalOf(scope, request.checks, { lease, asked: lease.amounts, now });
     if (refusal !== undefined) return refusal;
     scope.hold(lease, request, now);
-    // The store may come to hear of it yet.
+    // The store may still receive it.
     lease.inStore = unanswered;
     return { kind: "admitted", lease };
   }
@@ -252,10 +258,10 @@ export class GatewayLimits implements Limits {
 
   async #reserveInStore(store: Store, scope: ScopeLedger, demand: Demand): Promise<Admission> {
     const { lease, checks, reserve } = demand;
-    // An answer that comes late needs nothing: the lease's end is told whatever it was.
+    // A late answer needs no action: the end of the lease is written in any case.
     const answer = await this.#ask(store, scope, demand, this.#clock.now(), () => undefined);
     if (lease.settled) {
-      // The client left while the store was asked: the store may hold the lease again.
+      // The client disconnected while the store was asked: the store may hold the lease again.
       scope.outbox.ended.add(lease.id);
       this.#writeNow(scope);
       return { kind: "admitted", lease };
@@ -267,7 +273,9 @@ export class GatewayLimits implements Limits {
     return { kind: "admitted", lease };
   }
 
-  /** @param again after what was settled here was told: it may have been all that was in the way */
+  /**
+   * @param again after local settlements were written, which may have been the cause of the refusal
+   */
   async #ask(
     store: Store,
     scope: ScopeLedger,
@@ -280,7 +288,7 @@ export class GatewayLimits implements Limits {
     let words: AdmitWords | undefined;
     let heldBack = false;
     const write = (): AdmitWords => {
-      // What is settled here must not count as reserved there.
+      // Calls settled here must not count as reserved there.
       if ((again || scope.near) && !scope.outbox.empty) this.#track(this.#write(scope));
       heldBack = scope.outbox.ended.size > 0;
       return (words = admitWords(scope, demand, now, this.#writer));
@@ -301,13 +309,14 @@ export class GatewayLimits implements Limits {
   }
 
   /**
-   * It answers, and has lost something: flushed, evicted, or failed over to a replica that lagged.
+   * The store answers, but has lost data: it was flushed, evicted keys, or failed over to a lagging
+   * replica.
    */
   #tellAgain(): void {
     if (this.#tellingAgain) return;
     this.#tellingAgain = true;
     const telling = this.#catchUp()
-      // The circuit knows of it, and catches up when it is back.
+      // The circuit notices it, and catches up when the store is back.
       .catch(() => {})
       .finally(() => {
         this.#tellingAgain = false;
@@ -315,7 +324,7 @@ export class GatewayLimits implements Limits {
     this.#track(telling);
   }
 
-  /** The store has admitted, late, what was refused here. */
+  /** The store has admitted, late, a request that was refused here. */
   #takeBack(scope: ScopeLedger, request: AdmitRequest, at: number): void {
     scope.outbox.ended.add(request.id);
     for (const check of request.checks) {
@@ -340,7 +349,7 @@ export class GatewayLimits implements Limits {
     });
   }
 
-  /** At the end of this turn of the event loop, with all else that ends in it. */
+  /** Writes at the end of this turn of the event loop, with all other calls that end in it. */
   #writeNow(scope: ScopeLedger): void {
     this.#dirty.add(scope);
     if (this.#writeSoon || this.#closed) return;
@@ -351,7 +360,7 @@ export class GatewayLimits implements Limits {
     });
   }
 
-  /** Catching up writes all that this cannot. */
+  /** The catch-up writes everything that this cannot. */
   #writeDirty(): void {
     if (this.#store?.up !== true) return;
     for (const scope of this.#dirty) {
@@ -366,8 +375,8 @@ export class GatewayLimits implements Limits {
   }
 
   /**
-   * Tells the store all that it has not been told of a scope. Undefined: it did not hear, and will
-   * be told again.
+   * Writes everything about a scope that the store does not know yet. Returns undefined if the
+   * store did not receive it; it is then written again.
    */
   async #write(
     scope: ScopeLedger,
@@ -383,13 +392,13 @@ export class GatewayLimits implements Limits {
       if (reply !== undefined) answer = syncs[index]?.read(reply);
     }
     if (!replies.includes(undefined)) return answer;
-    // Totals and leases are told again when the store is back; these nobody else remembers.
+    // Totals and leases are rewritten when the store is back; these entries exist only here.
     for (const id of ended) scope.outbox.ended.add(id);
     scope.outbox.takenBack.push(...takenBack);
     return undefined;
   }
 
-  /** Everything, of every scope: the store may have lost it, or may not have been there. */
+  /** Writes everything of every scope, because the store may have lost it or was not reachable. */
   async #catchUp(): Promise<void> {
     const now = this.#clock.now();
     const oldest = Ledger.oldestDay(now);
@@ -398,13 +407,13 @@ export class GatewayLimits implements Limits {
     for (let at = 0; at < scopes.length; at += CATCH_UP_AT_ONCE) {
       const part = scopes.slice(at, at + CATCH_UP_AT_ONCE).filter((scope) => !scope.outbox.empty);
       const heard = await Promise.all(part.map((scope) => this.#write(scope)));
-      if (heard.includes(undefined)) throw new Error("the store has not heard all");
+      if (heard.includes(undefined)) throw new Error("the store did not receive everything");
     }
   }
 
   #renewLater(): void {
     this.#cancelRenew = this.#clock.after(Math.floor(this.#writer.leaseMs / 3), () => {
-      // Armed first: an error in this renewal must not be the last renewal.
+      // Scheduled first, so that an error in this renewal does not stop renewals.
       this.#renewLater();
       for (const scope of this.#ledger.scopes()) {
         for (const lease of scope.leases.values()) scope.outbox.live.add(lease);

@@ -1,15 +1,15 @@
 import type { AdmitRequest, Amounts, Lease } from "./contract.ts";
 import { type DayAccount, wholeAmounts } from "./day-account.ts";
 
-/** A lease with what it needs to be given back. */
+/** A lease with the data needed to return it. */
 export class HeldLease implements Lease {
   readonly id: string;
   readonly scope: string;
   readonly day: string;
   readonly accounts: readonly DayAccount[];
-  /** What it has reserved. */
+  /** Reserved amounts. */
   amounts: Amounts;
-  /** The store may have it, so that settling must take it away there. */
+  /** The store may hold the lease, so settling must remove it there. */
   inStore = false;
   settled = false;
 
@@ -21,7 +21,9 @@ export class HeldLease implements Lease {
     this.amounts = wholeAmounts(request.reserve);
   }
 
-  /** Returns the lease as the store's scripts read it: `day|tokens|microUsd|requests|account|...`. */
+  /**
+   * Returns the lease as the store's scripts read it: `day|tokens|microUsd|requests|account|...`.
+   */
   packed({ tokens, microUsd, requests }: Amounts = this.amounts): string {
     let packed = `${this.day}|${tokens}|${microUsd}|${requests}`;
     for (const account of this.accounts) packed += `|${account.field}`;

@@ -1,6 +1,6 @@
 /**
- * Names in the store. All keys of a scope have the scope as their hash tag, so that one script may
- * touch them all on a Redis Cluster.
+ * Key names in the store. All keys of a scope have the scope as their hash tag, so that one script
+ * may use them all on a Redis Cluster.
  */
 
 /** `{` and `}` would end the hash tag, `|` separates fields. */
@@ -17,11 +17,11 @@ const PREFIX = "svc:";
 
 export class ScopeKeys {
   readonly #tag: string;
-  /** Sorted set: id of a lease to when it expires. */
+  /** Sorted set: lease id to expiry time. */
   readonly leases: string;
-  /** Hash: id of a lease to what it has reserved. */
+  /** Hash: lease id to reserved amounts. */
   readonly amounts: string;
-  /** Hash: sums of what leases have reserved, and how many there are, by account. */
+  /** Hash: sums of the reserved amounts and number of leases, by account. */
   readonly reserved: string;
 
   constructor(scope: string) {
@@ -31,18 +31,18 @@ export class ScopeKeys {
     this.reserved = `${this.#tag}reserved`;
   }
 
-  /** Hash: totals of a day by account, of all and of each process. */
+  /** Hash: totals of a day by account, in total and per process. */
   usage(day: string): string {
     return `${this.#tag}usage:${day}`;
   }
 
-  /** Sorted set: id of an admission to its time. */
+  /** Sorted set: admission id to its time. */
   window(account: string, windowMs: number): string {
     return `${this.#tag}window:${windowMs}:${encoded(account)}`;
   }
 }
 
-/** What the probe writes; a scope of its own. */
+/** Returns the key that the probe writes, in a scope of its own. */
 export function probeKey(processId: string): string {
   return `${PREFIX}{probe/${encoded(processId)}}`;
 }

@@ -1,6 +1,7 @@
 /**
- * What this process knows: its own totals, what it last heard of the others', its leases and
- * windows. The whole truth when there is no store, and what decides while the store is away.
+ * The knowledge of this process: its own totals, the last known totals of the others, its leases
+ * and windows. This is everything if there is no store, and the basis of decisions while the store
+ * is unavailable.
  */
 import type { AdmitRequest, Amounts } from "./contract.ts";
 import { DAY_MS, utcDay } from "./day.ts";
@@ -10,14 +11,16 @@ import { ScopeKeys } from "./keys.ts";
 import { Outbox } from "./outbox.ts";
 import { SlidingWindow } from "./window.ts";
 
-/** Of one scope. */
+/** Ledger of one scope. */
 export class ScopeLedger {
   readonly name: string;
   readonly keys: ScopeKeys;
   readonly outbox = new Outbox();
-  /** A limit was near when the store was last asked: what ends must be known there at once. */
+  /**
+   * A limit was near at the last answer of the store: the ends of calls must be written at once.
+   */
   near = false;
-  /** Admissions that the store is being asked for. */
+  /** Number of pending admissions at the store. */
   asking = 0;
   readonly leases = new Map<string, HeldLease>();
   readonly #days = new Map<string, Map<string, DayAccount>>();
@@ -53,7 +56,7 @@ export class ScopeLedger {
     return window;
   }
 
-  /** What the request would hold; it does not yet. */
+  /** Creates the lease of a request, which holds nothing yet. */
   lease(request: AdmitRequest, day: string): HeldLease {
     return new HeldLease(
       request,
@@ -63,8 +66,8 @@ export class ScopeLedger {
   }
 
   /**
-   * The call is admitted, by whomever: it holds its amounts from now on, and is in the windows of
-   * its checks.
+   * Holds an admitted call, whoever admitted it: its amounts are reserved, and it is in the windows
+   * of its checks.
    */
   hold(lease: HeldLease, request: AdmitRequest, now: number): void {
     this.leases.set(lease.id, lease);
@@ -75,7 +78,7 @@ export class ScopeLedger {
     }
   }
 
-  /** For a store that may have lost everything, or has missed a while. */
+  /** Queues everything for a store that may have lost data or missed updates. */
   tellEverything(oldestDay: string, now: number): void {
     const { live, totals, admissions } = this.outbox;
     for (const lease of this.leases.values()) live.add(lease);
@@ -88,7 +91,7 @@ export class ScopeLedger {
     }
   }
 
-  /** Changes what a lease that is held has reserved. */
+  /** Changes the reservation of a held lease. */
   resize(lease: HeldLease, amounts: Amounts): void {
     for (const account of lease.accounts) {
       for (const unit of UNITS) account.reserved[unit] += amounts[unit] - lease.amounts[unit];
@@ -112,7 +115,7 @@ export class ScopeLedger {
     }
   }
 
-  /** Lets go of days before `oldest` and of empty windows. True when nothing is left. */
+  /** Removes days before `oldest` and empty windows. Returns true if nothing is left. */
   prune(oldest: string, now: number): boolean {
     for (const [day, accounts] of this.#days) {
       if (day < oldest && [...accounts.values()].every((account) => account.leases === 0))
@@ -135,7 +138,7 @@ export class Ledger {
   readonly #scopes = new Map<string, ScopeLedger>();
   #prunedOn = "";
 
-  /** Yesterday's is kept: calls that began before midnight settle into it. */
+  /** Yesterday is kept, because calls that began before midnight are settled in it. */
   static oldestDay(now: number): string {
     return utcDay(now - DAY_MS);
   }
@@ -150,7 +153,7 @@ export class Ledger {
     return this.#scopes.values();
   }
 
-  /** Once a day: forgets what no check can look at any more. */
+  /** Once a day: removes everything that no check can use any more. */
   pruneDaily(now: number): void {
     const today = utcDay(now);
     if (today === this.#prunedOn) return;

@@ -1,6 +1,6 @@
 /**
- * One contract for memory, Redis and a node of a Redis Cluster: two processes where there is a
- * store to share.
+ * One contract for memory, Redis and a node of a Redis Cluster; two processes if there is a shared
+ * store.
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
@@ -59,7 +59,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     await Promise.all(gateways.map(({ limits }) => limits.close()));
   });
 
-  /** A further process, which shares the store; in memory there is only one. */
+  /** Starts a further process that shares the store; in memory there is only one process. */
   async function another(): Promise<Gateway> {
     const [first] = gateways;
     if (first !== undefined && server === undefined) return first;
@@ -129,7 +129,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
         inFlight: 0,
       });
     }
-    // What was reserved and not used is there again: 769 are left.
+    // The unused part of the reservation is free again: 769 are left.
     expect((await crowd(() => request([daily(1_000)], 30))).leases).toHaveLength(25);
   });
 
@@ -483,7 +483,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const asked = [daily(100), concurrency(1)];
     await admitted(dead, request(asked, 100));
     expect((await first().limits.admit(request(asked, 1))).kind).toBe("refused");
-    // Dropped: nothing renews its leases any more, and nothing settles them.
+    // Dropped: these leases are neither renewed nor settled.
     const after = new FakeClock(NOON);
     after.advance(LEASE_MS - 1);
     const redis = parseRedisSettings({ url: (server as RedisServer).url });
@@ -655,7 +655,8 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const processId = randomUUID();
     const redis = parseRedisSettings({ url: (server as RedisServer).url });
     for (const tokens of [100, 60]) {
-      // The second one says what the first said long before: the same process, with less used.
+      // The second process reports what the first reported long before: the same process id, with
+      // less usage.
       const gateway = new Gateway(clock, { redis, processId });
       await until(() => gateway.up());
       gateway.limits.record(SCOPE, ["agent"], used(tokens), clock.now());
@@ -677,7 +678,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
       expect(await redis.command("PTTL", key), key).toBeGreaterThan(0);
   }
 
-  /** How often the server ran a script so far. */
+  /** Returns the number of scripts that the server has run. */
   async function scriptsRun(): Promise<number> {
     const stats = String(await (server as RedisServer).command("INFO", "commandstats"));
     return [...stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(

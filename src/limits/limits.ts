@@ -1,6 +1,6 @@
 /**
- * Limits on shared state: decided in the store that replicas share, or in memory without one and
- * while it is away.
+ * Limits on shared state: decided in the store that replicas share, or in memory if there is no
+ * store or it is unavailable.
  */
 import type { Limits } from "./contract.ts";
 import { GatewayLimits, type GatewayLimitsOptions } from "./gateway-limits.ts";

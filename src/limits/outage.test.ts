@@ -1,6 +1,6 @@
 /**
- * The store killed, stopped, emptied, slow, full, and shut to us: nobody waits for it, and the
- * counts are right after.
+ * The store killed, stopped, emptied, slow, full, and inaccessible: no request waits for it, and
+ * the counts are correct afterwards.
  */
 import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,7 +36,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  // What a test has stopped must not keep the end waiting.
+  // A process stopped by a test must not block the cleanup.
   for (const cleanup of cleanups.toReversed()) await cleanup();
 });
 
@@ -94,7 +94,7 @@ async function admitted(gateway: Gateway, checks: readonly Check[], tokens = 0):
 const usage = async (gateway: Gateway) =>
   (await gateway.limits.usage([{ scope: SCOPE, account: "agent" }]))[0];
 
-/** Lets time pass until the store is used again by all. */
+/** Advances time until all gateways use the store again. */
 async function back(...gateways: readonly Gateway[]): Promise<void> {
   for (const gateway of gateways) {
     await until(
@@ -108,7 +108,7 @@ async function back(...gateways: readonly Gateway[]): Promise<void> {
   }
 }
 
-/** What the store has, whoever asks. */
+/** Returns the value in the store. */
 async function stored(server: RedisServer, field: string): Promise<number> {
   return Number(await server.command("HGET", `svc:{${SCOPE}}:usage:2026-11-21`, field));
 }
@@ -125,7 +125,7 @@ test("killed and restarted empty: decided at once meanwhile, and all is counted 
   const acrossOutage = await admitted(a, checks, 50);
   await pass(clock, 10);
   await until(async () => (await stored(server, "agent|t")) === 300);
-  // Both know of each other.
+  // Both processes know each other's usage.
   for (const gateway of [a, b]) expect(await usage(gateway)).toMatchObject({ tokens: 300 });
 
   await server.kill();
@@ -135,7 +135,8 @@ test("killed and restarted empty: decided at once meanwhile, and all is counted 
   b.limits.settle(meanwhile, used(7));
   const stillOpen = await admitted(b, checks, 10);
   a.limits.record(SCOPE, ["agent"], used(3), clock.now());
-  // The budget is not new because the store is away: A has used 163 of 1000 and knows of B's 200.
+  // The budget is not reset because the store is unavailable: A has used 163 of 1000 and knows of
+  // B's 200.
   expect(await ask(a, checks, 638)).toMatchObject({ kind: "refused", used: 363 });
   await until(() => a.warnings.length > 0 && b.warnings.length > 0);
 
@@ -168,7 +169,7 @@ test("stopped: one admission waits for its deadline, the next do not wait; what 
   await pass(clock, TIMEOUT_MS - 10);
   expect(decided).toBe(false);
   await pass(clock, 10);
-  // The store has answered nothing: the decision is made without it.
+  // The store has not answered: the decision is made without it.
   const first = await waiting;
   const second = await ask(gateway, checks, 10);
   expect([first.kind, second.kind]).toEqual(["admitted", "admitted"]);
@@ -180,7 +181,7 @@ test("stopped: one admission waits for its deadline, the next do not wait; what 
   await back(gateway);
   await until(async () => (await stored(server, "agent|t")) === 4 && (await leases(server)) === 2);
   expect(await usage(gateway)).toMatchObject({ tokens: 4, requests: 1, inFlight: 2 });
-  // Three admissions are in the window, each once.
+  // Three admissions are in the window, once each.
   expect(await ask(gateway, [rate(3)])).toMatchObject({ kind: "refused", used: 3 });
   expect(gateway.warnings).toHaveLength(1);
 });
@@ -191,7 +192,7 @@ test("answers that come seconds late hold nobody up; an admission that was refus
   const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
   const one = await admitted(gateway, [concurrency(2), rate(9)]);
   proxy.hold();
-  // Both are asked of the store, which admits one more and has room for it; memory decides, in this
+  // The store is asked about both, and admits one more because it has room; memory decides, in this
   // order.
   const answers = [
     ask(gateway, [concurrency(2), rate(9)]),
@@ -214,7 +215,7 @@ test("what the store admitted late, and memory refused, is given back there", as
   const proxy = await proxyOf(server);
   const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
   const held = await admitted(gateway, [concurrency(1)]);
-  // Its process takes it for live, the store does not: the store admits one more.
+  // Its process considers it live, the store does not: the store admits one more.
   await server.command(
     "DEL",
     `svc:{${SCOPE}}:leases`,
@@ -245,7 +246,7 @@ test("a settling that was lost with its connection is told again", async () => {
   const lease = await admitted(gateway, [daily(100)], 10);
   proxy.swallows = true;
   gateway.limits.settle(lease, used(6));
-  // It is on its way when the connection breaks.
+  // It is in transit when the connection breaks.
   await rounds();
   proxy.cut();
   proxy.swallows = false;
@@ -264,7 +265,7 @@ test("what is counted while the store is told what it missed is told at the end 
   await pass(clock, TIMEOUT_MS);
   await asked;
   let records = 0;
-  // At each answer on the way back, of a probe or of what was told, something more is counted.
+  // At each answer during recovery, of a probe or of a write, something more is counted.
   await until(async () => {
     if (await gateway.up()) return true;
     if (proxy.held > 0) {
@@ -306,7 +307,7 @@ test("a store that stays slow is not used: it answers, but not in time", async (
       },
       { what: "a probe's answer to be held" },
     );
-    // Longer than a request would wait for it.
+    // Longer than a request would wait.
     await pass(clock, TIMEOUT_MS);
     proxy.release();
     proxy.hold();
@@ -358,7 +359,7 @@ test.each([
   {
     name: "a wrong password",
     password: "not-the-secret",
-    reason: "WRONGPASS: user or password are wrong",
+    reason: "WRONGPASS: the user or the password is wrong",
   },
   { name: "no password", password: "", reason: "NOAUTH: it asks for a password and none is set" },
 ])("$name: limits hold in memory, and no password is in the log", async ({ password, reason }) => {
@@ -390,7 +391,7 @@ test("a database that does not exist is not silently another", async () => {
 test("at the start: a store that is coming is waited for, as long as for an answer", async () => {
   const server = await redis();
   const gateway = gatewayAt(server.url);
-  // Asked before the connection can be there.
+  // Asked before the connection can be established.
   expect((await ask(gateway, [daily(10)], 1)).kind).toBe("admitted");
   expect(await gateway.metric("svc_store_fail_open_total")).toBe(0);
   expect(await leases(server)).toBe(1);

@@ -1,4 +1,4 @@
-/** What the store has not been told of a scope yet. */
+/** Changes of a scope that the store does not have yet. */
 import type { DayAccount } from "./day-account.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { SlidingWindow, WindowEntry } from "./window.ts";
@@ -13,7 +13,7 @@ export class Outbox {
   readonly live = new Set<HeldLease>();
   readonly totals = new Set<DayAccount>();
   readonly admissions: WindowNews[] = [];
-  /** Admissions that the store made after we had given it up, and that were refused here. */
+  /** Admissions that the store made after we had stopped waiting, and that were refused here. */
   readonly takenBack: WindowNews[] = [];
 
   get empty(): boolean {

@@ -1,6 +1,6 @@
 /**
- * The connection to Redis: one, shared by all requests, never queueing for a store that is not
- * there.
+ * The connection to Redis: one, shared by all requests, which never queues commands for an
+ * unavailable store.
  */
 import { isIP } from "node:net";
 import { Redis, type Result } from "ioredis";
@@ -31,8 +31,8 @@ const FIRST_BACKOFF_MS = 20;
 const MAX_BACKOFF_MS = 2_000;
 
 /**
- * How long to wait before connecting again, `failures` attempts after the last time that the store
- * was used. Half of it is chance: replicas that lost the store together do not come back together.
+ * Returns the delay before the next connection attempt, after `failures` failed attempts. Half of
+ * it is random, so that replicas that lost the store together do not reconnect at the same time.
  */
 export function backoffMs(failures: number, random: () => number): number {
   const most = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(failures, 10));
@@ -46,12 +46,12 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
     db: options.database,
     ...(options.username !== undefined && { username: options.username }),
     ...(options.password !== undefined && { password: options.password.reveal() }),
-    // A name is asked for, an address cannot be.
+    // A host name is sent as SNI, an address cannot be.
     ...(options.tls !== undefined && {
       tls: { ...options.tls, ...(isIP(options.host) === 0 && { servername: options.host }) },
     }),
-    // RESP2 is what every compatible store speaks; CLIENT SETINFO and INFO may be forbidden to us,
-    // and our probe knows more.
+    // RESP2 is spoken by every compatible store; CLIENT SETINFO and INFO may be forbidden to us,
+    // and our probe checks more.
     protocol: 2,
     disableClientInfo: true,
     enableReadyCheck: false,
@@ -59,13 +59,13 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
     keepAlive: KEEP_ALIVE_MS,
     noDelay: true,
     retryStrategy: retryMs,
-    // A command that was under way when the connection broke fails at once: without it ioredis
-    // never answers it, as it is not sent again. What it may have done is sent again as a state.
+    // A pending command fails at once when the connection breaks: otherwise ioredis never answers
+    // it, because it is not sent again. Its effects are written again as a state.
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     enableOfflineQueue: false,
-    // Deadlines are the circuit's: a command timeout would reject an answer that is already in the
-    // socket's buffer. Auto-pipelining would hold commands back until the pipeline before them is
+    // The circuit has its own deadlines: a command timeout would reject an answer that is already
+    // in the socket's buffer. Auto-pipelining would delay commands until the previous pipeline is
     // answered.
     enableAutoPipelining: false,
     scripts: { svcAdmit: { lua: ADMIT }, svcSync: { lua: SYNC }, svcProbe: { lua: PROBE } },
@@ -74,7 +74,7 @@ export function connectRedis(options: RedisOptions, retryMs: () => number): Redi
 
 const HINTS: Readonly<Record<string, string>> = {
   NOAUTH: "it asks for a password and none is set",
-  WRONGPASS: "user or password are wrong",
+  WRONGPASS: "the user or the password is wrong",
   NOPERM: "the user lacks a permission: it needs +@scripting +@read +@write on keys svc:*",
   OOM: "its memory is full: raise maxmemory",
   READONLY: "it is a replica: use the address of the primary",
@@ -86,16 +86,17 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * For the log: what is wrong, never with a password (Redis repeats arguments of commands that it
- * does not know).
+ * Returns the problem for the log, never with a password (Redis echoes arguments of unknown
+ * commands).
  */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown";
   const code = /^-?([A-Z]+)\b/.exec(error.message)?.[1];
   const hint = code === undefined ? undefined : HINTS[code];
   if (hint !== undefined) return `${code}: ${hint}`;
-  if (code === "ERR" && /auth/i.test(error.message)) return "ERR: it refuses how we authenticate";
-  // An attempt at several addresses has no words of its own.
+  if (code === "ERR" && /auth/i.test(error.message))
+    return "ERR: it rejects the authentication command";
+  // An attempt to connect to several addresses has an empty message.
   if (error.message === "") return (error as NodeJS.ErrnoException).code ?? error.name;
   return error.message.replace(/,? with args beginning with.*/s, "").slice(0, 200);
 }

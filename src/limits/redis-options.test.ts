@@ -43,7 +43,7 @@ test.each([
 test("certificates that are none are an error", () => {
   for (const ca of ["", "PEM", "-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n"]) {
     expect(() => parseRedisSettings({ url: "rediss://store", ca })).toThrow(
-      /CA certificates of Redis/,
+      /CA certificates for Redis/,
     );
   }
 });

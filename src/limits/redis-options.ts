@@ -1,6 +1,6 @@
 /**
- * How the store is reached: `redis://` and `rediss://` URLs, and single settings that win over
- * them.
+ * Connection settings of the store: `redis://` and `rediss://` URLs, and single settings that
+ * override them.
  */
 import { X509Certificate } from "node:crypto";
 import { Secret } from "../platform/secret.ts";
@@ -11,12 +11,12 @@ export interface RedisOptions {
   readonly username?: string;
   readonly password?: Secret;
   readonly database: number;
-  /** Present: TLS, with the certificate verified. */
+  /** If present: TLS, with the certificate verified. */
   readonly tls?: RedisTls;
 }
 
 export interface RedisTls {
-  /** Certificates that are trusted, PEM; without it the system's. */
+  /** Trusted certificates, PEM; without it, the system's. */
   readonly ca?: string;
 }
 
@@ -26,15 +26,15 @@ export interface RedisSettings {
   readonly username?: string;
   readonly password?: string;
   readonly database?: number;
-  /** PEM text. Asks for TLS even when the URL is `redis://`. */
+  /** PEM text. Enables TLS even if the URL is `redis://`. */
   readonly ca?: string;
 }
 
 const DEFAULT_PORT = 6379;
 
 /**
- * @throws Error that says what is wrong and how it should be; never shows the URL, which may hold a
- * password
+ * @throws Error that states the problem and the expected form; it never contains the URL, which may
+ * hold a password
  */
 export function parseRedisSettings(settings: RedisSettings): RedisOptions {
   const { url } = settings;
@@ -63,7 +63,7 @@ function checkCertificates(pem: string): void {
     void new X509Certificate(pem);
   } catch {
     throw new Error(
-      "the CA certificates of Redis are none: give a file in PEM, which begins with -----BEGIN CERTIFICATE-----",
+      "the file of CA certificates for Redis contains no certificate: give a PEM file, which begins with -----BEGIN CERTIFICATE-----",
     );
   }
 }

@@ -1,10 +1,10 @@
 /**
- * What runs inside the store. `admit` judges and reserves; `sync` tells the store what a process
- * knows: settled leases, totals, renewals, and everything again after an outage. All that `sync`
- * says is a state and not a change, so saying it twice, late or again does no harm: a process's
- * totals only grow, and the greater one wins.
+ * Scripts that run inside the store. `admit` decides and reserves; `sync` writes the knowledge of a
+ * process: settled leases, totals, renewals, and everything again after an outage. Everything that
+ * `sync` writes is a state and not a change, so repeated or late writes do no harm: a process's
+ * totals only grow, and the larger value wins.
  *
- * Time comes with the call: days and windows are of the gateway's clock.
+ * The call passes the time: days and windows follow the gateway's clock.
  *
  * KEYS 1 leases, 2 amounts, 3 reserved (see keys.ts). Fields: `account|unit` is a total,
  * `account|unit|process` a process's part of it; `day|account|unit` is reserved, `account|n` counts
@@ -93,16 +93,16 @@ end
 /**
  * KEYS 4 usage of the day, 5... windows of the rate checks.
  *
- * ARGV 1 now, 2 id, 3 amounts to hold, 4 expiry, 5 ttl, 6 process, 7 amounts to hold instead where no
- * limit is near, 8... by check: kind, account, limit, and for a rate the window's ms and its key's
- * ttl, for a daily check the unit and the least that others and this process have used (a store that
- * has lost something does not know it); always six. A lease that exists is raised: what it holds
- * does not stand against it.
+ * ARGV 1 now, 2 id, 3 amounts to hold, 4 expiry, 5 ttl, 6 process, 7 amounts to hold instead where
+ * no limit is near, 8... by check: kind, account, limit, and for a rate the window's ms and its
+ * key's ttl, for a daily check the unit and the minimum that others and this process have used
+ * (which a store that has lost data does not know); always six. An existing lease is raised: what
+ * it holds does not count against it.
  *
  * Answers the index of the check that refuses or 0, used, reserved, ms to wait, how near a limit is
- * (0: far, and the amounts of ARGV 7 are held; 1: those of ARGV 3 are; 2: so are they, and were as
- * much again reserved, it would refuse), and for each daily check what others have used and what the
- * store has of this process.
+ * (0: far, and the amounts of ARGV 7 are held; 1: those of ARGV 3 are held; 2: those of ARGV 3 are
+ * held, and the check would refuse if as much again were reserved), and for each daily check the
+ * usage of others and the usage that the store has of this process.
  */
 export const ADMIT = `${PRELUDE}
 local now = tonumber(ARGV[1])
@@ -190,8 +190,8 @@ return reply
  * KEYS 4... usage of days, and windows. ARGV 1 now, 2 expiry, 3 ttl, 4 ttl of usage, 5 process,
  * then sections, each after its number of entries: leases that ended (id); leases that live (id,
  * amounts); totals (key, account, t, m, q, u); admissions of windows (key, ttl, time, id);
- * admissions taken back (key, id); questions (key, account). Answers what others have used, t m q u
- * for each entry of totals; then t m q u of all and the leases, for each question.
+ * admissions taken back (key, id); questions (key, account). Answers the usage of others, t m q u
+ * for each entry of totals; then t m q u of all and the number of leases, for each question.
  */
 export const SYNC = `${PRELUDE}
 local at = 6
@@ -266,8 +266,8 @@ return reply
 `;
 
 /**
- * Writes as the others do: a store that answers but cannot be written to (full, read-only, no
- * permission) is not back.
+ * Writes like the other scripts: a store that answers but cannot be written to (full, read-only, no
+ * permission) is still unavailable.
  */
 export const PROBE = `
 return redis.call('SET', KEYS[1], '1', 'PX', ARGV[1])

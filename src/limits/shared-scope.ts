@@ -1,4 +1,4 @@
-/** A scope's words to the store's scripts, and what it learns from their answers. */
+/** Encodes a scope for the store's scripts, and applies their answers. */
 import type { AccountUsage, Amounts, Check, Unit } from "./contract.ts";
 import { CONCURRENCY_RETRY_MS, type Refusal } from "./decide.ts";
 import { msToNextDay } from "./day.ts";
@@ -9,14 +9,15 @@ import type { ScopeLedger } from "./ledger.ts";
 import type { WindowNews } from "./outbox.ts";
 import type { Arguments, Keys } from "./store.ts";
 
-/** How long leases and windows stay in the store when nobody touches them any more. */
+/** Time for which unused leases and windows stay in the store. */
 const IDLE_TTL_MS = 3_600_000;
 const WINDOW_SLACK_MS = 60_000;
 /**
- * Today's and yesterday's are looked at, from any time zone's gateway and after any hour's outage.
+ * Today's and yesterday's usage is read, by gateways in any time zone and after an outage of any
+ * length.
  */
 const USAGE_TTL_MS = 3 * 86_400_000;
-/** So that no script keeps the store from others for long. */
+/** Bound of one script, so that no script blocks the store for long. */
 const LARGEST_SYNC = 500;
 
 const UNIT_FIELD: Readonly<Record<Unit, string>> = { tokens: "t", microUsd: "m", requests: "q" };
@@ -32,11 +33,11 @@ export interface Writer {
 }
 
 export interface AdmitWords extends Words {
-  /** What the store has confirmed of our own, by daily check: it must not have less. */
+  /** Our own usage that the store has confirmed, by daily check: the store must not have less. */
   readonly stored: readonly number[];
 }
 
-/** What the store is asked: to hold `reserve` for a lease, or `expect` where no limit is near. */
+/** A demand on the store: to hold `reserve` for a lease, or `expect` if no limit is near. */
 export interface Demand {
   readonly lease: HeldLease;
   readonly checks: readonly Check[];
@@ -97,9 +98,9 @@ export function admitWords(
 
 export interface Verdict {
   readonly refusal: Refusal | undefined;
-  /** The store has less of our own than it once confirmed. */
+  /** The store has less of our own usage than it once confirmed. */
   readonly hasLost: boolean;
-  /** All limits are far: the store holds what was expected, and not just what was asked for. */
+  /** All limits are far: the store holds the expected amounts, not only the requested ones. */
   readonly far: boolean;
 }
 
@@ -147,7 +148,7 @@ function retryAfterMs(check: Check, wait: number, now: number): number {
 }
 
 export interface Sync extends Words {
-  /** Reads the answer; gives what was asked for. */
+  /** Reads the answer; returns the requested usage. */
   readonly read: (reply: readonly number[]) => readonly AccountUsage[];
 }
 
@@ -157,8 +158,8 @@ export interface Question {
 }
 
 /**
- * All that is in the outbox, which is empty afterwards, in as few syncs as may be; the last one
- * asks the questions.
+ * Encodes everything in the outbox, which is empty afterwards, in as few syncs as possible; the
+ * last one contains the questions.
  */
 export function syncWords(
   scope: ScopeLedger,

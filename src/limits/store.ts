@@ -1,13 +1,12 @@
 /**
- * Redis as the requests see it: an answer in time, or none. Whether it is used is a circuit:
+ * Redis as seen by requests: an answer in time, or none. A circuit decides whether it is used:
  *
  * - `connecting`: at the start, and after a connection broke. An admission waits for it, as long as
- *   it would for an
- *   answer: a server that closes idle connections is no outage.
+ *   it would for an answer: a server that closes idle connections is not an outage.
  * - `up`: asked.
  * - `away`: not asked. Entered when an answer is late, an error is answered, or connecting fails;
- *   one warning. Left when
- *   writes were answered quickly a few times in a row and all that was missed has been written.
+ *   one warning. Left when writes were answered quickly a few times in a row and all missed
+ *   changes have been written.
  */
 import type { Redis } from "ioredis";
 import type { Clock } from "../platform/clock.ts";
@@ -26,25 +25,25 @@ export interface StoreOptions {
   readonly processId: string;
   readonly admitTimeoutMs: number;
   readonly random: () => number;
-  /** Writes all that the store may have missed. Rejects when it was not possible. */
+  /** Writes everything that the store may have missed. Rejects if that was not possible. */
   readonly catchUp: () => Promise<void>;
-  /** It is used again: time for what came while catching up. */
+  /** Called when the store is used again: the time to write what arrived during catch-up. */
   readonly isUp: () => void;
 }
 
 export type Keys = readonly string[];
 export type Arguments = readonly (string | number)[];
 
-/** Writes in the background may take longer than a request waits for. */
+/** Background writes may take longer than a request waits. */
 const SYNC_TIMEOUT_MS = 1_000;
 const PROBE_EVERY_MS = 200;
 const GOOD_PROBES = 3;
-/** A connection that answers nothing for so long is given up: it may lead nowhere. */
+/** Time after which a connection that answers nothing is closed: it may be dead. */
 const PROBE_PATIENCE_MS = 10_000;
 const PROBE_TTL_MS = 60_000;
 
 interface Pending {
-  /** On the monotonic clock. */
+  /** Time of the change, on the monotonic clock. */
   readonly since: number;
   resolve: (reply: readonly number[] | undefined) => void;
 }
@@ -81,7 +80,7 @@ export class Store {
     this.#client.on("error", (error: unknown) => (this.#lastError = error));
     this.#client.on("ready", () => this.#onReady());
     this.#client.on("close", () => this.#onClose());
-    // Only what makes connecting impossible ends it for good, such as certificates that are none.
+    // Only a permanent error ends it, such as invalid certificates.
     this.#client.on("end", () => this.#away(reasonOf(this.#lastError)));
   }
 
@@ -95,8 +94,8 @@ export class Store {
   }
 
   /**
-   * Asks for an admission. `write` makes keys and arguments at the moment of sending. Undefined: no
-   * answer in time. `late` gets the answer that comes after all.
+   * Asks for an admission. `write` creates keys and arguments at the moment of sending. Returns
+   * undefined if there is no answer in time; `late` receives an answer that arrives afterwards.
    */
   async admit(
     write: () => { readonly keys: Keys; readonly args: Arguments },
@@ -122,7 +121,7 @@ export class Store {
     );
   }
 
-  /** Tells what we know. Undefined: it may or may not have been heard. */
+  /** Writes our knowledge. Returns undefined if it is unknown whether the store received it. */
   sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
     this.#cork();
     return this.#run(
@@ -146,11 +145,11 @@ export class Store {
   }
 
   /**
-   * What one event brings goes out in one write: the system call is a good part of what asking
-   * costs. Nothing waits.
+   * Commands of one event are sent in one write, because the system call is a large part of the
+   * cost. Nothing is delayed.
    */
   #cork(): void {
-    // Absent until the first attempt to connect, which its types do not say.
+    // Absent until the first connection attempt, although the types do not show it.
     const stream = this.#client.stream as Redis["stream"] | undefined;
     if (this.#corked || stream === undefined) return;
     this.#corked = true;
@@ -187,8 +186,8 @@ export class Store {
   }
 
   /**
-   * An error that Redis answered ends its use. One of the connection is told by the connection's
-   * own events.
+   * An error answer of Redis ends its use. Errors of the connection are reported by the
+   * connection's own events.
    */
   #onError(error: unknown): void {
     if (error instanceof Error && error.name === "ReplyError") this.#away(reasonOf(error));
@@ -196,7 +195,7 @@ export class Store {
 
   #onReady(): void {
     this.#connected = true;
-    // Redis has refused the number of the database, and would have us write into another.
+    // Redis has refused the database number, and commands would go to another database.
     if (this.#lastError !== undefined) {
       this.#away(reasonOf(this.#lastError));
       this.#client.disconnect(true);
@@ -226,7 +225,7 @@ export class Store {
 
   #late(ms: number): void {
     this.#away(`no answer in ${ms} ms`);
-    // It was away already: what is late is its catching up.
+    // The store was already unavailable: only its catch-up is late.
     this.#giveUpPending();
   }
 
@@ -239,7 +238,7 @@ export class Store {
     metrics.up(false);
     log.warn(
       { store: this.#address, reason },
-      "the store of limits is away: they are checked in this process's memory until it is back",
+      "the store of limits is unavailable: limits are checked in this process's memory until it is back",
     );
     this.#connecting.resolve();
     this.#giveUpPending();
@@ -255,7 +254,7 @@ export class Store {
     });
   }
 
-  /** One probe; when enough were good, catches up and is up. Comes again until it is. */
+  /** Probes once; after enough good probes, catches up and switches to up. Repeats until then. */
   async #recover(): Promise<void> {
     this.#recovering = true;
     const good = await this.#probe();
@@ -294,7 +293,7 @@ export class Store {
     this.#options.isUp();
   }
 
-  /** True when a write was answered as quickly as a request needs it. */
+  /** Returns whether a write was answered as quickly as requests need. */
   async #probe(): Promise<boolean> {
     const { clock, admitTimeoutMs, metrics, processId } = this.#options;
     const since = clock.monotonic();

@@ -1,20 +1,20 @@
-/** LimitSubject: the counters of a caller, and the limits that hold for it. */
+/** LimitSubject: the counters of a caller, and the limits that apply to it. */
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { Check } from "./contract.ts";
 
 const MINUTE_MS = 60_000;
 
 export interface LimitSubject {
-  /** What belongs together in the store: see `limits/contract.ts`. */
+  /** Scope in the store: see `limits/contract.ts`. */
   readonly scope: string;
-  /** All counters that a call of this caller counts on. */
+  /** All accounts that count a call of this caller. */
   readonly accounts: readonly string[];
   readonly checks: readonly Check[];
-  /** Most tokens of one request, prompt and answer; undefined for no limit. */
+  /** Maximum tokens of one request, prompt and answer; undefined for no limit. */
   readonly maxTokensPerRequest: number | undefined;
 }
 
-/** @param snapshot the one that the request reads */
+/** @param snapshot the snapshot that the request uses */
 export function subjectOf(caller: CallerPolicy, snapshot: PolicySnapshot): LimitSubject {
   const checks: Check[] = [];
   const daily = (
@@ -61,7 +61,7 @@ export function subjectOf(caller: CallerPolicy, snapshot: PolicySnapshot): Limit
   };
 }
 
-/** Returns whether a limit counts tokens or money: what a call costs must be known then. */
+/** Returns whether a limit counts tokens or money: the cost of a call must then be known. */
 export function countsCost({ checks, maxTokensPerRequest }: LimitSubject): boolean {
   return (
     maxTokensPerRequest !== undefined ||

@@ -1,4 +1,6 @@
-/** For the tests of limits: a clock that only tests move, and processes that share a store. */
+/**
+ * Helpers for the tests of limits: a clock that tests advance, and processes that share a store.
+ */
 import { Registry } from "prom-client";
 import { pino } from "pino";
 import type { FakeClock } from "../platform/testing.ts";
@@ -8,12 +10,12 @@ import { createLimits, type Limits, type LimitsOptions } from "./limits.ts";
 /** Noon, UTC. */
 export const NOON = Date.UTC(2026, 10, 21, 12);
 
-/** More than the rounds of the event loop that a deadline lets pass. */
+/** Runs more rounds of the event loop than a deadline waits for. */
 export async function rounds(): Promise<void> {
   for (let round = 0; round < 4; round++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Time passes as it does: not all at once, which would look like a process that was held up. */
+/** Advances time in steps; a single step would look like a process that was held up. */
 export async function pass(clock: FakeClock, ms: number, stepMs = 10): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     clock.advance(Math.min(stepMs, ms - passed));
@@ -46,7 +48,7 @@ export class Gateway {
     return metric?.values[0]?.value ?? Number.NaN;
   }
 
-  /** Answers of the store to its probes. */
+  /** Number of probes that the store has answered. */
   async probes(): Promise<number> {
     const metric = await this.#registry.getSingleMetric("svc_store_seconds")?.get();
     const count = metric?.values.find(

@@ -1,4 +1,4 @@
-/** TLS to the store: its certificate is verified, against the authorities that were given. */
+/** TLS to the store: its certificate is verified against the given authorities. */
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ let server: RedisServer;
 
 const file = (name: string): string => path.join(dir, name);
 
-/** Signs itself, for 127.0.0.1. */
+/** Creates a self-signed certificate for 127.0.0.1. */
 function certificate(name: string): void {
   execFileSync(
     "openssl",

@@ -5,7 +5,9 @@ export interface WindowEntry {
   readonly at: number;
 }
 
-/** Taken entries are cut off when they are at least this many, and half of the array. */
+/**
+ * Removed entries are deleted when there are at least this many, and they are half of the array.
+ */
 const COMPACT_AT = 64;
 
 export class SlidingWindow {
@@ -29,7 +31,7 @@ export class SlidingWindow {
     else this.#entries.splice(place, 0, entry);
   }
 
-  /** How many are in the window that ends now. What has left it is forgotten. */
+  /** Returns the number of entries in the window that ends now. Removes older entries. */
   count(now: number): number {
     const entries = this.#entries;
     while (
@@ -37,8 +39,8 @@ export class SlidingWindow {
       (entries[this.#first] as WindowEntry).at <= now - this.windowMs
     )
       this.#first++;
-    // From a clock that was set back by more than a window: they would count for as long as it was
-    // set back.
+    // Entries from a clock that was set back by more than a window: they would count until the
+    // clock catches up.
     while (entries.length > this.#first && (entries.at(-1) as WindowEntry).at > now + this.windowMs)
       entries.pop();
     if (this.#first >= COMPACT_AT && this.#first * 2 >= entries.length) {
@@ -48,7 +50,9 @@ export class SlidingWindow {
     return this.#entries.length - this.#first;
   }
 
-  /** When there is room for one more under `limit`. Right after {@link count}. */
+  /**
+   * Returns the time until one more entry fits under `limit`. Call it right after {@link count}.
+   */
   retryAfterMs(now: number, limit: number): number {
     const leaver = this.#entries[this.#entries.length - limit];
     return leaver === undefined ? this.windowMs : Math.max(1, leaver.at + this.windowMs - now);

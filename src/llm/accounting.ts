@@ -1,7 +1,4 @@
-/**
- * Settles a call, exactly once: its usage, its cost, its budgets, its audit record, its line in the
- * log, its metrics.
- */
+/** Settles a call, exactly once: its usage, cost, budgets, audit record, log line and metrics. */
 import type { LostAttempt, Settlement } from "./settlement.ts";
 import type { Logger } from "pino";
 import type { Limits, Usage as CountedUsage } from "../limits/limits.ts";
@@ -36,7 +33,7 @@ export class Accounting {
   assess(call: Call): Settlement {
     const now = this.#options.clock.monotonic();
     const durationMs = Math.max(0, Math.round(now - call.startedAt));
-    // Counting tokens costs nothing, however it ends.
+    // Counting tokens costs nothing, with any outcome.
     const free = call.route.operation === "count_tokens";
     const lost = free ? [] : this.#lostAttempts(call);
     const estimated = call.usage === undefined && call.answered && !free;
@@ -70,9 +67,9 @@ export class Accounting {
   }
 
   /**
-   * Call once, when the call is over.
-   * @param done told when the audit record is on the disk, or cannot be kept: not before then may
-   * the answer's last byte go out
+   * Called once, when the call has ended.
+   * @param done called when the audit record is on the disk, or cannot be written: the answer's
+   * last byte must not be sent before
    */
   settle(
     call: Call,
@@ -109,7 +106,10 @@ export class Accounting {
   }
 }
 
-/** Counts against budgets what was used, and the request itself unless it came to nothing. */
+/**
+ * Returns the usage that counts against budgets: the used amounts, and the request itself unless it
+ * failed.
+ */
 function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedUsage {
   const parts = usage === undefined ? lost : [...lost, { usage, cost }];
   const total = { tokens: 0, microUsd: 0, unpriced: false };
@@ -132,7 +132,7 @@ function attemptsOf(call: Call): object[] {
 
 type HeaderPair = readonly [name: string, value: string];
 
-/** Known when an answer begins: on every LLM response, also a stream's. */
+/** Headers known when an answer begins: on every LLM response, also that of a stream. */
 export function identityHeaders(call: Call): HeaderPair[] {
   const headers: HeaderPair[] = [
     ["x-svc-call-id", call.id],
@@ -143,7 +143,7 @@ export function identityHeaders(call: Call): HeaderPair[] {
   return headers;
 }
 
-/** Known when an answer is over. */
+/** Headers known when an answer has ended. */
 export function totalsHeaders(settlement: Settlement): HeaderPair[] {
   const { usage, costUsd } = settlement;
   const headers: HeaderPair[] = [

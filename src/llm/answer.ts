@@ -1,6 +1,6 @@
 /**
- * Turns an upstream's answer into the caller's: whole bodies, errors and streams. Everything that
- * leaves here is free of the keys that the call was sent with.
+ * Converts an upstream's answer to the caller's: whole bodies, errors and streams. The output never
+ * contains the keys that the call was sent with.
  */
 import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "./call.ts";
@@ -17,10 +17,10 @@ import { KeyRedactor } from "./key-redactor.ts";
 import { RedactingReader } from "./redacting-reader.ts";
 import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
-/** A body above this, once decompressed, is not an answer of an LLM. */
+/** Maximum size of a decompressed body; no LLM's answer is larger. */
 const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024;
 
-/** @throws Error when the encoding is unknown or the data is broken */
+/** @throws Error if the encoding is unknown or the data is invalid */
 export function decompress(body: Buffer, encoding: string | undefined): Buffer {
   const options = { maxOutputLength: MAX_DECOMPRESSED_BYTES };
   switch (encoding?.trim().toLowerCase()) {
@@ -42,11 +42,11 @@ export function decompress(body: Buffer, encoding: string | undefined): Buffer {
 
 export type WholeAnswer =
   | { readonly kind: "answer"; readonly body: Buffer; readonly usage: Usage | undefined }
-  /** It cannot be shown; what it says it used was used all the same. */
+  /** The answer cannot be shown, but its reported usage still counts. */
   | { readonly kind: "invalid"; readonly error: PublicError; readonly usage: Usage | undefined };
 
 /**
- * A whole 2xx body. The very same Buffer comes back where caller and upstream speak one dialect.
+ * Converts a whole 2xx body. Returns the same Buffer if caller and upstream use the same dialect.
  */
 export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer {
   const redactor = redactorOf(call);
@@ -92,7 +92,7 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
   }
 }
 
-/** An upstream's error body, in the caller's dialect; its status stays. */
+/** Converts an upstream's error body to the caller's dialect; its status is kept. */
 export function upstreamError(
   call: Call,
   status: number,
@@ -111,7 +111,7 @@ export function streamReader(call: Call, now: number): StreamReader {
   return new RedactingReader(plainReader(call, now), redactorOf(call));
 }
 
-/** Of the keys of all providers that the call was sent to. */
+/** Returns a redactor for the keys of all providers that the call was sent to. */
 function redactorOf(call: Call): KeyRedactor {
   return new KeyRedactor(call.attempts.map(({ target }) => target.provider.apiKey));
 }

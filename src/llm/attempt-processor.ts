@@ -1,8 +1,8 @@
 /**
- * Attempts after the first. Envoy finds out that an attempt failed and sends the request into its
- * internal listener; there this processor waits as long as the retry plan says, and makes the
- * request anew for the provider whose turn it is, from the caller's original: nothing of an earlier
- * attempt stays on it.
+ * Processes attempts after the first. When Envoy detects that an attempt failed, it sends the
+ * request into its internal listener. This processor then waits for the delay of the retry plan,
+ * and rebuilds the request for the next provider from the caller's original, without any header or
+ * body of an earlier attempt.
  */
 import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../envoy/config/names.ts";
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
@@ -24,9 +24,9 @@ export interface AttemptProcessorOptions {
 }
 
 /**
- * The router's report of the failed attempt and the next attempt travel on different connections;
- * this long the attempt waits for the report before it goes on without knowing why the last one
- * failed.
+ * The router's report of the failed attempt and the next attempt travel on different connections.
+ * This is the maximum time that the attempt waits for the report before it continues without the
+ * cause of the failure.
  */
 const REPORT_TIMEOUT_MS = 250;
 
@@ -35,7 +35,7 @@ const UNKNOWN_FAILURE: Failure = { status: 0, retryAfterMs: undefined, flags: ""
 /** A status that Envoy's retry policy does not retry: the router-level processor replaces it. */
 const NOT_RETRIED = 421;
 
-/** A request with its body: Envoy has the one of an earlier attempt. */
+/** A request with its body, because Envoy still has the body of an earlier attempt. */
 type WholeRequest = AttemptRequest & { readonly body: readonly Buffer[] };
 
 export class AttemptProcessor implements Processor {
@@ -52,12 +52,12 @@ export class AttemptProcessor implements Processor {
   phase(phase: Phase): void {
     if (phase.kind !== "request_headers") return this.#exchange.fail();
     const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
-    // Without its call there is no permit: refused.
+    // Without its call there is no permit: the attempt is refused.
     if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
     const caller = callerName(call.permit.caller);
     this.#exchange.chargeTo((ms) => this.#options.share.charge(caller, ms));
     if (!call.firstAttemptStarted) {
-      // Envoy sent the first attempt here too: see pipeline/prepare.ts. It is ready as it is.
+      // Envoy sent the first attempt here too (see pipeline/prepare.ts). It is already prepared.
       call.firstAttemptStarted = true;
       return this.#sendAsItIs(call);
     }
@@ -104,7 +104,7 @@ export class AttemptProcessor implements Processor {
     this.#giveUp(call, failure);
   }
 
-  /** @returns undefined where this provider cannot express the request. */
+  /** @returns undefined if this provider cannot express the request. */
   #prepare(call: Call, body: JsonBody, target: Call["target"]): WholeRequest | undefined {
     try {
       const request = prepareAttempt(call.permit, target, {
@@ -160,7 +160,7 @@ export class AttemptProcessor implements Processor {
   }
 }
 
-/** Where this attempt goes, and how long its first byte may take. */
+/** Returns the headers for the attempt's destination and first-byte timeout. */
 function routing(call: Call): (readonly [string, string])[] {
   const { provider } = call.target;
   return [

@@ -1,6 +1,6 @@
 /**
- * What the audit chain is told of LLM calls: one LLM_CALL for each call, however it ended, and
- * LLM_REFUSED for what never became one. No prompt, no answer, no key.
+ * Audit records of LLM calls: one LLM_CALL for each call with any outcome, and LLM_REFUSED for
+ * requests that never became a call. They contain no prompt, no answer and no key.
  */
 import type { Settlement } from "./settlement.ts";
 import type { AuditValue } from "../audit/event.ts";
@@ -12,7 +12,7 @@ import { callerFields, callerName } from "../access/caller.ts";
 import { refusalEvent, type RefusedRequest } from "../access/refusal.ts";
 
 /**
- * Told when the record's fate is known; false where it could not be kept and must be
+ * Called when the outcome of the record is known; false if it could not be written but must be
  * (`--audit-on-failure refuse`).
  */
 export type Recorded = (kept: boolean) => void;
@@ -28,12 +28,12 @@ export const LLM_REFUSED = "LLM_REFUSED";
 export class AuditTrail {
   readonly #options: AuditTrailOptions | undefined;
 
-  /** @param options undefined where nothing is recorded (`--no-audit`) */
+  /** @param options undefined if nothing is recorded (`--no-audit`) */
   constructor(options: AuditTrailOptions | undefined) {
     this.#options = options;
   }
 
-  /** While true nothing new may begin: it could not be recorded. */
+  /** While true, no new calls may begin, because they could not be recorded. */
   get refusing(): boolean {
     return this.#options?.sink.refusing ?? false;
   }
@@ -44,7 +44,7 @@ export class AuditTrail {
     this.#options.sink.append(event, (fate) => recorded(fate !== "failed"));
   }
 
-  /** Nobody waits for the record of a refusal, and of many refusals it tells together. */
+  /** Records a refusal. Nobody waits for the record, and one record summarises many refusals. */
   refused(request: RefusedRequest): void {
     this.#options?.refusals.record({
       caller: callerName(request.origin.policy),
@@ -54,7 +54,10 @@ export class AuditTrail {
   }
 }
 
-/** Members stand by name: what is in the chain's order costs it a quarter (audit/record.ts). */
+/**
+ * Members are sorted by name: the chain encodes sorted members at a quarter of the cost
+ * (audit/record.ts).
+ */
 type Fields = Record<string, AuditValue>;
 
 function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
@@ -89,7 +92,7 @@ function attemptFields(attempt: Attempt, { lost }: Settlement): Fields {
   const { target, failure } = attempt;
   const usage = lost.find((one) => one.attempt === attempt)?.usage;
   return {
-    // An upper bound of what an attempt without an answer may have cost.
+    // An upper bound of the cost of an attempt without an answer.
     estimated_tokens: usage === undefined ? undefined : usage.inputTokens + usage.outputTokens,
     flags: failure === undefined || failure.flags === "" ? undefined : failure.flags,
     model: clientText(target.model),

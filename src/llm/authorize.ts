@@ -1,4 +1,4 @@
-/** Decides whether a caller may use a model: the only maker of a {@link Permit}. */
+/** Decides whether a caller may use a model: the only creator of a {@link Permit}. */
 import { type ErrorCode, publicError, type PublicError } from "../access/errors.ts";
 import type { CallerPolicy } from "../policy/snapshot.ts";
 import type { Permit } from "./call.ts";
@@ -34,7 +34,7 @@ function listPath(caller: CallerPolicy): string {
   return caller.kind === "agent" ? "/v1/models" : "/ext/v1/models";
 }
 
-/** What a client sent, short enough to be shown back to it. */
+/** Returns a client's text, short enough to be echoed to it. */
 function quote(text: string): string {
   return JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text);
 }

@@ -1,4 +1,6 @@
-/** Budgets of a call: what a refusal of the counters means for the caller, and settling. */
+/**
+ * Budgets of a call: converts refusals of the counters to errors for the caller, and settles calls.
+ */
 import type { Admission, Amounts, Lease, Limits, Usage as CountedUsage } from "../limits/limits.ts";
 import { type LimitSubject, PROVIDER_ACCOUNT } from "../limits/subject.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
@@ -7,7 +9,7 @@ import { type ErrorCode, publicError, type PublicError } from "../access/errors.
 import { Refusal } from "../access/refusal.ts";
 
 /**
- * Returns the cost of so many tokens, rounded up to micro-dollars; undefined where the model has no
+ * Returns the cost of the given tokens, rounded up to micro-dollars; undefined if the model has no
  * price.
  */
 export function microUsdOf(
@@ -30,12 +32,12 @@ export function microUsdOf(
 
 type RefusedAdmission = Extract<Admission, { kind: "refused" }>;
 
-/** @param asked undefined before the body is read: the refusal then names no amount */
+/** @param asked undefined before the body is read: the error then contains no amount */
 export function limitRefusal(refused: RefusedAdmission, asked: Amounts | undefined): Refusal {
   return new Refusal(limitError(refused, asked), { retryAfterMs: refused.retryAfterMs });
 }
 
-/** Counts what a call used, and gives back what it had reserved and did not use. */
+/** Counts the usage of a call, and returns the unused part of its reservation. */
 export function settleReservation(
   limits: Limits,
   call: {
@@ -52,7 +54,7 @@ export function settleReservation(
     limits.record(subject.scope, subject.accounts, used, admittedAt);
 }
 
-/** Names the limit, its value, and when it resets. */
+/** Returns an error that names the limit, its value, and when it resets. */
 function limitError(
   { check, used, reserved, retryAfterMs }: RefusedAdmission,
   asked: Amounts | undefined,
@@ -105,7 +107,7 @@ const DAILY: Readonly<
   },
 };
 
-/** Returns whole seconds, never sooner than asked, and 1 at least. */
+/** Returns whole seconds, rounded up, at least 1. */
 export function retryAfterSeconds(ms: number): number {
   return Math.max(1, Math.ceil(ms / 1000));
 }

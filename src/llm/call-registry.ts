@@ -1,4 +1,4 @@
-/** Calls under way by id: where the attempts' processor and the failure reports find them. */
+/** Calls under way by id, for the attempt processor and the failure reports. */
 import type { Call } from "./call.ts";
 
 export class CallRegistry {

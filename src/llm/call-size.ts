@@ -1,19 +1,21 @@
-/** CallSize: how many tokens a call may come to, estimated before a provider has counted. */
+/** CallSize: an upper bound of a call's tokens, estimated before a provider has counted them. */
 import type { JsonSize } from "../platform/json/scan.ts";
 import { publicError, type PublicError } from "../access/errors.ts";
 import type { RequestFacts } from "./facts.ts";
 import { estimatePromptTokens } from "./prompt-size.ts";
 import type { LlmRoute } from "./routes.ts";
 
-/** Reserved for the answer to a request that names no maximum, and whose caller has none; tokens. */
+/** Tokens reserved for the answer if neither the request nor the caller has a maximum. */
 export const ASSUMED_OUTPUT_TOKENS = 4_096;
 
 export interface CallSize {
   readonly kind: "sized";
   readonly promptTokens: number;
-  /** Most tokens of all answers together; 0 where the operation has no answer to pay for. */
+  /** Maximum number of tokens of all answers together; 0 if the operation has no billed answer. */
   readonly outputTokens: number;
-  /** To be asked of the provider, for each answer; undefined where the request says it. */
+  /**
+   * Maximum to request from the provider, for each answer; undefined if the request contains one.
+   */
   readonly outputCap: number | undefined;
 }
 
@@ -28,8 +30,8 @@ export interface Sizing {
 }
 
 /**
- * Estimates the prompt, and takes the most that the request asks for. What a request does not say is
- * what `maxTokensPerRequest` leaves, and then the provider is told so; without such a limit it is
+ * Estimates the prompt, and uses the maximum in the request. If the request has none, the rest of
+ * `maxTokensPerRequest` is used and sent to the provider; without such a limit, a default is
  * assumed.
  */
 export function sizeOf({ route, facts, body, maxTokensPerRequest }: Sizing): Size {
@@ -47,10 +49,10 @@ export function sizeOf({ route, facts, body, maxTokensPerRequest }: Sizing): Siz
   return { kind: "sized", promptTokens, outputTokens: asked ?? left, outputCap };
 }
 
-/** More than any model has: keeps sums of what clients write within exact integers. */
+/** More than any model supports: keeps sums of client-supplied numbers within exact integers. */
 const MOST_TOKENS = 1_000_000_000_000;
 
-/** Returns the most output tokens that a request asks for; undefined where it does not say. */
+/** Returns the maximum output tokens in a request; undefined if it has none. */
 export function askedOutputTokens(route: LlmRoute, facts: RequestFacts): number | undefined {
   if (route.operation !== "chat" && route.operation !== "responses") return 0;
   const { maxOutputTokens, choices } = facts;

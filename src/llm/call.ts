@@ -13,8 +13,8 @@ import type { Failure, RetryPlan, Target } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 
 /**
- * Proof that a caller may use a model. Only `authorize.ts` makes one, and whatever puts a
- * provider's key on a request takes one: forgetting the check does not compile.
+ * Proof that a caller may use a model. Only `authorize.ts` creates one, and every function that
+ * adds a provider's key to a request requires one: code without the check does not compile.
  */
 export interface Permit {
   readonly caller: CallerPolicy;
@@ -24,7 +24,7 @@ export interface Permit {
 
 declare const permitBrand: unique symbol;
 
-/** The caller's headers that an upstream of the same dialect understands. */
+/** The caller's headers for an upstream of the same dialect. */
 export interface VendorHeaders {
   readonly anthropicVersion: string | undefined;
   readonly anthropicBeta: string | undefined;
@@ -32,15 +32,15 @@ export interface VendorHeaders {
 
 export interface Attempt {
   readonly target: Target;
-  /** Milliseconds, monotonic: when it was sent, or began to wait for its turn. */
+  /** Time when it was sent, or began to wait; milliseconds, monotonic. */
   readonly startedAt: number;
-  /** undefined while it is the current one, or for the one that answered. */
+  /** undefined for the current attempt, and for the one that answered. */
   failure?: Failure;
-  /** When the failure was reported; milliseconds, monotonic. */
+  /** Time when the failure was reported; milliseconds, monotonic. */
   failedAt?: number;
 }
 
-/** How a call ended, for the log, the metrics and the audit. */
+/** Outcome of a call, for the log, the metrics and the audit. */
 export interface CallOutcome {
   readonly status: number;
   /**
@@ -51,23 +51,23 @@ export interface CallOutcome {
   readonly code: string | undefined;
 }
 
-/** The failure of an attempt that was never sent: its provider cannot express the request. */
+/** Failure of an attempt that was never sent, because its provider cannot express the request. */
 export const SKIPPED: Failure = {
   status: 0,
   retryAfterMs: undefined,
   flags: "unsupported_by_upstream",
 };
 
-/** What a call begins with. */
+/** Initial data of a call. */
 export interface CallInit {
   /** The client's address, canonical. */
   readonly address: string;
-  /** Milliseconds since the epoch: the day that the call counts into. */
+  /** Milliseconds since the epoch: determines the day to which the call belongs. */
   readonly admittedAt: number;
   readonly subject: LimitSubject;
-  /** What the request held when it entered; the call gives it back. */
+  /** Resources held since admission; the call releases them. */
   readonly entry: Entry;
-  /** undefined where no limit asks. */
+  /** undefined if no limit needs it. */
   readonly size: CallSize | undefined;
   readonly facts: RequestFacts;
   readonly id: string;
@@ -95,36 +95,39 @@ export class Call {
   readonly vendorHeaders: VendorHeaders;
   readonly requestBytes: number;
   readonly attempts: Attempt[];
-  /** The provider that answers, or is being asked. */
+  /** The provider that answers, or is currently tried. */
   target: Target;
-  /** The first attempt is under way: at once where it goes straight to its provider. */
+  /** Whether the first attempt is under way; true at once if it goes directly to its provider. */
   firstAttemptStarted = true;
   /**
-   * Decided before the chain was walked to its end, e.g. a wait that is too long; shown instead of
+   * An error decided before the end of the chain, e.g. because a wait is too long; sent instead of
    * the last answer.
    */
   plannedError:
     | { readonly error: PublicError; readonly retryAfterMs: number | undefined }
     | undefined;
-  /** When the answer began; milliseconds, monotonic. */
+  /** Time when the answer began; milliseconds, monotonic. */
   firstByteAt: number | undefined;
-  /** When the first content of a streamed answer passed; milliseconds, monotonic. */
+  /** Time of the first content of a streamed answer; milliseconds, monotonic. */
   firstContentAt: number | undefined;
-  /** When a streamed answer last went on; milliseconds, monotonic. */
+  /** Time of the last progress of a streamed answer; milliseconds, monotonic. */
   lastProgressAt: number | undefined;
-  /** As the provider said it, finally. */
+  /** Final usage reported by the provider. */
   usage: Usage | undefined;
-  /** What the provider said of a stream that broke before its final word: its input is exact. */
+  /**
+   * Usage reported by the provider in a stream that broke before the final report: its input is
+   * exact.
+   */
   partialUsage: Usage | undefined;
-  /** Bytes of answer seen, for an estimate when usage never came. */
+  /** Bytes of the answer so far, for an estimate if usage is missing. */
   outputBytes = 0;
-  /** Events of a streamed answer seen. */
+  /** Events of a streamed answer so far. */
   outputEvents = 0;
-  /** Whether an upstream has begun an answer that costs. */
+  /** Whether an upstream has begun an answer that is billed. */
   answered = false;
-  /** The whole answer was there: an estimate takes its bytes for all that was generated. */
+  /** Whether the whole answer has arrived: an estimate then uses only its bytes. */
   receivedWhole = false;
-  /** The answer is a stream, whatever was asked for; undefined while none has begun. */
+  /** Whether the answer is a stream, whatever was requested; undefined before it begins. */
   answersStreaming: boolean | undefined;
   readonly #clock: TimeSource;
   readonly #entry: Entry;
@@ -152,7 +155,7 @@ export class Call {
     this.attempts = [{ target: this.target, startedAt: init.startedAt }];
   }
 
-  /** As the client asked. */
+  /** Whether the client requested a stream. */
   get stream(): boolean {
     return this.facts.stream;
   }
@@ -161,12 +164,12 @@ export class Call {
     return this.facts.wantsUsage;
   }
 
-  /** The most output tokens to ask a provider for, where the body names none. */
+  /** Maximum output tokens to request from a provider, if the body contains none. */
   get outputCap(): number | undefined {
     return this.size?.outputCap;
   }
 
-  /** What was reserved for it; undefined where nothing had to be. */
+  /** The lease of its reservation; undefined if none was needed. */
   get lease(): Lease | undefined {
     return this.#entry.lease;
   }
@@ -176,7 +179,7 @@ export class Call {
     return this.#original;
   }
 
-  /** Lets go of the caller's body: no further attempt will be made. */
+  /** Drops the caller's body: no further attempt will be made. */
   dropOriginal(): void {
     this.#original = undefined;
     this.#entry.bytes.release();
@@ -186,7 +189,7 @@ export class Call {
     return this.attempts.length - 1;
   }
 
-  /** The model that was asked first, when another one answers. */
+  /** The originally requested model, if another one answers. */
   get fellBackFrom(): string | undefined {
     const first = this.attempts[0];
     if (first === undefined) return undefined;
@@ -204,7 +207,7 @@ export class Call {
     this.attempts.push({ target, startedAt: this.#clock.monotonic() });
   }
 
-  /** Attempt `number` (1 is the first) failed. The first report counts. */
+  /** Notes that attempt `number` (1 is the first) failed. The first report is decisive. */
   reportFailure(number: number, failure: Failure): void {
     const attempt = this.attempts[number - 1];
     if (attempt === undefined || attempt.failure !== undefined) return;
@@ -215,9 +218,8 @@ export class Call {
   }
 
   /**
-   * Envoy's router reports that an attempt failed: once for each that it sent, in their order. It
-   * does not count those that were skipped before they were sent, because their provider cannot
-   * express the request.
+   * Notes a failure reported by Envoy's router: once for each attempt that it sent, in order.
+   * Attempts that were skipped because their provider cannot express the request are not included.
    */
   reportSentFailure(failure: Failure): void {
     let number = 0;
@@ -227,7 +229,9 @@ export class Call {
     this.reportFailure(number, failure);
   }
 
-  /** Calls back with the failure of attempt `number` (1 is the first), at once if it is known. */
+  /**
+   * Calls back with the failure of attempt `number` (1 is the first), immediately if it is known.
+   */
   onFailure(number: number, callback: (failure: Failure) => void): void {
     const known = this.attempts[number - 1]?.failure;
     if (known !== undefined) callback(known);

@@ -1,10 +1,13 @@
-/** Entry is what a request holds from its headers on. Its call takes it over, or it is released. */
+/**
+ * Entry holds the resources of a request from its headers on. Its call takes them over, or they are
+ * released.
+ */
 import type { ByteLease } from "../limits/bytes-in-flight.ts";
 import type { Lease, Limits } from "../limits/limits.ts";
 
 export class Entry {
   readonly bytes: ByteLease;
-  /** undefined where no limit is to be checked. */
+  /** undefined if there is no limit to check. */
   readonly lease: Lease | undefined;
   readonly #limits: Limits;
 
@@ -14,7 +17,10 @@ export class Entry {
     this.#limits = limits;
   }
 
-  /** The request ends before it becomes a call: only its place in the rate's window stays taken. */
+  /**
+   * Releases the resources of a request that does not become a call: it only remains counted in the
+   * rate window.
+   */
   release(): void {
     this.bytes.release();
     if (this.lease !== undefined) this.#limits.settle(this.lease, NOTHING);

@@ -1,26 +1,27 @@
 /**
- * Estimates what a call used where its provider never said: it was left, or it broke. An estimate is
- * an upper bound as far as one can be known, because what is not counted is free:
+ * Estimates the usage of a call if the provider did not report it, because the client left or the
+ * stream broke. An estimate is an upper bound as far as possible, because uncounted tokens are free
+ * for the caller:
  *
- * - a whole answer that was never seen costs what was reserved for it: vendors finish and bill it;
- * - a stream costs what passed, and what its model can have produced unseen by then: reasoning that
- *   is not shown, and whatever was on its way. Both are bounded by the time that went by.
+ * - a whole answer that was never received costs its reservation: vendors complete and bill it;
+ * - a stream costs the forwarded content, and the tokens that its model may have generated unseen:
+ *   hidden reasoning, and content in transit. Both are bounded by the elapsed time.
  */
 import type { Attempt, Call } from "./call.ts";
 import { ASSUMED_OUTPUT_TOKENS, askedOutputTokens } from "./call-size.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { mayHaveRun } from "./response-flags.ts";
 
-/** No hosted model writes faster, save for small ones on special hardware. */
+/** No hosted model is faster, except small ones on special hardware. */
 export const MAX_TOKENS_PER_SECOND = 300;
 
-/** Code has some 3 bytes a token, English 4 and more. */
+/** Code has some 3 bytes per token, English 4 and more. */
 export const OUTPUT_BYTES_PER_TOKEN = 3.3;
 
-/** As for prompts: see `prompt-size.ts`. */
+/** The same as for prompts: see `prompt-size.ts`. */
 const INPUT_BYTES_PER_TOKEN = 3;
 
-/** Larger than this without a limit that asks, a body holds media: no prompt has more tokens. */
+/** Without a limit that measures it, a larger body contains media: no prompt has more tokens. */
 const MOST_INPUT_BYTES = 3_000_000;
 
 /** @param now milliseconds, monotonic */
@@ -33,8 +34,8 @@ export function estimateUsage(call: Call, now: number): Usage {
 }
 
 /**
- * Returns what an attempt that failed may have cost: it was sent whole, and its provider may have
- * gone on with it. undefined where it cost nothing.
+ * Returns an upper bound of the usage of a failed attempt: it was sent completely, and its provider
+ * may have continued. Returns undefined if it cost nothing.
  */
 export function estimateLostAttempt(call: Call, attempt: Attempt): Usage | undefined {
   const { failure, failedAt } = attempt;
@@ -53,11 +54,11 @@ function wholeTokens(call: Call): number {
 function streamedTokens(call: Call, now: number): number {
   const passed = Math.max(call.outputEvents, Math.ceil(call.outputBytes / OUTPUT_BYTES_PER_TOKEN));
   const unseen = hiddenReasoning(call, now) + onItsWay(call, now);
-  // A request's own maximum bounds the sum, unless more has passed already.
+  // The request's own maximum bounds the sum, unless more has already been received.
   return Math.max(passed, Math.min(mostOutputTokens(call), passed + unseen));
 }
 
-/** Reasoning that the stream does not show comes before its first content. */
+/** Hidden reasoning precedes the first content of the stream. */
 function hiddenReasoning(call: Call, now: number): number {
   const { reasoning } = call.facts;
   if (reasoning.kind === "off") return 0;
@@ -66,7 +67,7 @@ function hiddenReasoning(call: Call, now: number): number {
   return reasoning.kind === "budget" ? Math.min(reasoning.tokens, spent) : spent;
 }
 
-/** Content that the provider has written since the last that came. */
+/** Content that the provider may have generated since the last received event. */
 function onItsWay(call: Call, now: number): number {
   return inTime(now - (call.lastProgressAt ?? attemptStart(call)));
 }
@@ -75,7 +76,7 @@ function attemptStart(call: Call): number {
   return call.attempts.at(-1)?.startedAt ?? call.startedAt;
 }
 
-/** Families of models that reason without being asked to, by their names. */
+/** Families of models that reason by default, by their names. */
 const REASONING_MODELS =
   /(?:^|[/:])(?:o\d|gpt-[5-9]|gpt-oss|gemini-(?:2\.5|[3-9])|deepseek-r|qwq|grok-[3-9])|think|reason/i;
 
@@ -87,7 +88,7 @@ function inTime(ms: number): number {
   return Math.ceil((Math.max(0, ms) / 1000) * MAX_TOKENS_PER_SECOND);
 }
 
-/** The reservation: the most that the request asks for, or what is assumed where it does not say. */
+/** The reserved output: the maximum in the request, or the assumed default. */
 function mostOutputTokens(call: Call): number {
   if (call.size !== undefined) return call.size.outputTokens;
   return askedOutputTokens(call.route, call.facts) ?? ASSUMED_OUTPUT_TOKENS * call.facts.choices;

@@ -1,6 +1,7 @@
 /**
- * ExpectedDemand guesses what a request will ask the counters for before its body is there: agents
- * ask alike from one turn to the next. A guess that holds saves a question to the shared store.
+ * ExpectedDemand predicts the counters' demand of a request before its body arrives, because an
+ * agent's requests are similar from turn to turn. A correct prediction saves a call to the shared
+ * store.
  */
 import type { Amounts } from "../limits/limits.ts";
 import { countsCost, type LimitSubject } from "../limits/subject.ts";
@@ -11,16 +12,16 @@ interface Remembered {
   readonly outputTokens: number;
 }
 
-/** Callers remembered; the one that asked longest ago is forgotten first. */
+/** Maximum number of callers; the least recently active one is removed first. */
 const MAX_CALLERS = 4_096;
 
-/** A prompt may grow a little more than its bytes say; in percent. */
+/** Allowance in percent for prompts with more tokens than their bytes suggest. */
 const MARGIN_PERCENT = 102;
 
 export class ExpectedDemand {
   readonly #byCaller = new Map<string, Remembered>();
 
-  /** @param bytes of the request's body */
+  /** @param bytes size of the request's body */
   of(subject: LimitSubject, bytes: number): Amounts | undefined {
     if (!countsCost(subject)) return undefined;
     const last = this.#byCaller.get(keyOf(subject));
@@ -32,7 +33,7 @@ export class ExpectedDemand {
     return { tokens, microUsd, requests: 1 };
   }
 
-  /** @param asked what the request really asked for */
+  /** @param asked the actual demand of the request */
   remember(
     subject: LimitSubject,
     bytes: number,

@@ -1,4 +1,4 @@
-/** The facts that the pipeline must know of a request before it goes anywhere. */
+/** The facts that the pipeline needs about a request before it is forwarded. */
 import { BadRequestError, type BodyFields, type CallFacts } from "./dialects/dialect.ts";
 import { choiceCount, streamFlag, tokenLimit } from "./dialects/facts.ts";
 import { dialects } from "./dialects/registry.ts";
@@ -6,7 +6,7 @@ import { checkModelName } from "./model-name.ts";
 import type { LlmRoute } from "./routes.ts";
 
 export interface RequestFacts extends Omit<CallFacts, "model"> {
-  /** As the caller named it. */
+  /** The model as named by the caller. */
   readonly model: string;
 }
 
@@ -19,7 +19,7 @@ export function readFacts(route: LlmRoute, body: BodyFields): RequestFacts {
   return { ...facts, model, stream: route.stream ?? facts.stream };
 }
 
-/** Embeddings, responses and token counting, which pass through as they are. */
+/** Embeddings, responses and token counting, which are forwarded unchanged. */
 function plain(body: BodyFields): CallFacts {
   const model = body.get("model");
   if (model !== undefined && typeof model !== "string") {

@@ -1,6 +1,7 @@
 /**
- * JsonBody is a request's body: its bytes, the places of its members, and its values on demand. A
- * body that goes on in its own dialect is never parsed whole: only the members that decide are.
+ * JsonBody is a request's body: its bytes, the positions of its members, and its values on demand.
+ * A body that is forwarded in its own dialect is never parsed completely: only the members that
+ * affect decisions are.
  */
 import { parseScanned } from "../platform/json/parse.ts";
 import {
@@ -25,7 +26,7 @@ export class JsonBody implements BodyFields {
     this.#scan = scan;
   }
 
-  /** @throws BadRequestError where the bytes are no JSON object, or one that is refused */
+  /** @throws BadRequestError if the bytes are not a JSON object, or are refused */
   static read(raw: Buffer): JsonBody {
     const scan = refusing(() => scanJson(raw));
     if (scan.members === undefined) {
@@ -39,8 +40,8 @@ export class JsonBody implements BodyFields {
   }
 
   /**
-   * Returns the value of one member; undefined where there is none.
-   * @throws BadRequestError where a string holds a control character
+   * Returns the value of one member; undefined if there is none.
+   * @throws BadRequestError if a string contains a control character
    */
   get(key: string): unknown {
     if (this.#value !== undefined) return this.#value[key];
@@ -50,15 +51,15 @@ export class JsonBody implements BodyFields {
   }
 
   /**
-   * The object, parsed when it is first asked for.
-   * @throws BadRequestError where a string holds a control character
+   * The object, parsed on first use.
+   * @throws BadRequestError if a string contains a control character
    */
   get value(): Readonly<Record<string, unknown>> {
     this.#value ??= refusing(() => parseScanned(this.raw, this.#scan)) as Record<string, unknown>;
     return this.#value;
   }
 
-  /** Lets go of the parsed values: those of a large body take several times its bytes. */
+  /** Drops the parsed values, which take several times the bytes of a large body. */
   forgetValue(): void {
     this.#value = undefined;
   }
@@ -67,7 +68,7 @@ export class JsonBody implements BodyFields {
     return this.members.find((member) => member.key === key);
   }
 
-  /** A member's value as it is written. */
+  /** Returns a member's value as written. */
   text({ valueStart, valueEnd }: JsonMember): string {
     return this.raw.toString("utf8", valueStart, valueEnd);
   }

@@ -1,25 +1,25 @@
 /**
- * KeyRedactor takes the keys that a call was sent with out of what comes back: a provider, or a proxy
- * in front of it, may quote the request that it refused, key and all.
+ * KeyRedactor removes the keys of a call from its answers: a provider, or a proxy in front of it,
+ * may echo the refused request including the key.
  *
- * Errors (bodies, events of streams, our own words about an answer) are redacted of every key, and of
- * whatever looks like a key. Ordinary answers are redacted of keys of 16 characters or more alone:
- * shorter ones are placeholders, such as `EMPTY`, and may be words of the answer.
+ * Errors (bodies, events of streams, our own descriptions of an answer) are redacted of every key,
+ * and of text that looks like a key. Ordinary answers are redacted only of keys of 16 characters or
+ * more: shorter ones are placeholders, such as `EMPTY`, and may be words of the answer.
  */
 import type { Secret } from "../platform/secret.ts";
 import { redactSecrets } from "./dialects/redact.ts";
 
 const REDACTED = "[redacted]";
 
-/** Shorter ones are not looked for in errors. */
+/** Minimum length of keys that are searched for in errors. */
 const SHORTEST_KEY = 4;
-/** Shorter ones are not looked for in ordinary answers. */
+/** Minimum length of keys that are searched for in ordinary answers. */
 const SHORTEST_IN_ANSWERS = 16;
 
-/** The ways in which keys may be written. */
+/** The written forms of keys. */
 type Forms = readonly string[];
 
-/** Keys live as long as the policy that they are in. */
+/** Keys live as long as their policy. */
 const formsOfKeys = new WeakMap<Secret, Forms>();
 
 function formsOf(secret: Secret): Forms {
@@ -46,27 +46,27 @@ export class KeyRedactor {
   /** ASCII. */
   readonly #inAnswers: Forms;
 
-  /** @param keys undefined where a provider wants none */
+  /** @param keys undefined for providers without a key */
   constructor(keys: readonly (Secret | undefined)[]) {
     const known = [...new Set(keys)].filter((key) => key !== undefined);
     const longer = (than: number): Forms =>
       known
         .filter((key) => key.reveal().length >= than)
         .flatMap(formsOf)
-        // Before one that is a part of it.
+        // Sorted before keys that are a part of it.
         .sort((a, b) => b.length - a.length);
     this.#forms = longer(SHORTEST_KEY);
     this.#inAnswers = longer(SHORTEST_IN_ANSWERS);
   }
 
-  /** An error in words. */
+  /** Redacts an error message. */
   text(text: string): string {
     let out = text;
     for (const form of this.#forms) out = out.replaceAll(form, REDACTED);
     return redactSecrets(out);
   }
 
-  /** An error as JSON, in which any character may be written as an escape. */
+  /** Redacts an error in JSON, in which any character may be escaped. */
   json(text: string): string {
     const out = this.text(text);
     if (!out.includes("\\")) return out;
@@ -80,14 +80,17 @@ export class KeyRedactor {
     return cleaned === plain ? out : cleaned;
   }
 
-  /** An error body; the very same Buffer where there is no key in it. */
+  /** Redacts an error body; returns the same Buffer if it contains no key. */
   body(body: Buffer): Buffer {
     const text = body.toString("utf8");
     const out = this.json(text);
     return out === text ? body : Buffer.from(out);
   }
 
-  /** Whole events of a stream, an error among them; the very same Buffer where there is no key. */
+  /**
+   * Redacts whole events of a stream that include an error; returns the same Buffer if there is no
+   * key.
+   */
   events(block: Buffer): Buffer {
     const text = block.toString("utf8");
     const out = text
@@ -99,7 +102,9 @@ export class KeyRedactor {
     return out === text ? block : Buffer.from(out);
   }
 
-  /** An ordinary answer, or a part of one; the very same Buffer where there is no key in it. */
+  /**
+   * Redacts an ordinary answer, or a part of one; returns the same Buffer if it contains no key.
+   */
   answer(bytes: Buffer): Buffer {
     const found = this.#inAnswers.filter((form) => bytes.includes(form, 0, "latin1"));
     if (found.length === 0) return bytes;

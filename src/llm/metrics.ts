@@ -10,7 +10,10 @@ import type { Target } from "./retry-plan.ts";
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
-/** Models of a provider with a label of their own; callers may write any name. */
+/**
+ * Maximum number of models of a provider with a label of their own, because callers may send any
+ * name.
+ */
 const MODELS_PER_PROVIDER = 100;
 
 export class LlmMetrics {

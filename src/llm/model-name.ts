@@ -1,8 +1,8 @@
-/** Model names: what clients may write becomes labels, log fields and parts of paths. */
+/** Model names: client-supplied names become labels, log fields and parts of paths. */
 import { MAX_MODEL_NAME, MODEL_NAME } from "../resources/model-names.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 
-/** @throws BadRequestError for a name that no provider has */
+/** @throws BadRequestError for an invalid name */
 export function checkModelName(model: string): void {
   if (model === "") throw new BadRequestError("model must be a non-empty string", "model");
   if (model.length > MAX_MODEL_NAME) {

@@ -1,11 +1,14 @@
-/** `GET /v1/models`: what this caller may use, in the shape of the API that asks. */
+/** `GET /v1/models`: the models that the caller may use, in the shape of the called API. */
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, DialectName } from "../policy/snapshot.ts";
 
-/** We keep no release dates: a constant, so that answers are stable. */
+/** Release dates are not stored: a constant, so that answers are stable. */
 const CREATED = 1_700_000_000;
 
-/** Who asks: Google's clients by their path, Anthropic's by their header. */
+/**
+ * Returns the client's dialect: Google's clients are recognised by their path, Anthropic's by their
+ * header.
+ */
 export function listDialect(path: string, headers: HeaderMap): DialectName {
   if (path.startsWith("/v1beta/")) return "gemini";
   return headers.has("anthropic-version") ? "anthropic" : "openai";
@@ -13,7 +16,7 @@ export function listDialect(path: string, headers: HeaderMap): DialectName {
 
 /**
  * @param one a model's name, or `""` for the list
- * @returns undefined where the caller has no such model
+ * @returns undefined if the caller has no such model
  */
 export function listModels(caller: CallerPolicy, dialect: DialectName, one: string): unknown {
   const refs = caller.grants.map((grant) => grant.ref);

@@ -1,5 +1,6 @@
 /**
- * Makes one attempt's request: headers, path and body for one provider, from the caller's original.
+ * Prepares one attempt's request: headers, path and body for one provider, from the caller's
+ * original.
  */
 import { InternalHeader, relayedCluster } from "../envoy/config/names.ts";
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
@@ -12,8 +13,8 @@ import type { LlmRoute } from "./routes.ts";
 import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
 
 /**
- * Headers that belong to one attempt: each attempt sets its own, and takes off the others'. What no
- * upstream may see, whoever set it, is taken off by the routes.
+ * Headers that belong to one attempt: each attempt sets its own, and removes the others. The routes
+ * remove headers that no upstream may see.
  */
 const ATTEMPT_HEADERS: readonly string[] = [
   ...CREDENTIAL_HEADERS,
@@ -24,7 +25,7 @@ const ATTEMPT_HEADERS: readonly string[] = [
 export interface AttemptRequest {
   readonly set: readonly (readonly [name: string, value: string])[];
   readonly remove: readonly string[];
-  /** In pieces; undefined where the caller's own bytes go on. */
+  /** Body in pieces; undefined if the caller's own bytes are forwarded. */
   readonly body: readonly Buffer[] | undefined;
 }
 
@@ -33,19 +34,22 @@ export interface AttemptSource {
   readonly stream: boolean;
   readonly body: JsonBody;
   readonly vendorHeaders: VendorHeaders;
-  /** The most output tokens to ask for, where the body names none; undefined for no limit. */
+  /** Maximum output tokens to request if the body contains none; undefined for no limit. */
   readonly outputCap: number | undefined;
 }
 
-/** Whether a provider has the endpoint that the route asks for (translation counts for chat). */
+/**
+ * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
+ * to).
+ */
 export function serves(target: Target, route: LlmRoute, stream: boolean): boolean {
   if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
   return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
 }
 
 /**
- * @param _permit proof that the caller may use the model: the provider's key goes on here
- * @throws BadRequestError when this provider's dialect cannot express the request
+ * @param _permit proof that the caller may use the model, because the provider's key is added here
+ * @throws BadRequestError if this provider's dialect cannot express the request
  */
 export function prepareAttempt(
   _permit: Permit,
@@ -89,7 +93,7 @@ function attemptBody(target: Target, source: AttemptSource): readonly Buffer[] |
     const { model } = target;
     return [translateRequest({ from, to, body: body.value, model, stream, outputCap }).body];
   }
-  // Gemini names the model in the path; a completion's options are for chat completions only.
+  // Gemini's model is in the path; a completion's options are for chat completions only.
   const model = from === "gemini" ? undefined : target.model;
   return passRequest(from, body, {
     model,
@@ -102,7 +106,8 @@ function attemptBody(target: Target, source: AttemptSource): readonly Buffer[] |
 }
 
 /**
- * OpenAI's newer models refuse `max_tokens`; servers that speak its dialect may know nothing else.
+ * OpenAI's newer models refuse `max_tokens`; other servers with its dialect may support nothing
+ * else.
  */
 function outputLimitField({ provider }: Target, route: LlmRoute): OutputCap["field"] {
   if (provider.dialect === "gemini") return "generationConfig";

@@ -38,11 +38,11 @@ export interface LlmProcessorOptions
   readonly audit: AuditTrail;
   readonly clientAddress: ClientAddress;
   readonly newCallId: () => string;
-  /** Time that every upload has, milliseconds: see {@link uploadDeadlineMs}. */
+  /** Time that every upload has, in milliseconds: see {@link uploadDeadlineMs}. */
   readonly uploadIdleMs: number;
 }
 
-/** What is known of a request while its stages run. */
+/** Data about a request while its stages run. */
 interface Known {
   readonly address?: string;
   readonly route?: LlmRoute | undefined;
@@ -129,7 +129,7 @@ export class LlmProcessor implements Processor {
     });
   }
 
-  /** Refuses a request whose caller is not known; when there are too many of them, after a while. */
+  /** Refuses a request of an unknown caller; after a delay if there are too many of them. */
   #refuseStranger(refusal: Refusal, known: Known): void {
     this.#context.chargeTo(ANONYMOUS);
     const turn = this.#options.share.enter(ANONYMOUS, 0);
@@ -140,7 +140,7 @@ export class LlmProcessor implements Processor {
   #awaitBody(entered: Arrival & Identified & Entered): void {
     this.#known = entered;
     this.#entered = entered;
-    // The client left while the counters were asked.
+    // The client disconnected while the counters were asked.
     if (this.#closed) return this.#leave();
     const bytes = Number(entered.headers.get("content-length") ?? MAX_REQUEST_BODY_BYTES);
     const deadline = uploadDeadlineMs(bytes, this.#options.uploadIdleMs);
@@ -158,7 +158,7 @@ export class LlmProcessor implements Processor {
       this.#options.share.chargeBytes(callerName(entered.caller), raw.length);
     }
     BODY_STAGES.run({ ...entered, raw }, this.#context, {
-      // A client that has left stops its stages: nothing was sent, and nothing is owed.
+      // A client that disconnects stops its stages: nothing was sent, and nothing is billed.
       when: (promise, callback) =>
         this.#exchange.when(promise, (value) => {
           if (!this.#closed) callback(value);
@@ -178,7 +178,7 @@ export class LlmProcessor implements Processor {
     });
   }
 
-  /** Envoy answers by itself before the call began, e.g. a body above its buffers. */
+  /** Envoy answered by itself before the call began, e.g. a body above its buffers. */
   #replyBeforeTheCall(headers: HeaderMap): void {
     const status = Number(headers.get(":status") ?? 0);
     const local = headers.get(InternalHeader.local) ?? "";
@@ -212,17 +212,17 @@ export class LlmProcessor implements Processor {
     });
   }
 
-  /** Gives back what the request holds and no call has taken over. */
+  /** Releases the request's resources that no call has taken over. */
   #leave(): void {
     this.#entered?.entry.release();
     this.#entered = undefined;
   }
 }
 
-/** An upload that is slower than this on the whole is ended. */
+/** Minimum average speed of an upload. */
 const UPLOAD_BYTES_PER_SECOND = 65_536;
 
-/** Envoy ends uploads that pause; this ends those that trickle. */
+/** Envoy ends uploads that pause; this ends uploads that are slow. */
 function uploadDeadlineMs(bytes: number, idleMs: number): number {
   return idleMs + (bytes / UPLOAD_BYTES_PER_SECOND) * 1_000;
 }
@@ -232,12 +232,12 @@ function bodyTimeout(): Refusal {
   return new Refusal(publicError("request_timeout", message));
 }
 
-/** Longer than this the vendors' SDKs do not wait, but try again at once, which is of no use. */
+/** For longer waits the vendors' SDKs retry at once instead, which is useless. */
 const LONGEST_SDK_WAIT_MS = 60_000;
 
 /**
- * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 where waiting changes nothing. OpenAI's and
- * Anthropic's SDKs heed `x-should-retry`.
+ * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 if waiting does not help. OpenAI's and
+ * Anthropic's SDKs respect `x-should-retry`.
  */
 function retryHeaders(retryAfterMs: number): (readonly [name: string, value: string])[] {
   const never = retryAfterMs === 0 || retryAfterMs > LONGEST_SDK_WAIT_MS;

@@ -1,4 +1,4 @@
-/** A stream without the keys that it was asked for with. */
+/** A stream reader that removes the keys of its call. */
 import type { StreamOutcome, StreamReader, Usage } from "./dialects/dialect.ts";
 import type { KeyRedactor } from "./key-redactor.ts";
 
@@ -7,7 +7,7 @@ export class RedactingReader implements StreamReader {
   readonly #redactor: KeyRedactor;
   #failed = false;
 
-  /** @param reader gives whole events only: a key is never cut in two */
+  /** @param reader returns only whole events, so that a key is never split */
   constructor(reader: StreamReader, redactor: KeyRedactor) {
     this.#reader = reader;
     this.#redactor = redactor;
@@ -47,7 +47,7 @@ export class RedactingReader implements StreamReader {
 
   #clean(block: Buffer): Buffer {
     if (block.length === 0) return block;
-    // The block with the error, and what a provider says after it.
+    // The block with the error, and the provider's data after it.
     this.#failed ||= this.#reader.outcome.kind === "error";
     return this.#failed ? this.#redactor.events(block) : this.#redactor.answer(block);
   }

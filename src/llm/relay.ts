@@ -1,11 +1,11 @@
 /**
- * Relay stands between Envoy and the providers that are read to the end
- * (`spec.onDisconnect: readToEnd`): Envoy ends an upstream request when its client leaves, and only
- * the rest of the answer says what the call cost. A relayed call passes Envoy twice, and this
- * process once in between; the second Envoy listener is on a private socket and does TLS as ever.
+ * Relay is between Envoy and the providers whose answers are read to the end (`spec.onDisconnect:
+ * readToEnd`): Envoy ends an upstream request when its client disconnects, and only the rest of the
+ * answer reports the cost of the call. A relayed call passes through Envoy twice, with this process
+ * in between; the second Envoy listener is on a private socket and does the usual TLS.
  *
- * When the client has left, the relay reads on, hands the usage to the call and throws the rest
- * away.
+ * When the client has disconnected, the relay continues to read, passes the usage to the call and
+ * discards the rest.
  */
 import http from "node:http";
 import type { Readable } from "node:stream";
@@ -26,14 +26,17 @@ export interface RelayOptions {
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Told the usage once the rest is read; undefined where it does not say. */
+/** Called with the usage when the rest is read; undefined if it contains none. */
 export type RestRead = (usage: Usage | undefined) => void;
 
-/** Longest time that the rest of an answer is waited for, once its client has left. */
+/** Maximum time to wait for the rest of an answer after the client has disconnected. */
 const REST_MS = 600_000;
-/** An attempt that its call does not claim was given up by Envoy: a timeout, not a client. */
+/**
+ * An attempt that its call does not claim within this time was ended by Envoy because of a timeout,
+ * not because of the client.
+ */
 const CLAIM_MS = 2_000;
-/** Larger answers are not read for their usage. */
+/** Larger answers are not parsed for their usage. */
 const MAX_WHOLE_BYTES = 32 * 1024 * 1024;
 
 export class Relay {
@@ -41,7 +44,7 @@ export class Relay {
   readonly #agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
   /** The latest attempt of each call that is under way, by call id. */
   readonly #attempts = new Map<string, RelayedAttempt>();
-  /** Usage of answers that are over: their clients may leave before they got them. */
+  /** Usage of finished answers: their clients may disconnect before they receive them. */
   readonly #known = new WeakMap<Call, Usage>();
 
   constructor(options: RelayOptions) {
@@ -58,7 +61,7 @@ export class Relay {
         response.destroy();
       }
     });
-    // Envoy keeps the time.
+    // Envoy enforces the timeouts.
     server.requestTimeout = 0;
     server.headersTimeout = 0;
     server.keepAliveTimeout = 120_000;
@@ -66,8 +69,8 @@ export class Relay {
   }
 
   /**
-   * Takes over a call whose client has left.
-   * @returns false where nothing of it is under way here: `done` is not called then
+   * Takes over a call whose client has disconnected.
+   * @returns false if no attempt of it is under way here: `done` is then not called
    */
   claim(call: Call, done: RestRead): boolean {
     const known = this.#known.get(call);
@@ -134,7 +137,7 @@ class RelayedAttempt {
     this.#response.on("error", () => undefined);
     this.#response.on("close", () => {
       if (this.#ended || this.#claimed !== undefined) return;
-      // Envoy reports that its client left on another connection: give it time.
+      // Envoy reports the client's disconnect on another connection, which may take a moment.
       this.#cancelTimer = this.#clock.after(CLAIM_MS, () => this.abort());
     });
   }
@@ -157,7 +160,7 @@ class RelayedAttempt {
     if (answer.headers[InternalHeader.local] === undefined) {
       this.#response.writeHead(status, answer.rawHeaders);
     } else {
-      // Envoy's own words, not the provider's: its caller gets ours.
+      // Envoy's local reply, not the provider's: the caller gets our own error.
       this.#response.writeHead(status, { "content-type": "application/json" });
     }
     this.#response.flushHeaders();
@@ -187,7 +190,7 @@ class RelayedAttempt {
   }
 }
 
-/** Reads the usage of an answer in passing. */
+/** Reads the usage of an answer as it passes. */
 interface Meter {
   push(chunk: Buffer): void;
   /** The answer is whole. */

@@ -1,4 +1,4 @@
-/** Envoy's response flags: why an attempt brought no answer of the provider. */
+/** Envoy's response flags: the reason why an attempt has no answer from the provider. */
 
 /** Short names of response flags in Envoy's local replies, by the names in its access log. */
 const LOCAL_FLAGS: Readonly<Record<string, string>> = {
@@ -10,7 +10,7 @@ const LOCAL_FLAGS: Readonly<Record<string, string>> = {
   UPE: "upstreamProtocolError",
 };
 
-/** @returns names as in reports of failed attempts; `local` itself where it has no such flag */
+/** @returns names as in reports of failed attempts; `local` itself if it contains no known flag */
 export function localReplyFlags(local: string): string {
   const [flags = ""] = local.split(" ", 1);
   const names = flags.split(",").flatMap((flag) => LOCAL_FLAGS[flag] ?? []);
@@ -18,12 +18,12 @@ export function localReplyFlags(local: string): string {
 }
 
 /**
- * Flags of attempts that reached their provider and have no answer: a timeout, or a connection that
- * broke (envoy/data/accesslog/v3/accesslog.proto, `ResponseFlags`).
+ * Flags of attempts that reached their provider but have no answer: a timeout, or a broken
+ * connection (envoy/data/accesslog/v3/accesslog.proto, `ResponseFlags`).
  */
 const SENT_FLAGS: readonly string[] = Object.values(LOCAL_FLAGS);
 
-/** Whether a provider may have gone on with an attempt that failed. @param flags by long name */
+/** Returns whether a provider may have continued a failed attempt. @param flags by long name */
 export function mayHaveRun({
   status,
   flags,
@@ -32,6 +32,6 @@ export function mayHaveRun({
   readonly flags: string;
 }): boolean {
   if (flags.split(",").some((flag) => SENT_FLAGS.includes(flag))) return true;
-  // Without a report nobody knows.
+  // Without a report this is unknown.
   return status === 0 && flags === "";
 }

@@ -1,6 +1,6 @@
 /**
- * The way back of one call: the upstream's answer becomes the caller's, is counted, and settles the
- * call.
+ * The response path of one call: converts the upstream's answer to the caller's, counts it, and
+ * settles the call.
  */
 import type { Settlement } from "./settlement.ts";
 import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
@@ -22,18 +22,18 @@ export interface ResponseOptions {
   readonly calls: CallRegistry;
   readonly accounting: Accounting;
   readonly clock: TimeSource;
-  /** Reads on what a client has left; undefined where no provider is read to the end. */
+  /** Continues to read abandoned answers; undefined if no provider is read to the end. */
   readonly relay?: Pick<Relay, "claim">;
 }
 
 type HeaderPair = readonly [name: string, value: string];
 
-/** A single event of an LLM's stream is smaller: images come in some MiB. */
+/** Maximum size of a single event: images take some MiB. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
 const JSON_TYPE: HeaderPair = ["content-type", "application/json"];
 
-/** What the response body will be. */
+/** The expected kind of the response body. */
 type Expected =
   | { readonly kind: "nothing" }
   | { readonly kind: "whole"; readonly encoding: string | undefined }
@@ -48,7 +48,7 @@ export class CallResponse {
   #status = 0;
   #expected: Expected = { kind: "nothing" };
   #settled = false;
-  /** Bytes of an event that has not ended yet. */
+  /** Bytes of the current incomplete event. */
   #heldBytes = 0;
   /** The end of the stream so far. */
   #lastBytes: Buffer = Buffer.alloc(0);
@@ -70,7 +70,7 @@ export class CallResponse {
     const local = headers.get(InternalHeader.local);
     if (local !== undefined) return this.#localReply(local);
     if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
-    // From here on the provider is paid, whether its answer can be used or not.
+    // From here on the provider bills the call, whether its answer is usable or not.
     call.answered = true;
     call.firstByteAt = this.#options.clock.monotonic();
     call.receivedWhole = endOfStream;
@@ -114,13 +114,13 @@ export class CallResponse {
   }
 
   /**
-   * The exchange is over. What was not settled by an answer was left by the client, or broke:
-   * billed for what passed.
+   * The exchange has ended. A call that no answer settled was abandoned by the client, or broke: it
+   * is billed for the forwarded content.
    */
   closed(): void {
     if (this.#settled) return;
     const call = this.#call;
-    // Nobody refused it yet: an upstream is, or may be, at work on it.
+    // The call was not refused: an upstream is, or may be, working on it.
     call.answered ||= call.attempts.at(-1)?.failure === undefined;
     if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
     const outcome: CallOutcome = {
@@ -137,12 +137,15 @@ export class CallResponse {
     if (this.#options.relay?.claim(call, restRead) !== true) settle();
   }
 
-  /** Google's SDK fails on an SSE comment: there the last chunk's own `usageMetadata` has to do. */
+  /**
+   * Google's SDK fails on an SSE comment: its clients only have the last chunk's own
+   * `usageMetadata`.
+   */
   get #takesComment(): boolean {
     return this.#call.route.dialect !== "gemini";
   }
 
-  /** Envoy answers for the provider: no attempt brought an answer. */
+  /** Envoy's local reply instead of the provider's: no attempt was answered. */
   #localReply(local: string): void {
     const failure = { status: 0, retryAfterMs: undefined, flags: localReplyFlags(local) };
     this.#call.reportFailure(this.#call.attempts.length, failure);
@@ -196,7 +199,7 @@ export class CallResponse {
     } catch {
       plain = Buffer.alloc(0);
     }
-    // The last upstream's own error, in the caller's dialect. Costs nothing.
+    // The last upstream's own error, in the caller's dialect. It costs nothing.
     const error = upstreamError(this.#call, this.#status, plain);
     this.#settle(this.#upstreamFailure, (totals) => {
       this.#replaceBody([...identityHeaders(this.#call), ...totals], error.body);
@@ -236,14 +239,14 @@ export class CallResponse {
     });
   }
 
-  /** The upstream sends an event without end: the client's connection breaks, as it would. */
+  /** The upstream sends an event without end: the client's connection is closed. */
   #giveUp(reader: StreamReader): void {
     this.#takeUsage(reader);
     const outcome = { status: this.#status, end: "cut", code: "upstream_invalid" } as const;
     this.#settle(outcome, () => this.#exchange.fail());
   }
 
-  /** For an estimate, should the stream end before its usage is known. */
+  /** For an estimate, if the stream ends before its usage is known. */
   #noteProgress(reader: StreamReader): void {
     const now = this.#options.clock.monotonic();
     this.#call.lastProgressAt = now;
@@ -251,7 +254,7 @@ export class CallResponse {
       this.#call.firstContentAt = now;
   }
 
-  /** Whether what the client has got so far ends with a blank line. */
+  /** Returns whether the client's data so far ends with a blank line. */
   #endsEvent(out: Buffer, tail: Buffer): boolean {
     const last = tail.length > 0 ? tail : out.length > 0 ? out : this.#lastBytes;
     return (
@@ -263,13 +266,13 @@ export class CallResponse {
   #takeUsage(reader: StreamReader): void {
     this.#call.outputBytes = reader.outputBytes;
     this.#call.outputEvents = reader.outputEvents;
-    // A first report (Anthropic's message_start) is not the whole: the rest is estimated from what
-    // passed.
+    // A first report (Anthropic's message_start) is incomplete: the rest is estimated from the
+    // forwarded content.
     if (reader.usageIsFinal) this.#call.usage = reader.usage;
     else this.#call.partialUsage = reader.usage;
   }
 
-  /** @param answer sends the last of the answer: once the call's record is on the disk */
+  /** @param answer sends the last part of the answer, once the call's record is on the disk */
   #settle(outcome: CallOutcome, answer: (totals: readonly HeaderPair[]) => void): void {
     if (this.#settled) throw new Error("a call is settled once");
     this.#settled = true;
@@ -278,13 +281,13 @@ export class CallResponse {
     this.#call.dropOriginal();
     const recorded = this.#exchange.guard((settlement: Settlement, kept: boolean) => {
       if (kept) answer(totalsHeaders(settlement));
-      // Whatever has left already, its end does not: nothing goes unrecorded.
+      // The end of the answer is withheld, because every call must be recorded.
       else this.#exchange.fail();
     });
     this.#options.accounting.settle(this.#call, outcome, recorded);
   }
 
-  /** An error of ours, after the call went upstream. */
+  /** Reports our own error, after the call was sent upstream. */
   #fail(error: PublicError, retryAfterMs?: number): void {
     this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
@@ -299,13 +302,16 @@ export class CallResponse {
   }
 }
 
-/** Skipped by SSE parsers, read by whoever wants to know. */
+/** A comment that SSE parsers skip, for clients that want the totals. */
 function finalComment(pairs: readonly HeaderPair[], afterEvent: boolean): string {
   const totals = pairs.map(([name, value]) => `${name}=${value}`);
   return `${afterEvent ? "" : "\n\n"}: ${totals.join(" ")}\n\n`;
 }
 
-/** Our own headers are ours to set; the rest that is not for clients is taken off by the routes. */
+/**
+ * Removes headers that only the gateway may set; the routes remove the other headers that clients
+ * must not see.
+ */
 function removals(headers: HeaderMap): string[] {
   return [...headers.keys()].filter((name) => name.startsWith("x-svc-"));
 }
@@ -321,7 +327,7 @@ function streamOutcome(status: number, reader: StreamReader): CallOutcome {
   }
 }
 
-/** Words for Envoy's own replies. `local` is `<response flags> <details>`. */
+/** Error messages for Envoy's local replies. `local` is `<response flags> <details>`. */
 export function localReplyError(status: number, local: string): PublicError {
   if (status === 413) {
     return publicError(

@@ -1,6 +1,6 @@
 /**
- * OpenAI's Responses API, passed through byte for byte: only its usage is read. Source:
- * `Response.usage` and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
+ * OpenAI's Responses API, forwarded byte for byte: only its usage is read. Source: `Response.usage`
+ * and `ResponseCompletedEvent` in the official SDK (openai/resources/responses).
  */
 import type { PublicError } from "../access/errors.ts";
 import type { StreamReader, Usage } from "./dialects/dialect.ts";
@@ -27,7 +27,7 @@ function member(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** The events that end a stream, each with the whole response. */
+/** The events that end a stream, each with the complete response. */
 const FINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
 
 export function createResponsesReader(): StreamReader {
@@ -47,7 +47,7 @@ class ResponsesProbe implements StreamProbe {
   outputBytes = 0;
   sawContent = false;
 
-  /** No block is: each event is small, and its type decides. */
+  /** Always false: each event is small, and its type matters. */
   isPlain(block: Buffer): boolean {
     return block.length === 0;
   }

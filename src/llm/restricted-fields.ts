@@ -1,13 +1,13 @@
 /**
- * Fields of a request's body that are not the caller's to choose: they name another model, an
- * address or a key, or ask for something whose cost the answer does not say. The gateway passes
- * bodies of the provider's own dialect on as they are, so such a field would reach the provider and
- * walk around the model lists, the credentials and the budgets.
+ * Fields of a request's body that callers must not choose: they name another model, an address or a
+ * key, or request a feature whose cost the answer does not report. The gateway forwards bodies of
+ * the provider's own dialect unchanged, so such a field would reach the provider and bypass the
+ * model lists, the credentials and the budgets.
  *
- * Names are compared folded (case, `_` and `-` do not matter), as tolerant servers read them.
- * Sources: the request types of the official SDKs (openai, anthropic, google-genai); the API pages of
- * OpenRouter, LiteLLM, Azure OpenAI ("On your data"), vLLM, xAI, Groq and Perplexity for what their
- * servers read beside OpenAI's fields.
+ * Names are compared normalized (case, `_` and `-` do not matter), as tolerant servers read them.
+ * Sources: the request types of the official SDKs (openai, anthropic, google-genai); the API pages
+ * of OpenRouter, LiteLLM, Azure OpenAI ("On your data"), vLLM, xAI, Groq and Perplexity for the
+ * fields that their servers read in addition to OpenAI's.
  */
 import type { Feature } from "../policy/snapshot.ts";
 import type { DialectName } from "./dialects/dialect.ts";
@@ -15,20 +15,20 @@ import { isObject, type JsonObject } from "./dialects/fields.ts";
 import type { JsonBody } from "./json-body.ts";
 import type { LlmRoute } from "./routes.ts";
 
-/** A field that must not pass without more. */
+/** A field that is only allowed under a condition. */
 export type Restricted =
-  /** Passes where each model is allowed. */
+  /** Allowed if each model is allowed. */
   | { readonly kind: "models"; readonly field: string; readonly models: readonly string[] }
-  /** Passes where the ModelProvider allows the feature. */
+  /** Allowed if the ModelProvider allows the feature. */
   | { readonly kind: "feature"; readonly field: string; readonly feature: Feature }
-  /** Passes where no budget applies, or the ModelProvider allows the feature. */
+  /** Allowed if no budget applies, or the ModelProvider allows the feature. */
   | { readonly kind: "unmetered"; readonly field: string; readonly feature: Feature };
 
 /** Lists of further models to try; strings, or objects with a `model`. */
 const MODEL_LISTS = folded("models", "fallbacks", "fallback_models");
 
 const REMOTE_RESOURCES = folded(
-  // Addresses.
+  // Fields with addresses.
   "api_base",
   "base_url",
   "api_type",
@@ -40,7 +40,7 @@ const REMOTE_RESOURCES = folded(
   "callback_url",
   "webhook_url",
   "proxy",
-  // Keys, and headers that may hold one.
+  // Fields with keys, and with headers that may contain one.
   "api_key",
   "authorization",
   "credentials",
@@ -51,7 +51,7 @@ const REMOTE_RESOURCES = folded(
   "azure_ad_token",
   "headers",
   "extra_headers",
-  // Whole configurations.
+  // Fields with whole configurations.
   "litellm_params",
   "user_config",
   "extra_body",
@@ -68,15 +68,15 @@ const OTHER_MODELS = folded(
   "content_policy_fallbacks",
   "provider_options",
   "compound_custom",
-  // A prompt or agent that is stored at the vendor has a model of its own.
+  // A prompt or agent stored at the vendor has a model of its own.
   "prompt_id",
   "agent_id",
   "assistant_id",
-  // Gemini's countTokens takes a whole request, whose model may be another.
+  // Gemini's countTokens accepts a whole request, which may name another model.
   "generate_content_request",
 );
 
-/** Tools and searches that the vendor runs, and charges for beside the tokens. */
+/** Tools and searches that the vendor runs, and bills in addition to the tokens. */
 const SERVER_TOOL_FIELDS = folded(
   "web_search_options",
   "search_parameters",
@@ -104,7 +104,7 @@ const TOOL_RESOURCES = folded(
   "mcp_servers",
 );
 
-/** Members of a tool that hold a schema: property names in it are the caller's own. */
+/** Members of a tool that contain a schema: property names in it are the caller's own. */
 const SCHEMAS = folded(
   "function",
   "function_declarations",
@@ -131,7 +131,7 @@ const LIST_PRICE: Readonly<Record<string, ReadonlySet<unknown>>> = {
   inferencegeo: new Set(["global"]),
 };
 
-/** Names of all fields that are looked at, folded. */
+/** Normalized names of all checked fields. */
 const JUDGED: ReadonlySet<string> = new Set([
   ...MODEL_LISTS,
   ...REMOTE_RESOURCES,
@@ -143,15 +143,15 @@ const JUDGED: ReadonlySet<string> = new Set([
   "tools",
 ]);
 
-/** Deeper than any vendor's tools nest outside of their schemas. */
+/** Maximum nesting of any vendor's tools outside of their schemas. */
 const MAX_TOOL_DEPTH = 8;
 
-/** Returns what of a body is restricted, in its order. */
+/** Returns the restricted fields of a body, in its order. */
 export function restrictedFields(route: LlmRoute, body: JsonBody): Restricted[] {
   const found: Restricted[] = [];
   for (const { key } of body.members) {
     const name = fold(key);
-    // The rest, prompts above all, need not be parsed.
+    // The rest, mainly prompts, need not be parsed.
     if (!JUDGED.has(name)) continue;
     const value = body.get(key);
     if (value === null || value === undefined) continue;
@@ -162,7 +162,7 @@ export function restrictedFields(route: LlmRoute, body: JsonBody): Restricted[] 
   return found;
 }
 
-/** @param name of the field, folded */
+/** @param name normalized name of the field */
 function judge(name: string, field: string, value: unknown): Restricted | undefined {
   if (MODEL_LISTS.has(name)) return modelList(field, value);
   if (REMOTE_RESOURCES.has(name)) return { kind: "feature", field, feature: "remoteResources" };
@@ -205,7 +205,10 @@ function isClientTool(dialect: DialectName, tool: JsonObject): boolean {
   return typeof type === "string" && CLIENT_TOOLS[dialect].test(type);
 }
 
-/** The first member of a tool, outside of its schemas, that names a model, an address or a key. */
+/**
+ * Returns the first member of a tool, outside of its schemas, that names a model, an address or a
+ * key.
+ */
 function toolResource(
   tool: JsonObject,
   path: string,
@@ -235,7 +238,7 @@ function toolResource(
 function modelList(field: string, value: unknown): Restricted {
   const items: readonly unknown[] = Array.isArray(value) ? value : [value];
   const models = items.map((item) => (isObject(item) ? item["model"] : item));
-  // A list of anything but models cannot be judged.
+  // A list with entries other than models cannot be evaluated.
   return models.every((model) => typeof model === "string")
     ? { kind: "models", field, models }
     : { kind: "feature", field, feature: "otherModels" };

@@ -1,9 +1,9 @@
-/** Reads how long an upstream asks to wait. */
+/** Reads the delay that an upstream requests. */
 
 /**
- * @param headers `retry-after-ms` (milliseconds) wins over `retry-after` (seconds, or an HTTP date,
- * RFC 9110 10.2.3)
- * @returns milliseconds, never negative; undefined where nothing readable was said
+ * @param headers `retry-after-ms` (milliseconds) takes precedence over `retry-after` (seconds, or
+ * an HTTP date, RFC 9110 10.2.3)
+ * @returns milliseconds, never negative; undefined if there is no valid value
  */
 export function retryAfterMs(
   headers: { readonly retryAfterMs?: string | undefined; readonly retryAfter?: string | undefined },

@@ -1,17 +1,16 @@
 /**
- * Walks one call's attempts: each provider's own, then its fallbacks. Envoy finds out that an
- * attempt failed and starts the next; this says which provider it goes to and how long it waits
- * first.
+ * Iterates over one call's attempts: each provider's own, then its fallbacks. Envoy detects failed
+ * attempts and starts the next one; this plan selects its provider and its delay.
  */
 import type { ProviderPolicy } from "../policy/snapshot.ts";
 
 export interface Target {
   readonly provider: ProviderPolicy;
-  /** The upstream's own name of the model. */
+  /** The upstream's name of the model. */
   readonly model: string;
 }
 
-/** Why an attempt failed. */
+/** Reason of a failed attempt. */
 export interface Failure {
   /** HTTP status; 0 when no response began (connection error, reset, timeout). */
   readonly status: number;
@@ -29,7 +28,7 @@ export type NextAttempt =
     }
   | { readonly kind: "exhausted" };
 
-/** Room for the report of a failed attempt to arrive. */
+/** Allowance for the report of a failed attempt to arrive. */
 const REPORT_MARGIN_MS = 1_000;
 
 export class RetryPlan {
@@ -41,7 +40,7 @@ export class RetryPlan {
   readonly #limit: number;
 
   /**
-   * @param targets at least one; the first is the first attempt's
+   * @param targets at least one; the first is that of the first attempt
    * @param random uniform in [0, 1)
    */
   constructor(targets: readonly Target[], random: () => number, maxAttempts: number) {
@@ -57,13 +56,13 @@ export class RetryPlan {
     return this.#targets[this.#index] as Target;
   }
 
-  /** Most attempts there can be, the first included. */
+  /** Maximum number of attempts, the first included. */
   get maxAttempts(): number {
     return this.#limit;
   }
 
   /**
-   * Longest that one attempt can take until its first byte, the wait before it included,
+   * Maximum time of one attempt until its first byte, including the wait before it, in
    * milliseconds.
    */
   get longestAttemptMs(): number {
@@ -73,7 +72,7 @@ export class RetryPlan {
     return longest((provider) => provider.firstByteTimeoutMs) + wait + REPORT_MARGIN_MS;
   }
 
-  /** After the current attempt failed. */
+  /** Returns the next attempt after the current one failed. */
   next(failure: Failure): NextAttempt {
     if (this.#total >= this.#limit) return { kind: "exhausted" };
     const { retries } = this.current.provider;
@@ -87,7 +86,7 @@ export class RetryPlan {
       const jitter = this.#random() * ceiling;
       this.#onThisTarget++;
       this.#total++;
-      // Full jitter; on top of what the upstream asked for, so that it never goes below that.
+      // Full jitter is added to the upstream's requested delay, so that the delay is never shorter.
       return {
         kind: "attempt",
         target: this.current,
@@ -98,7 +97,7 @@ export class RetryPlan {
     return this.nextTarget();
   }
 
-  /** Gives the current provider up at once (also one that cannot express the request). */
+  /** Skips the current provider at once (also one that cannot express the request). */
   nextTarget(): NextAttempt {
     if (this.#index + 1 >= this.#targets.length || this.#total >= this.#limit)
       return { kind: "exhausted" };

@@ -1,7 +1,7 @@
 /**
- * Which LLM operation a path asks for. The paths are the vendors' own; behind `/ext` they are for
- * holders of an access key. Anthropic's clients add `/v1` to their base URL themselves, so
- * `{base_url}/ext/v1` makes `/ext/v1/v1/...` of it.
+ * Determines the LLM operation of a path. The paths are the vendors' own; below `/ext` they are for
+ * holders of an access key. Anthropic's clients append `/v1` to their base URL, so
+ * `{base_url}/ext/v1` becomes `/ext/v1/v1/...`.
  */
 import { splitSurface, type Surface } from "../access/surface.ts";
 import type { DialectName } from "./dialects/dialect.ts";
@@ -13,11 +13,11 @@ export interface LlmRoute {
   readonly operation: Operation;
   /** Dialect of the caller. */
   readonly dialect: DialectName;
-  /** Named by the path (Gemini); undefined where the body names it. */
+  /** Model in the path (Gemini); undefined if the body names it. */
   readonly model: string | undefined;
-  /** Said by the path (Gemini); undefined where the body says it. */
+  /** Streaming as set by the path (Gemini); undefined if the body sets it. */
   readonly stream: boolean | undefined;
-  /** Without `?`. */
+  /** Query without `?`. */
   readonly query: string;
 }
 
@@ -32,9 +32,7 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
 const GEMINI =
   /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
 
-/**
- * @returns undefined where the path is none of ours, or its model is not valid percent-encoding.
- */
+/** @returns undefined if the path is not served, or its model is not valid percent-encoding. */
 export function parseRoute(path: string): LlmRoute | undefined {
   const mark = path.indexOf("?");
   const { surface, pathname } = splitSurface(mark < 0 ? path : path.slice(0, mark));
@@ -64,7 +62,7 @@ function decode(text: string): string | undefined {
   }
 }
 
-/** Dialect to answer an unknown path in: the one whose clients would call it. */
+/** Returns the dialect for the error of an unknown path: the one whose clients would use it. */
 export function dialectOfPath(fullPath: string): DialectName {
   const path = splitSurface(fullPath).pathname;
   if (path.startsWith("/v1beta/") || path.startsWith("/v1/models/")) return "gemini";

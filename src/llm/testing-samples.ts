@@ -71,7 +71,7 @@ const openaiChunk = (delta: object, finish: string | null = null): string =>
     choices: [{ index: 0, delta, finish_reason: finish }],
   });
 
-/** Streams of the same, as the events that come. */
+/** The same answers as streams of events. */
 export const STREAMS: Readonly<Record<keyof typeof ANSWERS, readonly string[]>> = {
   openai: [
     openaiChunk({ role: "assistant", content: "" }),

@@ -1,6 +1,6 @@
 /**
- * For tests of the pipeline: a clock that tests move, an exchange that records, policies and whole
- * calls.
+ * Test helpers for the pipeline: a clock that tests advance, a recording exchange, policies and
+ * whole calls.
  */
 import type { Settlement } from "./settlement.ts";
 import { Writable } from "node:stream";
@@ -66,10 +66,10 @@ export class RecordingExchange implements Exchange {
     });
   }
 
-  /** Told that the exchange is over, as the server tells it. */
+  /** Notified of the end of the exchange, as by the server. */
   processor: Processor | undefined;
 
-  /** Phases come under the guard, as from the server. */
+  /** Runs phases under the guard, as the server does. */
   phase(phase: Phase): void {
     this.#guard.run(() => this.processor?.phase(phase));
   }
@@ -111,7 +111,7 @@ export class RecordingExchange implements Exchange {
     this.processor?.closed();
   }
 
-  /** The only, or last, answer as it must be. */
+  /** The only, or last, answer, which must exist. */
   get last(): Answer {
     const last = this.answers.at(-1);
     if (last === undefined) throw new Error("nothing was answered");
@@ -152,7 +152,9 @@ const BASE_PATHS: Partial<Record<ProviderKind, string>> = {
   "azure-openai": "/openai",
 };
 
-/** A provider `name`, by default of the kind of that name; its key is `sk-secret-<name>`. */
+/**
+ * Creates a provider `name`, by default of the kind of that name; its key is `sk-secret-<name>`.
+ */
 export function provider(name: string, overrides: Partial<ProviderPolicy> = {}): ProviderPolicy {
   const kind =
     overrides.kind ?? (Object.hasOwn(DIALECTS, name) ? (name as ProviderKind) : "openai");
@@ -185,8 +187,8 @@ export const NO_LIMITS: AgentLimits = {
 };
 
 /**
- * An agent that may use every model of `providers`, asked as `<provider>/<model>`. `both` is in all
- * of them.
+ * Creates an agent that may use every model of `providers` as `<provider>/<model>`. All of them
+ * have the model `both`.
  */
 export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
   const grants: ModelGrant[] = providers.map((each) => ({
@@ -213,10 +215,10 @@ export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
   };
 }
 
-/** Of a provider that is open to callers outside. */
+/** External policy of a provider with external access. */
 export const EXTERNAL = { maxTokensPerDay: undefined };
 
-/** An access key that opens a provider's every model. */
+/** Creates an access key for every model of a provider. */
 export function accessKey(
   opened: ProviderPolicy,
   overrides: Partial<AccessKeyPolicy> = {},
@@ -253,16 +255,16 @@ export interface LogLine {
   readonly [field: string]: unknown;
 }
 
-/** An audit chain that keeps what it is told. */
+/** An audit chain that captures its records. */
 export class FakeAudit implements AuditSink {
   readonly events: AuditEvent[] = [];
   refusing = false;
   state: AuditState = "ok";
-  /** What becomes of the next records. */
+  /** Outcome of the next records. */
   outcome: AppendOutcome = "committed";
-  /** While true a record's fate is not told: see {@link release}. */
+  /** While true, the outcome of records is not reported: see {@link release}. */
   hold = false;
-  /** Records that somebody waits for. */
+  /** Number of records with a waiter. */
   awaited = 0;
   readonly #held: (() => void)[] = [];
 
@@ -284,7 +286,7 @@ export class FakeAudit implements AuditSink {
   }
 }
 
-/** Everything that calls share, as `gateway/service.ts` wires it. */
+/** Everything that calls share, connected as in `gateway/service.ts`. */
 export class Gateway {
   readonly clock = new FakeClock();
   readonly calls = new CallRegistry();
@@ -304,12 +306,14 @@ export class Gateway {
     registry: this.registry,
     utilization: () => this.utilization,
   });
-  /** How busy the event loop is: 0 to 1. */
+  /** Utilization of the event loop: 0 to 1. */
   utilization = 0;
   readonly defects: unknown[] = [];
-  /** `x-forwarded-for` is believed from here. */
+  /** Proxies whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[] = [];
-  /** A dollar a million tokens in, ten out; other models have no price. */
+  /**
+   * One dollar per million input tokens, ten per million output tokens; other models have no price.
+   */
   readonly prices = createPriceBook({ m: { input: "1", cachedInput: "0.5", output: "10" } });
   readonly logText: string[] = [];
   readonly accounting: Accounting;
@@ -383,7 +387,7 @@ export class Gateway {
     });
   }
 
-  /** Envoy comes back with an attempt after the first. */
+  /** Simulates Envoy's attempt after the first. */
   attempt(callId: string): {
     readonly exchange: RecordingExchange;
     readonly processor: AttemptProcessor;
@@ -431,7 +435,7 @@ export class Trip {
     this.exchange.processor = this.processor;
   }
 
-  /** The call; it leaves the registry when it is settled. */
+  /** Returns the call, which leaves the registry when it is settled. */
   call(id = "call-1"): Call {
     const call = this.#gateway.calls.get(id);
     if (call === undefined) throw new Error(`no call ${id}`);
@@ -453,7 +457,7 @@ export class Trip {
   }
 
   requestBody(body: unknown): this {
-    // Envoy sends no body after it was told to answer.
+    // Envoy sends no body after an immediate response.
     if (this.exchange.answers.at(-1)?.kind === "respond") return this;
     const bytes =
       typeof body === "string" || Buffer.isBuffer(body)

@@ -1,4 +1,4 @@
-/** How each kind of upstream is addressed: path, host and authentication. One entry a kind. */
+/** Address of each kind of upstream: path, host and authentication. One entry per kind. */
 import type { ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
 import type { Operation } from "./routes.ts";
 
@@ -12,7 +12,7 @@ export interface UpstreamAddress {
 type HeaderPair = readonly [name: string, value: string];
 
 interface UpstreamKind {
-  /** Path below the base path; undefined where the kind has no such endpoint. */
+  /** Path below the base path; undefined if the kind has no such endpoint. */
   path(
     provider: ProviderPolicy,
     operation: Operation,
@@ -36,8 +36,7 @@ const openai: UpstreamKind = {
 };
 
 /**
- * Anthropic's `anthropic-version` when the client named none (platform.claude.com/docs,
- * "Versions").
+ * Anthropic's `anthropic-version` if the client sent none (platform.claude.com/docs, "Versions").
  */
 export const ANTHROPIC_VERSION = "2023-06-01";
 
@@ -50,7 +49,7 @@ const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
       operation === "responses" ? undefined : OPENAI_PATHS[operation],
   },
   "azure-openai": {
-    // Without apiVersion it is the v1 API, whose paths are OpenAI's; with it, the model is a
+    // Without apiVersion this is the v1 API, whose paths are OpenAI's; with it, the model is a
     // deployment in the path.
     path: (provider, operation, model) => {
       const suffix = OPENAI_PATHS[operation];
@@ -82,7 +81,7 @@ const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
   },
 };
 
-/** Where the call goes at this provider; undefined where it has no such endpoint. */
+/** Returns the call's address at this provider; undefined if it has no such endpoint. */
 export function upstreamAddress(
   provider: ProviderPolicy,
   operation: Operation,
@@ -96,7 +95,7 @@ export function upstreamAddress(
   return { authority: port === (tls ? 443 : 80) ? name : `${name}:${port}`, path: basePath + path };
 }
 
-/** The header that carries the provider's key; undefined where it wants none. */
+/** Returns the header with the provider's key; undefined if it needs none. */
 export function upstreamKey(provider: ProviderPolicy): HeaderPair | undefined {
   return provider.apiKey === undefined
     ? undefined

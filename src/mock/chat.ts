@@ -1,8 +1,7 @@
 /**
- * What the mock model says: a function of the request alone. It echoes the last user message, cut to
- * {@link ECHO_CHARACTERS}; asked
- * with tools and a message that names one of them, it calls it (all that are named, so parallel
- * calls can be had).
+ * Answers of the mock model, a pure function of the request. It echoes the last user message,
+ * truncated to {@link ECHO_CHARACTERS}. If the request has tools and the message names some of
+ * them, the model calls all of these (which allows parallel calls).
  */
 export interface MockToolCall {
   readonly id: string;
@@ -22,7 +21,7 @@ interface MockRequest {
   readonly tools?: readonly { readonly function?: { readonly name?: string } }[];
 }
 
-/** Most characters of a message that are echoed: a model's answers are short, whatever it is asked. */
+/** Maximum number of echoed characters: a model's answers are short, whatever the prompt. */
 const ECHO_CHARACTERS = 65_536;
 
 export function mockAnswer(request: MockRequest): MockAnswer {
@@ -64,7 +63,7 @@ function textOf(content: unknown): string {
     .join("");
 }
 
-/** Counts words, and makes none: a prompt may be as large as a request. */
+/** Counts words without creating them: a prompt may be as large as a request. */
 export function countWords(text: string): number {
   let count = 0;
   let inWord = false;

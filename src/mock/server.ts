@@ -1,7 +1,7 @@
 /**
  * The upstream of ModelProviders of kind `mock`: deterministic, local, in OpenAI's shape, with
- * streaming, tool calls, embeddings and usage. For a first call on a fresh machine and for trying
- * things out; it costs nothing.
+ * streaming, tool calls, embeddings and usage. It is for first calls and for experiments, and costs
+ * nothing.
  */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -20,7 +20,7 @@ export async function startMock(): Promise<MockServer> {
   const server = http.createServer((request, response) => {
     void serve(request, response).catch(() => response.destroy());
   });
-  // Envoy keeps connections; ours must not close first.
+  // Envoy keeps connections open; this server must not close them first.
   server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
@@ -63,7 +63,7 @@ async function serve(request: http.IncomingMessage, response: http.ServerRespons
   return json(response, 200, completion(parsed, answer));
 }
 
-/** @returns undefined where the body is no request */
+/** @returns undefined if the body is not a valid request */
 function parseRequest(
   text: string,
   needed: "messages" | "input",
@@ -177,11 +177,11 @@ function stream(
   response.end("data: [DONE]\n\n");
 }
 
-/** Eight numbers made of the input's characters: equal inputs have equal vectors. */
+/** Eight numbers computed from the input's characters: equal inputs have equal vectors. */
 function embeddings(request: Record<string, unknown>): object {
   const input = request["input"];
   const texts = Array.isArray(input) ? input.map(String) : [typeof input === "string" ? input : ""];
-  // What the official SDK asks for by default.
+  // The official SDK requests this by default.
   const packed = request["encoding_format"] === "base64";
   const data = texts.map((text, index) => {
     const vector = Array.from({ length: 8 }, () => 0);

@@ -28,7 +28,7 @@ describe("compileCidrs", () => {
     "2001:db9::1",
     "::10.1.2.3",
     "64:ff9b::10.1.2.3",
-    // Not addresses: nothing that another parser would take for one.
+    // These texts are not addresses, although other parsers may accept some of them.
     "",
     "10",
     "10.1",

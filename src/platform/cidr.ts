@@ -1,6 +1,6 @@
 /**
  * IP addresses and CIDR blocks. An IPv4 address written as an IPv6 one (`::ffff:192.0.2.1`, RFC
- * 4291 section 2.5.5.2) is the same address; a zone (`fe80::1%eth0`) is no part of it.
+ * 4291 section 2.5.5.2) is the same address; a zone (`fe80::1%eth0`) is ignored.
  */
 import net from "node:net";
 import ipaddr from "ipaddr.js";
@@ -8,8 +8,8 @@ import ipaddr from "ipaddr.js";
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
- * undefined for anything that is not exactly one address: the library would take `127.1`, `0x7f.1`
- * and octets in octal.
+ * Returns undefined for anything that is not exactly one address. The library would also accept
+ * `127.1`, `0x7f.1` and octal octets.
  */
 function parseAddress(text: string): Address | undefined {
   const zone = text.indexOf("%");
@@ -20,8 +20,8 @@ function parseAddress(text: string): Address | undefined {
 }
 
 /**
- * `::10.1.2.3` -> `::a01:203`: the library takes the first for the IPv4-mapped `::ffff:10.1.2.3`,
- * which it is not.
+ * Rewrites `::10.1.2.3` as `::a01:203`, because the library mistakes the first for the IPv4-mapped
+ * `::ffff:10.1.2.3`.
  */
 function withoutDottedTail(address: string): string {
   return address.replace(
@@ -35,16 +35,16 @@ function withoutDottedTail(address: string): string {
 }
 
 /**
- * The one way to write an address: lower-case, shortest, IPv4 where it is one. undefined where
- * `text` is none.
+ * Returns the canonical form of an address: lower-case, shortest, and IPv4 if possible. Returns
+ * undefined if `text` is not an address.
  */
 export function canonicalAddress(text: string): string | undefined {
   return parseAddress(text)?.toString();
 }
 
 /**
- * @returns whether an address lies in one of the blocks; what is not an address lies in none
- * @throws where a block is not CIDR notation
+ * @returns whether an address lies in one of the blocks; false for text that is not an address
+ * @throws if a block is not in CIDR notation
  */
 export function compileCidrs(blocks: readonly string[]): (address: string) => boolean {
   const ranges = blocks.map(parseBlock);
@@ -57,7 +57,7 @@ export function compileCidrs(blocks: readonly string[]): (address: string) => bo
   };
 }
 
-/** A block of IPv4 addresses that is written as IPv6 (`::ffff:10.0.0.0/104`) is one of IPv4. */
+/** An IPv4 block written as IPv6 (`::ffff:10.0.0.0/104`) is treated as an IPv4 block. */
 function parseBlock(block: string): [Address, number] {
   const slash = block.lastIndexOf("/");
   const text = block.slice(0, slash);

@@ -12,7 +12,7 @@ import {
 const sha256 = (text: string): string =>
   createHash("sha256").update(text, "utf8").digest("hex").slice(0, 32);
 
-/** What an uncut form stands for. */
+/** Returns the text that an untruncated stored form represents. */
 const readBack = (stored: string): string =>
   stored.replaceAll(/\\(?:\\|u\{([0-9a-f]+)\})/g, (_whole, hex: string | undefined) =>
     hex === undefined ? "\\" : String.fromCodePoint(Number.parseInt(hex, 16)),
@@ -107,7 +107,7 @@ describe("text that wants to look like a cut one", () => {
   ])("%s", (_name, text) => {
     const stored = clientText(text);
     const cut = /…sha256:[0-9a-f]{32}$/.test(stored);
-    // The forged one has an ellipsis only where it was cut by us, with its own hash.
+    // The forged text has an ellipsis only where our code truncated it, with its own hash.
     if (cut) expect(stored.endsWith(`…sha256:${sha256(text)}`)).toBe(true);
     else expect(stored).not.toContain("…");
     expect(stored.split("…").length - 1).toBe(cut ? 1 : 0);

@@ -1,8 +1,8 @@
-/** Time as a parameter: tests pass a clock of their own. */
+/** Time as a parameter: tests pass their own clock. */
 export interface TimeSource {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Milliseconds from an arbitrary start; never goes back. */
+  /** Milliseconds from an arbitrary start; never decreases. */
   monotonic(): number;
 }
 

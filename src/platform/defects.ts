@@ -1,15 +1,18 @@
 /**
- * Defects are errors that no code expects: bugs of this program. Each one fails what it happened in
- * and nothing else, is counted, and is logged with its stack.
+ * Defects are errors that no code expects, that is, bugs of this program. Each one fails only the
+ * operation in which it occurred, is counted, and is logged with its stack.
  */
 import { Counter, type Registry } from "prom-client";
 import type { Logger } from "./log.ts";
 import type { TimeSource } from "./clock.ts";
 
-/** A client that can cause a defect can cause many: this many a minute are logged with a stack. */
+/**
+ * Maximum number of defects per minute that are logged with a stack, because one client can cause
+ * many.
+ */
 const LOGGED_PER_MINUTE = 60;
 const MINUTE_MS = 60_000;
-/** Longest stack that is logged, characters: its message may hold a client's text. */
+/** Maximum length of a logged stack in characters: its message may contain a client's text. */
 const MAX_STACK = 4_096;
 
 export interface DefectsOptions {
@@ -36,7 +39,9 @@ export class Defects {
     });
   }
 
-  /** @param part where errors come from, e.g. `llm`: the label of the metric and in the log */
+  /**
+   * @param part source of the errors, e.g. `llm`; used as the label of the metric and in the log
+   */
   reporter(part: string): (error: unknown) => void {
     this.#counter.inc({ part }, 0);
     return (error) => this.#report(part, error);

@@ -8,12 +8,15 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   d: 86_400_000,
 };
 
-/** Longest duration taken, in milliseconds: ten years of 365 days. Longer ones are slips. */
+/**
+ * Longest accepted duration, in milliseconds: ten years of 365 days. Longer ones are treated as
+ * mistakes.
+ */
 const MAX_MS = 3_650 * 86_400_000;
 
 /**
- * @returns milliseconds; undefined for what is no duration: without a unit, negative, empty, a unit
- * twice, or more than ten years
+ * @returns milliseconds; undefined for an invalid duration: without a unit, negative, empty, a
+ * repeated unit, or more than ten years
  */
 export function parseDuration(text: string): number | undefined {
   if (!/^(?:\d{1,15}(?:\.\d{1,6})?(?:ms|s|m|h|d))+$/.test(text)) return undefined;
@@ -27,9 +30,7 @@ export function parseDuration(text: string): number | undefined {
   return total <= MAX_MS ? Math.round(total) : undefined;
 }
 
-/**
- * The two largest units that say something, for tables: `45s`, `5m`, `2h30m`, `7d`. Rounds down.
- */
+/** Formats the two largest non-zero units, for tables: `45s`, `5m`, `2h30m`, `7d`. Rounds down. */
 export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   const [minutes, hours, days] = [

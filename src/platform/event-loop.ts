@@ -1,9 +1,9 @@
-/** How busy the event loop is. */
+/** Utilization of the event loop. */
 import { performance } from "node:perf_hooks";
 
 /**
- * Returns a function that reports the utilization of this process's event loop since it was last
- * called: 0 where it only waited, 1 where it never did.
+ * Returns a function that reports the utilization of this process's event loop since its last call:
+ * 0 if the loop only waited, 1 if it never waited.
  */
 export function eventLoopUtilization(): () => number {
   let last = performance.eventLoopUtilization();

@@ -1,9 +1,9 @@
 import { clientText } from "./client-text.ts";
 
 /**
- * LabelBound keeps a label of a metric from growing without end: each value is stored as
- * {@link clientText}, each group (a provider, a binding) has a number of values of its own, and
- * those that come after them are `other`.
+ * LabelBound limits the number of values of a metric label: each value is stored as {@link
+ * clientText}, each group (a provider, a binding) has a maximum number of values, and further
+ * values become `other`.
  */
 export const OTHER = "other";
 
@@ -11,7 +11,7 @@ export class LabelBound {
   readonly #maxValues: number;
   readonly #values = new Map<string, Set<string>>();
 
-  /** @param maxValues of each group; groups come from the configuration, which bounds them */
+  /** @param maxValues maximum for each group; the configuration bounds the number of groups */
   constructor(maxValues: number) {
     this.#maxValues = maxValues;
   }

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import path from "node:path";
 import { expect, test } from "vitest";
 
-/** Runs `body` in a process of its own: the log goes to standard error. */
+/** Runs `body` in a separate process, because the log goes to standard error. */
 function run(body: string): { readonly stdout: string; readonly stderr: string } {
   const module = path.join(import.meta.dirname, "log.ts");
   const node = path.resolve(import.meta.dirname, "../../node_modules/.bin/node");
@@ -26,8 +26,7 @@ test("one JSON object a line, on standard error; nothing is lost at an exit", ()
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(stdout).toBe("");
-  // What is flushed at the exit may overtake a write that is on its way: all are there, in whatever
-  // order.
+  // Lines flushed at exit may overtake a pending write: all lines are present, in any order.
   expect(lines.map((line) => Number(line["i"])).sort((a, b) => a - b)).toEqual(
     Array.from({ length: 200 }, (_, i) => i),
   );

@@ -1,7 +1,7 @@
 /**
- * Structured logs by pino, one JSON object a line. Writes are asynchronous, so that a slow reader
- * of standard error holds up no request; in return the last lines before an exit may overtake those
- * of the write before. Never a key, never a prompt: callers pass ids and counts.
+ * Structured logs by pino, one JSON object per line. Writes are asynchronous, so that a slow reader
+ * of standard error does not delay requests; in return, the last lines before an exit may overtake
+ * those of the previous write. Callers pass ids and counts, never a key or a prompt.
  */
 import { pino, type Logger } from "pino";
 import { cutText } from "./client-text.ts";
@@ -12,8 +12,8 @@ const BUFFER_BYTES = 16_384;
 const FLUSH_MS = 100;
 
 /**
- * The last bound, whatever a caller passes: longer texts are cut as in client-text.ts. Client text
- * has a smaller bound of its own; this one leaves room for a stack.
+ * Final bound for every caller: longer texts are truncated as in client-text.ts. Client text has a
+ * smaller bound of its own; this one leaves room for a stack.
  */
 const LONGEST_TEXT = 8_192;
 const MOST_MEMBERS = 100;
@@ -32,7 +32,7 @@ export function createLog(options: { readonly level: string; readonly name: stri
         },
       },
     },
-    // One write for many lines; none waits longer than the flush interval.
+    // Many lines are written at once; no line waits longer than the flush interval.
     pino.destination({
       dest: 2,
       sync: false,
@@ -43,7 +43,7 @@ export function createLog(options: { readonly level: string; readonly name: stri
   );
 }
 
-/** `value` itself where nothing in it is too long. */
+/** Returns `value` itself if nothing in it is too long. */
 function bounded(value: unknown, depth: number): unknown {
   if (typeof value === "string")
     return value.length <= LONGEST_TEXT ? value : cutText(value, LONGEST_TEXT);
@@ -66,7 +66,7 @@ function boundedList(list: readonly unknown[], depth: number): unknown {
   return kept.every((member, index) => member === list[index]) ? list : kept;
 }
 
-/** Errors, secrets and the like have a form of their own. */
+/** Errors, secrets and similar objects have their own serialized form. */
 function isPlain(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

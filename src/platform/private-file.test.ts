@@ -57,7 +57,7 @@ describe("a private file", () => {
     const link = path.join(dir, "link");
     symlinkSync(real, link);
     expect(() => read(link)).toThrow(`The key ${link} is a symbolic link`);
-    expect(() => read(link)).toThrow(/Put the file itself there: cp --remove-destination /);
+    expect(() => read(link)).toThrow(/Replace it by the file itself: cp --remove-destination /);
     symlinkSync(path.join(dir, "nowhere"), `${link}2`);
     expect(() => read(`${link}2`)).toThrow("is a symbolic link");
   });
@@ -70,10 +70,10 @@ describe("a private file", () => {
 
   test("that is no file is refused, and is not waited for", () => {
     mkdirSync(path.join(dir, "folder"), { mode: 0o700 });
-    expect(() => read(path.join(dir, "folder"))).toThrow("is not a file");
+    expect(() => read(path.join(dir, "folder"))).toThrow("is not a regular file");
     const fifo = path.join(dir, "fifo");
     execFileSync("mkfifo", ["-m", "600", fifo]);
-    expect(() => read(fifo)).toThrow("is not a file");
+    expect(() => read(fifo)).toThrow("is not a regular file");
   });
 
   test("that is not there is told as such", () => {
@@ -86,7 +86,7 @@ describe("a private file", () => {
     const file = key();
     chownSync(file, 65_532, 65_532);
     expect(() => read(file)).toThrow(
-      `The key ${file} belongs to the user 65532, and not to the user 0 that svc runs as: chown 0 ${file}`,
+      `The key ${file} belongs to the user 65532, not to the user 0 that svc runs as: chown 0 ${file}`,
     );
   });
 
@@ -123,7 +123,7 @@ describe("a private folder", () => {
   test.runIf(isRoot)("of another user is refused", () => {
     chownSync(dir, 65_532, 65_532);
     expect(() => assertPrivateFolder(dir, "The folder")).toThrow(
-      `The folder ${dir} belongs to the user 65532, and not to the user 0 that svc runs as: chown 0 ${dir}`,
+      `The folder ${dir} belongs to the user 65532, not to the user 0 that svc runs as: chown 0 ${dir}`,
     );
   });
 });

@@ -1,7 +1,7 @@
 /**
- * Files that hold a key of ours, in folders that others may know of. Who could read, write or
- * replace one could be us: so it is refused unless it is a plain file of this user alone, and the
- * message says how to mend it.
+ * Files that hold a private key, in folders that other users may know. Anybody who can read, write
+ * or replace such a file can impersonate this service. Therefore a file is refused unless it is a
+ * regular file that belongs to this user alone; the error message names the fix.
  */
 import fs from "node:fs";
 import path from "node:path";
@@ -16,13 +16,17 @@ export class PrivateFileError extends Error {
 }
 
 export interface PrivateFileOptions {
-  /** Root may also read a file of its folder's owner: `svc run`, which is root, of a user's svc up. */
+  /**
+   * Root may also read a file that belongs to the folder's owner: `svc run` runs as root and reads
+   * the files of a user's svc up.
+   */
   readonly ofFolderOwner?: boolean;
 }
 
 /**
- * @param what the file in words, for messages: `The workload key`
- * @throws PrivateFileError where it is not this user's alone; ENOENT and the like as they are
+ * @param what description of the file for messages: `The workload key`
+ * @throws PrivateFileError if the file is not private to this user; ENOENT and similar errors are
+ * passed on
  */
 export function readPrivateFile(
   file: string,
@@ -31,7 +35,7 @@ export function readPrivateFile(
 ): Buffer {
   const fd = openPlain(file, what);
   try {
-    // Of what was opened: the name may lead to something else by now.
+    // Checks the opened file, because the name may lead to another file by now.
     const stats = fs.fstatSync(fd);
     const wrong = faultOf(stats, file, ofFolderOwner);
     if (wrong !== undefined) throw new PrivateFileError(`${what} ${file} ${wrong}`);
@@ -41,7 +45,7 @@ export function readPrivateFile(
   }
 }
 
-/** @throws PrivateFileError where somebody else could replace what is in it */
+/** @throws PrivateFileError if another user could replace files in the folder */
 export function assertPrivateFolder(dir: string, what: string): void {
   const { uid, mode } = fs.statSync(dir);
   if (uid !== me())
@@ -58,15 +62,15 @@ function openPlain(file: string, what: string): number {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
     throw new PrivateFileError(
-      `${what} ${file} is a symbolic link, which somebody else may turn elsewhere. Put the file itself there: cp --remove-destination "$(readlink -f ${file})" ${file}`,
+      `${what} ${file} is a symbolic link, which somebody else may redirect. Replace it by the file itself: cp --remove-destination "$(readlink -f ${file})" ${file}`,
     );
   }
 }
 
 function faultOf(stats: fs.Stats, file: string, ofFolderOwner: boolean): string | undefined {
-  if (!stats.isFile()) return "is not a file. Put the file itself there.";
+  if (!stats.isFile()) return "is not a regular file. Replace it by a regular file.";
   if (stats.nlink > 1)
-    return `has ${stats.nlink} names (hard links): somebody else may have put it there. Make a file of its own: cp ${file} ${file}.new && mv ${file}.new ${file}`;
+    return `has ${stats.nlink} names (hard links): somebody else may have created it. Make a separate copy: cp ${file} ${file}.new && mv ${file}.new ${file}`;
   if (!isOurs(stats.uid, file, ofFolderOwner))
     return `${notMine(stats.uid)}: chown ${me()} ${file}`;
   if ((stats.mode & FOR_OTHERS) !== 0)
@@ -80,7 +84,7 @@ function isOurs(uid: number, file: string, ofFolderOwner: boolean): boolean {
 }
 
 function notMine(uid: number): string {
-  return `belongs to the user ${uid}, and not to the user ${me()} that svc runs as`;
+  return `belongs to the user ${uid}, not to the user ${me()} that svc runs as`;
 }
 
 function me(): number {

@@ -1,7 +1,7 @@
 /**
  * A secret value that cannot be shown by accident: its `toString`, JSON and inspect forms are
- * redacted. Only {@link Secret.reveal} gives the value; grep for it to see every place a secret
- * leaves.
+ * redacted. Only {@link Secret.reveal} returns the value; search for its calls to find every use of
+ * a secret.
  */
 export class Secret {
   readonly #value: string;
@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself: for the header that carries it upstream, and nothing else. */
+  /** Returns the value itself, only for the header that carries it upstream. */
   reveal(): string {
     return this.#value;
   }

@@ -2,7 +2,7 @@
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
-/** @returns bytes; undefined for what is no size: another unit, negative, empty, above 8 PiB */
+/** @returns bytes; undefined for an invalid size: unknown unit, negative, empty, above 8 PiB */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d{1,15}(?:\.\d{1,6})?)(B|KiB|MiB|GiB|TiB)?$/.exec(text);
   if (match === null) return undefined;
@@ -11,7 +11,9 @@ export function parseSize(text: string): number | undefined {
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 }
 
-/** With the largest unit of which there is one at least, and one decimal: `75.9 GiB`, `12 B`. */
+/**
+ * Formats a size in the largest unit that gives at least 1, with one decimal: `75.9 GiB`, `12 B`.
+ */
 export function formatSize(bytes: number): string {
   let power = 0;
   while (power < UNITS.length - 1 && bytes >= 1024 ** (power + 1)) power += 1;

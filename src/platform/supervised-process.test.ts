@@ -3,10 +3,10 @@ import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { SupervisedProcess, type SupervisedProcessOptions } from "./supervised-process.ts";
 
-/** Stays until it is told to go. */
+/** Runs until it is stopped. */
 const FOREVER = "setInterval(() => undefined, 1e9);";
 
-/** What a process does, and promises for what it says. */
+/** Records the behaviour of a process, with promises for its output. */
 class Watched {
   readonly lines: string[] = [];
   readonly logged: string[] = [];

@@ -1,26 +1,28 @@
-/**
- * A child process that is kept running: restarted with backoff, and never left behind when this
- * process dies.
- */
+/** A child process that is restarted with backoff, and that does not survive this process. */
 import { type ChildProcess, spawn, type StdioOptions } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Logger } from "pino";
 
 export interface SupervisedProcessOptions {
-  /** For the log. */
+  /** Name in log lines. */
   readonly name: string;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
-  /** Its standard input, each time it is started; none where undefined. For what is secret. */
+  /** Standard input for each start, used for secrets; no input if undefined. */
   readonly input?: string;
   readonly log: Logger;
-  /** A session of its own: the terminal's signals (Ctrl-C) do not reach it. */
+  /**
+   * Gives the process a session of its own, so that signals of the terminal (Ctrl-C) do not reach
+   * it.
+   */
   readonly ownSession?: boolean;
-  /** Gets each line of its output; undefined passes the output through to ours, at no cost. */
+  /**
+   * Receives each line of the output; if undefined, the output passes directly to ours, at no cost.
+   */
   readonly onLine?: (line: string) => void;
-  /** It ended without being asked to. */
+  /** Called when the process ends without having been stopped. */
   readonly onExit?: (exit: {
     readonly code: number | null;
     readonly signal: NodeJS.Signals | null;
@@ -29,13 +31,15 @@ export interface SupervisedProcessOptions {
 
 const FIRST_BACKOFF_MS = 50;
 const MAX_BACKOFF_MS = 5_000;
-/** A run longer than this was a good one: the next backoff starts anew. */
+/**
+ * Minimum duration of a successful run, after which the backoff starts again from its beginning.
+ */
 const GOOD_RUN_MS = 10_000;
 
 /**
  * util-linux's setpriv asks the kernel to signal the child when its parent dies, also by SIGKILL
- * (PR_SET_PDEATHSIG); every Debian has it. Elsewhere a child notices by itself or is found by its
- * pid.
+ * (PR_SET_PDEATHSIG). Every Debian has it. On other systems a child notices the death itself or is
+ * found by its pid.
  */
 const SETPRIV = "/usr/bin/setpriv";
 
@@ -69,13 +73,13 @@ export class SupervisedProcess {
       : spawn(command, args, { env, stdio, detached });
     const startedAt = performance.now();
     this.#child = child;
-    // One that does not read it to its end is no error.
+    // A process that does not read its whole input is not an error.
     child.stdin?.on("error", () => undefined).end(input);
     for (const stream of [child.stdout, child.stderr]) {
       if (stream !== null && onLine !== undefined)
         createInterface({ input: stream }).on("line", onLine);
     }
-    // A command that cannot be spawned says `error`, and never `exit`.
+    // A command that cannot be spawned emits `error`, but never `exit`.
     child.on("error", (error) => {
       log.error({ process: name, error: error.message }, "cannot be started");
       if (child.pid === undefined) ended(null, null);
@@ -99,7 +103,7 @@ export class SupervisedProcess {
     };
   }
 
-  /** SIGTERM, and SIGKILL after `graceMs`. */
+  /** Sends SIGTERM, and SIGKILL after `graceMs`. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
     clearTimeout(this.#restart);

@@ -1,7 +1,7 @@
 /**
- * Measures work in steps, not in time: how often each block of our own code ran (V8's precise
- * coverage), and how many elements the native searches and copies looked at. The count is the same
- * on every machine, so that a test can tell linear code from quadratic code.
+ * Measures work in steps, not in time: the number of executed blocks of our own code (V8's precise
+ * coverage), and the number of elements that native searches and copies examined. The count is the
+ * same on every machine, so that a test can distinguish linear from quadratic code.
  */
 import { Session } from "node:inspector";
 
@@ -14,12 +14,15 @@ interface ScriptCoverage {
   readonly functions: readonly { readonly ranges: readonly Range[] }[];
 }
 
-/** Our own code, as vitest names it; other code runs for reasons of its own. */
+/**
+ * Returns whether a URL is our own code, as vitest names it; other code may run for unrelated
+ * reasons.
+ */
 function isOwn(url: string): boolean {
   return url.includes("/src/") && !url.includes(".test.") && !url.includes("testing");
 }
 
-/** One for the process: what was compiled before it counts no blocks. */
+/** One session per process: code compiled before it has no block counters. */
 let session: Session | undefined;
 
 function coverage(): Session {
@@ -31,7 +34,7 @@ function coverage(): Session {
   return session;
 }
 
-/** @returns the steps of `action`, which is run once before, to be compiled with counters */
+/** @returns the steps of `action`, which runs once before, to be compiled with counters */
 export function stepsOf(action: () => unknown): number {
   const counters = coverage();
   quietly(action);
@@ -45,7 +48,7 @@ export function stepsOf(action: () => unknown): number {
   return blocksRun(counters) + natives.elements;
 }
 
-/** How many blocks of our own code ran since it was last asked. */
+/** Returns the number of executed blocks of our own code since the last call. */
 function blocksRun(counters: Session): number {
   const { result } = post(counters, "Profiler.takePreciseCoverage") as {
     readonly result: readonly ScriptCoverage[];
@@ -56,7 +59,7 @@ function blocksRun(counters: Session): number {
     .reduce((sum, { count }) => sum + count, 0);
 }
 
-/** Work may end in an error: a refusal is work too. */
+/** The work may end in an error: a refusal is work too. */
 function quietly(action: () => unknown): void {
   try {
     action();
@@ -84,7 +87,7 @@ const lengthOf = (value: unknown): number =>
     ? (value as { readonly length: number }).length
     : 0;
 
-/** A search looks at what lies between its start and what it found. */
+/** A search examines the text between its start and its match. */
 const search: Cost = (self, [, from], result) => {
   const start = typeof from === "number" ? from : 0;
   const end = typeof result === "number" && result >= 0 ? result : lengthOf(self);
@@ -128,7 +131,7 @@ const WATCHED: readonly (readonly [object, string, Cost])[] = [
   [JSON, "stringify", wholeResult],
 ];
 
-/** An expression is linear (src/regexes.test.ts): it looks at what is behind its last match. */
+/** An expression is linear (src/regexes.test.ts): it examines the text after its last match. */
 function regexp(self: unknown, [text]: readonly unknown[], result: unknown): number {
   const { lastIndex, sticky } = self as RegExp;
   if (sticky) return 1 + (Array.isArray(result) ? lengthOf(result[0]) : 0);
@@ -163,12 +166,12 @@ class NativeWork {
   }
 }
 
-/** How many times as much work twice the size may be: 2 is linear, 4 quadratic. */
+/** Maximum growth of the work when the size doubles: 2 is linear, 4 quadratic. */
 const LINEAR = 2.6;
 
 /**
- * Throws where `work` grows faster than its size. Sizes double a few times; the last doublings
- * count, where what is constant no longer matters.
+ * Throws if `work` grows faster than its size. Sizes double a few times; only the last doublings
+ * count, where constant costs no longer matter.
  */
 export function expectLinear(work: (size: number) => () => unknown, start: number): void {
   const steps = [1, 2, 4].map((factor) => stepsOf(work(start * factor)));

@@ -1,9 +1,9 @@
-/** For tests: a clock that moves when it is told to, and a log that is kept. */
+/** Test helpers: a clock that tests advance, and a log that is captured. */
 import { pino } from "pino";
 import type { Clock } from "./clock.ts";
 import type { Logger } from "./log.ts";
 
-/** CapturedLog keeps every line that is logged, parsed. */
+/** CapturedLog keeps every logged line, parsed. */
 export class CapturedLog {
   readonly lines: Record<string, unknown>[] = [];
   readonly log: Logger = pino(
@@ -12,7 +12,7 @@ export class CapturedLog {
   );
 }
 
-/** Stands still until it is told to go on; timers are called when they are due. */
+/** FakeClock stands still until a test advances it, and calls timers when they are due. */
 export class FakeClock implements Clock {
   #now: number;
   #monotonic = 1_000_000;
@@ -38,7 +38,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** How long until each timer that is set, soonest first. */
+  /** Delays until the pending timers, soonest first. */
   get pending(): readonly number[] {
     return this.#timers.map(({ at }) => at - this.#monotonic).sort((a, b) => a - b);
   }
@@ -49,7 +49,9 @@ export class FakeClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** As {@link advance}; what each timer started has settled before the next. */
+  /**
+   * Like {@link advance}, but the work started by each timer settles before the next timer runs.
+   */
   async advanceAndSettle(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
     for (let due = this.#due(end); due !== undefined; due = this.#due(end)) {
@@ -60,7 +62,7 @@ export class FakeClock implements Clock {
     await settled();
   }
 
-  /** Somebody sets the wall clock to another time: no timer knows, nor the monotonic clock. */
+  /** Sets the wall clock without affecting timers or the monotonic clock. */
   set(now: number): void {
     this.#now = now;
   }
@@ -69,7 +71,7 @@ export class FakeClock implements Clock {
     this.#now += ms;
   }
 
-  /** The next timer until `end`, taken off, at its time. */
+  /** Removes and returns the next timer due until `end`, and moves the clock to its time. */
   #due(end: number): (() => void) | undefined {
     const next = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
     if (next === undefined) return undefined;
@@ -79,14 +81,14 @@ export class FakeClock implements Clock {
   }
 
   #moveTo(monotonic: number): void {
-    // A timer that was due already when it was set moves nothing back.
+    // A timer that was already due when it was set does not move the clock back.
     const passed = Math.max(0, monotonic - this.#monotonic);
     this.#now += passed;
     this.#monotonic += passed;
   }
 }
 
-/** Everything that promises alone can bring about has happened. */
+/** Resolves when all pending promise callbacks have run. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 }

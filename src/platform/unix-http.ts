@@ -7,15 +7,15 @@ export interface UnixResponse {
 }
 
 export interface UnixRequestOptions {
-  /** Sent as JSON. */
+  /** Body, sent as JSON. */
   readonly body?: unknown;
   /** Longest silence of the server, in milliseconds. @defaultValue 5000 */
   readonly timeoutMs?: number;
 }
 
 /**
- * @throws an error with the `code` of what kept it from connecting (ENOENT, ECONNREFUSED, EACCES),
- * or without one
+ * @throws an error with the `code` of the failed connection (ENOENT, ECONNREFUSED, EACCES), or
+ * without one
  */
 export function unixRequest(
   socketPath: string,

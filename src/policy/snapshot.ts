@@ -1,10 +1,10 @@
 /**
- * What a processor looks up while it serves one request: immutable, versioned, swapped whole.
- * It knows no Envoy and no Kubernetes type. A request reads it once, at its start.
+ * The policy that a processor uses to serve one request: immutable, versioned, replaced as a whole.
+ * It contains no Envoy and no Kubernetes types. A request reads it once, at its start.
  */
 import type { Secret } from "../platform/secret.ts";
 
-/** Dialect an upstream speaks on its native endpoint. */
+/** Dialect of an upstream's native endpoint. */
 export type DialectName = "openai" | "anthropic" | "gemini";
 
 /** Upstream kinds of a ModelProvider (`spec.provider`). */
@@ -34,27 +34,27 @@ export interface RetryPolicy {
   readonly attempts: number;
   readonly baseIntervalMs: number;
   readonly maxIntervalMs: number;
-  /** A `retry-after` above this goes to the next provider at once. */
+  /** A longer `retry-after` makes the next provider be tried at once. */
   readonly maxRetryAfterMs: number;
 }
 
-/** One attempt target of a chain: a provider and the model to ask it for. */
+/** One target of a chain: a provider and the model to request from it. */
 export interface FallbackTarget {
   /** Key into {@link PolicySnapshot.providers}. */
   readonly provider: string;
-  /** Model to ask there; undefined keeps the model that was asked. */
+  /** Model to request; undefined keeps the requested model. */
   readonly model: string | undefined;
 }
 
 /** A ModelProvider that may be used. */
 export interface ProviderPolicy {
-  /** `<namespace>/<name>`: also the name of its Envoy cluster, prefixed. */
+  /** `<namespace>/<name>`; also, with a prefix, the name of its Envoy cluster. */
   readonly key: string;
   readonly namespace: string;
   readonly name: string;
   readonly kind: ProviderKind;
   readonly dialect: DialectName;
-  /** Where it is: scheme, host, port and path prefix, without a trailing slash. */
+  /** Address: scheme, host, port and path prefix, without a trailing slash. */
   readonly endpoint: {
     readonly tls: boolean;
     readonly host: string;
@@ -62,26 +62,29 @@ export interface ProviderPolicy {
     /** e.g. `/v1`; empty for none. */
     readonly basePath: string;
   };
-  /** undefined where the upstream wants none (a local mock or model server). */
+  /** undefined if the upstream needs none (a local mock or model server). */
   readonly apiKey: Secret | undefined;
   /** Azure's `api-version`; undefined for the v1 API or other kinds. */
   readonly apiVersion: string | undefined;
   readonly retries: RetryPolicy;
-  /** Longest wait for the first byte of one attempt, milliseconds. */
+  /** Maximum wait for the first byte of one attempt, in milliseconds. */
   readonly firstByteTimeoutMs: number;
   readonly fallbacks: readonly FallbackTarget[];
-  /** Answers are read to their end when their client leaves, for their usage. */
+  /** Answers are read to their end after the client disconnected, to learn their usage. */
   readonly readsToEnd: boolean;
-  /** Features that requests may use although their cost or their reach cannot be checked. */
+  /** Features that requests may use although their cost or reach cannot be checked. */
   readonly allowedFeatures: ReadonlySet<Feature>;
-  /** Through the external gateway; undefined where it is off. */
+  /** Access through the external gateway; undefined if it is disabled. */
   readonly external: ExternalPolicy | undefined;
-  /** `allowedModels` less `deniedModels`; `*` at the end of an entry is a wildcard. */
+  /**
+   * Returns whether `allowedModels` without `deniedModels` contains a model; `*` at the end of an
+   * entry is a wildcard.
+   */
   allowsModel(model: string): boolean;
 }
 
 export interface ExternalPolicy {
-  /** Tokens in a day (UTC) across all keys. */
+  /** Tokens per day (UTC) across all keys. */
   readonly maxTokensPerDay: number | undefined;
 }
 
@@ -93,24 +96,24 @@ export interface ModelGrant {
   readonly model: string;
 }
 
-/** Limits of an Agent; undefined where there is none. */
+/** Limits of an Agent; undefined for no limit. */
 export interface AgentLimits {
   /** In any 60 seconds. */
   readonly requestsPerMinute: number | undefined;
   readonly maxConcurrentRequests: number | undefined;
-  /** In a day (UTC), input and output. */
+  /** Per day (UTC), input and output. */
   readonly maxTokensPerDay: number | undefined;
   readonly maxTokensPerRequest: number | undefined;
-  /** Micro-dollars in a day (UTC). */
+  /** Micro-dollars per day (UTC). */
   readonly maxMicroUsdPerDay: number | undefined;
 }
 
-/** Who may call: an Agent with its workload token, or whoever holds an AccessKey. */
+/** A caller: an Agent with its workload token, or the holder of an AccessKey. */
 export type CallerPolicy = AgentPolicy | AccessKeyPolicy;
 
 /**
- * An AccessKey: opens one ModelProvider, to callers outside. What is refused, and why, is asked for
- * each request.
+ * An AccessKey: gives external callers access to one ModelProvider. Whether it is refused, and why,
+ * is evaluated for each request.
  */
 export interface AccessKeyPolicy {
   readonly kind: "key";
@@ -121,7 +124,7 @@ export interface AccessKeyPolicy {
   readonly revoked: boolean;
   /** Milliseconds since the epoch; undefined for never. */
   readonly expiresAt: number | undefined;
-  /** Key into {@link PolicySnapshot.providers}, which may hold none: the provider is not in use. */
+  /** Key into {@link PolicySnapshot.providers}, which lacks it if the provider is not in use. */
   readonly providerKey: string;
   readonly limits: {
     readonly maxTokensPerDay: number | undefined;
@@ -130,14 +133,17 @@ export interface AccessKeyPolicy {
   readonly grants: readonly ModelGrant[];
   /** Whether a client's address may use the key. */
   allowsAddress(address: string): boolean;
-  /** What of its ModelProvider the key opens. */
+  /** Resolves a model of its ModelProvider that the key may use. */
   resolveModel(model: string): ModelResolution;
 }
 
-/** A hash that opens an AccessKey: its key, or the one before while the grace period lasts. */
+/**
+ * A hash that identifies an AccessKey: that of its key, or of the previous one during the grace
+ * period.
+ */
 export interface KeyEntry {
   readonly key: AccessKeyPolicy;
-  /** Milliseconds since the epoch; undefined for the key in force. */
+  /** Milliseconds since the epoch; undefined for the current key. */
   readonly graceUntil: number | undefined;
 }
 
@@ -151,7 +157,7 @@ export interface AgentPolicy {
   readonly limits: AgentLimits;
   readonly grants: readonly ModelGrant[];
   /**
-   * The grant a request's `model` names (`<provider>/<model>`, or the bare model where
+   * Resolves a request's `model` to a grant (`<provider>/<model>`, or the bare model if it is
    * unambiguous).
    */
   resolveModel(model: string): ModelResolution;
@@ -159,11 +165,11 @@ export interface AgentPolicy {
 
 export type ModelResolution =
   | { readonly kind: "granted"; readonly grant: ModelGrant }
-  /** The bare name stands in several grants. */
+  /** Several grants contain the bare name. */
   | { readonly kind: "ambiguous"; readonly candidates: readonly string[] }
-  /** No ModelProvider configured serves it. */
+  /** No configured ModelProvider serves it. */
   | { readonly kind: "unknown" }
-  /** It exists, but not for this agent, or its ModelProvider denies it. */
+  /** It exists, but this agent may not use it, or its ModelProvider denies it. */
   | { readonly kind: "denied"; readonly reason: string };
 
 export interface PolicySnapshot {

@@ -1,6 +1,6 @@
 /**
- * Status of an object: whether it is in use, and why (not). The reasons are the words of statuses,
- * events and tests; each is the fact that was found.
+ * Status of an object: whether it is in use, and the reason. The reasons are shared by statuses,
+ * events and tests; each names the fact that was found.
  */
 import { keyOf } from "../resources/metadata.ts";
 import type { Problem, ProblemReason } from "../resources/problem.ts";
@@ -12,11 +12,11 @@ export const REASONS = [
   "Ready",
   /** Not in use: the environment variable of its `svc.io/when-env` is not set. Not an error. */
   "Skipped",
-  /** In use; some of its fallbacks cannot be, and are left out. */
+  /** In use; some of its fallbacks cannot be used and are left out. */
   "DegradedFallbacks",
-  /** In use; some of its models cannot be asked. */
+  /** In use; some of its models cannot be used. */
   "DegradedModels",
-  /** The Secret referred to does not exist, or is skipped. */
+  /** The referenced Secret does not exist, or is skipped. */
   "SecretDoesNotExist",
   "SecretKeyDoesNotExist",
   /** The value is empty, or cannot be sent in a header. */
@@ -25,7 +25,7 @@ export const REASONS = [
   "EnvironmentVariableNotSet",
   /** No mock upstream runs in this process. */
   "MockNotAvailable",
-  /** No ModelProvider of that name in the namespace. */
+  /** There is no ModelProvider of that name in the namespace. */
   "UnknownProvider",
   "ProviderNotReady",
   /** The ModelProvider does not expose the model. */
@@ -38,13 +38,15 @@ export const REASONS = [
   "DuplicateKey",
   /** In use; it names models that its ModelProvider does not expose. */
   "DegradedRestrictions",
-  /** The service's plugin knows no such way to authenticate, or lacks a key of the Secret. */
+  /**
+   * The service's plugin does not support the kind of authentication, or the Secret lacks a key.
+   */
   "AuthTypeUnknown",
   /** The service's plugin cannot work with the settings. */
   "ConfigInvalid",
   /** In use; some of its Providers are not. */
   "DegradedProviders",
-  // Of objects that were not loaded, or not in their newest version.
+  // Reasons of objects that were not loaded, or not in their newest version.
   "InvalidSyntax",
   "InvalidSpec",
   "NotSupportedYet",
@@ -58,17 +60,17 @@ export interface ObjectStatus {
   readonly kind: ResourceKind;
   readonly namespace: string;
   readonly name: string;
-  /** Whether it serves; a degraded object does. */
+  /** Whether it serves requests; a degraded object does. */
   readonly ready: boolean;
   readonly reason: Reason;
-  /** For a reader; holds no value of a Secret. */
+  /** For people; contains no value of a Secret. */
   readonly message: string;
 }
 
 /**
- * Adds what the source found wrong. An object whose last good version still serves keeps its
- * `ready` and gets the problem's reason; one that was never loaded is not ready. Problems of no one
- * object are left to the caller.
+ * Adds the problems found by the source. An object whose last good version still serves keeps its
+ * `ready` and gets the problem's reason; one that was never loaded is not ready. Problems without
+ * an object are left to the caller.
  */
 export function withProblems(
   statuses: readonly ObjectStatus[],
@@ -86,8 +88,8 @@ export function withProblems(
       continue;
     const id = resourceId({ kind, namespace, name });
     const serving = byId.get(id);
-    // The first problem of an object speaks for it, and one of a second object of its name does not
-    // speak for the first.
+    // The first problem of an object determines its status, and a problem of a second object with
+    // its name does not affect the first.
     if (
       serving !== undefined &&
       (serving.reason in PROBLEM_REASONS || problem.reason === "DuplicateObject")

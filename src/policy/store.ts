@@ -1,4 +1,4 @@
-/** Holds the snapshot in force. Swapped whole; a request reads it once, at its start. */
+/** Holds the current snapshot. Replaced as a whole; a request reads it once, at its start. */
 import { EMPTY_SNAPSHOT, type PolicySnapshot } from "./snapshot.ts";
 
 export class PolicyStore {

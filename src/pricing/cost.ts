@@ -1,5 +1,5 @@
 /**
- * What a call cost. Money is an integer number of picodollars (10^-12 US dollars) in a bigint: a
+ * The cost of a call. Money is an integer number of picodollars (10^-12 US dollars) in a bigint: a
  * price in US dollars per million tokens with up to six decimals is then a whole number of
  * picodollars per token, and no sum is ever rounded.
  */
@@ -8,8 +8,8 @@ import type { Cost, ModelPrice, TokenCounts } from "./price-book.ts";
 const PICODOLLARS = 1_000_000_000_000n;
 
 /**
- * Cost of a call. Where a vendor's breakdown of its input exceeds the total, the breakdown is what
- * is charged.
+ * Returns the cost of a call. If the parts of a vendor's input breakdown exceed its total, the
+ * parts are charged.
  */
 export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
   const cached = count(usage.cachedInputTokens);
@@ -32,7 +32,8 @@ export function costOf(price: ModelPrice, usage: TokenCounts): Cost {
 }
 
 /**
- * A count as a vendor sent it: what is no positive integer counts for nothing, or is cut to one.
+ * Converts a vendor's count: a value that is not a positive integer counts as zero or is truncated
+ * to an integer.
  */
 function count(tokens: number): bigint {
   return Number.isFinite(tokens) && tokens > 0 ? BigInt(Math.trunc(tokens)) : 0n;
@@ -42,7 +43,7 @@ function percent(picodollars: bigint, percentage: number | undefined): bigint {
   return percentage === undefined ? picodollars : (picodollars * BigInt(percentage)) / 100n;
 }
 
-/** Exact US dollars as a decimal without exponent: `0.0025`, `12`, `0`. */
+/** Formats exact US dollars as a decimal without exponent: `0.0025`, `12`, `0`. */
 export function formatUsd(picodollars: bigint): string {
   const sign = picodollars < 0n ? "-" : "";
   const absolute = picodollars < 0n ? -picodollars : picodollars;
@@ -54,14 +55,14 @@ export function formatUsd(picodollars: bigint): string {
 }
 
 /**
- * Rounds up to whole micro-dollars, the unit of counters in the state store: a call that cost
- * anything counts.
+ * Rounds up to whole micro-dollars, the unit of the counters in the state store, so that every call
+ * with a cost counts.
  */
 export function toMicrodollars(picodollars: bigint): bigint {
   return (picodollars + 999_999n) / 1_000_000n;
 }
 
-/** US dollars as a float, for metrics only: never to be added up and billed. */
+/** US dollars as a float, only for metrics: never to be summed and billed. */
 export function toUsdNumber(picodollars: bigint): number {
   return Number(picodollars) / 1e12;
 }

@@ -1,6 +1,6 @@
 /**
  * The operator's prices: a file that maps models to prices, or the manifest of the ConfigMap
- * `svc-model-prices`, each of whose values is such a file.
+ * `svc-model-prices`, whose values are such files.
  */
 import { readFile } from "node:fs/promises";
 import { parseDocument } from "yaml";
@@ -47,7 +47,7 @@ const tableSchema = z.record(
   }),
 );
 
-/** A file of prices that cannot be used. The message says where and why. */
+/** Error for an invalid file of prices. The message states the place and the reason. */
 export class PriceFileError extends Error {
   override readonly name = "PriceFileError";
 }
@@ -76,7 +76,7 @@ export function parsePriceFile(text: string): PriceTable {
   return Object.assign({}, ...tables) as PriceTable;
 }
 
-/** The failsafe schema leaves every scalar text, so that 2.50 never becomes a float. */
+/** The failsafe schema keeps every scalar as text, so that 2.50 never becomes a float. */
 function parseText(text: string): unknown {
   const document = parseDocument(text, {
     schema: "failsafe",
@@ -106,17 +106,17 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 export interface WatchOverridesOptions {
   readonly path: string;
-  /** How often the file is read, in milliseconds. @defaultValue 60000 */
+  /** Interval between reads of the file, in milliseconds. @defaultValue 60000 */
   readonly intervalMs?: number;
-  /** Called with the new prices whenever they changed; a file that is gone has none. */
+  /** Called with the new prices whenever they change; a deleted file has none. */
   readonly onChange: (override: PriceTable) => void;
-  /** Called once for each bad version of the file; the last good prices stay. */
+  /** Called once for each invalid version of the file; the last good prices stay in force. */
   readonly onError: (error: Error) => void;
   /** @defaultValue reads the file as UTF-8 */
   readonly readText?: (path: string) => Promise<string>;
   /**
-   * Runs a task again and again; returns how to stop. @defaultValue setInterval, not keeping the
-   * process alive
+   * Runs a task periodically; returns a function that stops it. @defaultValue setInterval, not
+   * keeping the process alive
    */
   readonly every?: (task: () => void, intervalMs: number) => () => void;
 }
@@ -128,10 +128,7 @@ export interface PriceOverrides {
   close(): void;
 }
 
-/**
- * Reads the file of overrides, and again at every interval. Never throws: what is wrong goes to
- * `onError`.
- */
+/** Reads the file of overrides now and at every interval. Never throws: errors go to `onError`. */
 export async function watchOverrides(options: WatchOverridesOptions): Promise<PriceOverrides> {
   const {
     path,
@@ -142,7 +139,7 @@ export async function watchOverrides(options: WatchOverridesOptions): Promise<Pr
     every = everyInterval,
   } = options;
   let current: PriceTable = {};
-  /** What was read last, good or bad; undefined for no file. */
+  /** Content of the last read, valid or not; undefined if there is no file. */
   let seen: string | undefined;
   let lastError = "";
 

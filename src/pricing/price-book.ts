@@ -1,4 +1,4 @@
-/** Looking prices up. */
+/** Looks up prices. */
 import { parsePricePerMillion } from "./price.ts";
 
 /** Prices of a model as written: US dollars per million tokens, as decimals. */
@@ -13,7 +13,7 @@ export interface PriceEntry {
    */
   readonly cacheWrite1h?: string | undefined;
   readonly output: string;
-  /** Dearer long requests. @defaultValue none */
+  /** Higher prices for long requests. @defaultValue none */
   readonly longPrompt?: LongPrompt | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface LongPrompt {
   readonly outputPercent: number;
 }
 
-/** By model; `*` as last character is a wildcard. */
+/** By model; `*` as the last character is a wildcard. */
 export type PriceTable = Readonly<Record<string, PriceEntry>>;
 
 /** Prices of a model in picodollars per token, defaults applied. */
@@ -63,11 +63,11 @@ export interface Cost {
 }
 
 export interface PriceBook {
-  /** undefined where no price is known: the call proceeds, without a cost figure. */
+  /** Returns undefined if no price is known: the call proceeds, without a cost. */
   priceOf(model: string): ModelPrice | undefined;
 }
 
-/** Models remembered by a book; clients choose model names, so there is a bound. */
+/** Maximum number of models cached by a book, because clients choose model names. */
 const MAX_REMEMBERED = 4096;
 
 /**
@@ -107,7 +107,8 @@ function compilePrice(model: string, entry: PriceEntry): ModelPrice {
     const charged = model.startsWith("claude");
     const optional = (text: string | undefined, fallback: bigint) =>
       text === undefined ? fallback : parsePricePerMillion(text);
-    // A quarter of a price with six decimals may not be whole: rounded up to a picodollar a token.
+    // A quarter of a price with six decimals may not be whole: it is rounded up to a picodollar per
+    // token.
     const cacheWrite5m = optional(entry.cacheWrite5m, charged ? (input * 5n + 3n) / 4n : input);
     return {
       input,

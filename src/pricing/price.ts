@@ -1,4 +1,4 @@
-/** Reading prices, exactly. */
+/** Parses prices exactly. */
 
 /**
  * Reads a price in US dollars per million tokens (`"2.50"`) as picodollars per token.

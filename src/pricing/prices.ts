@@ -1,9 +1,8 @@
 /**
- * The shipped price table: US dollars per million tokens, standard tier, text. Kept by hand. Each
- * block names the vendor's page, against which a figure is to be checked, and the day of the
- * sources that it was taken from: release notes and collected price data, not the page itself.
- * Batch, priority and regional surcharges, audio and image tokens, tool fees and cache storage are
- * not in it.
+ * The shipped price table: US dollars per million tokens, standard tier, text. Maintained by hand.
+ * Each block names the vendor's page, against which a figure must be checked, and the date of its
+ * sources: release notes and collected price data, not the page itself. Batch, priority and
+ * regional surcharges, audio and image tokens, tool fees and cache storage are not in it.
  */
 import type { PriceEntry, PriceTable } from "./price-book.ts";
 
@@ -17,8 +16,8 @@ export interface PriceSource {
 }
 
 /**
- * Above 272,000 input tokens the whole request costs twice for input and caches, and half as much
- * again for output.
+ * Above 272,000 input tokens, the whole request costs twice the price for input and caches, and 1.5
+ * times the price for output.
  */
 const OPENAI_LONG = { above: 272_000, inputPercent: 200, outputPercent: 150 };
 
@@ -189,8 +188,8 @@ const GEMINI: PriceSource = {
 export const PRICE_SOURCES: readonly PriceSource[] = [OPENAI, ANTHROPIC, GEMINI];
 
 /**
- * All of it; a model's dated snapshots (`gpt-5-2025-08-07`, `claude-opus-4-5-20251101`) cost what
- * it costs.
+ * The whole table; a model's dated snapshots (`gpt-5-2025-08-07`, `claude-opus-4-5-20251101`) cost
+ * the same as the model.
  */
 export const SHIPPED_PRICES: PriceTable = Object.fromEntries(
   PRICE_SOURCES.flatMap(({ models }) =>

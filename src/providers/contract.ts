@@ -1,34 +1,37 @@
 /**
- * What a provider plugin is: it knows one kind of external service, and nothing of Envoy, of
- * Kubernetes or of policy. It says what a request is (an action on a resource) and puts a
- * credential on one that was permitted. Who may do what is decided by the binding pipeline, which
- * calls it. All plugins pass one suite: contract.test.ts.
+ * The contract of provider plugins. A plugin knows one kind of external service, and nothing of
+ * Envoy, Kubernetes or policy. It determines the actions and resources of a request, and injects a
+ * credential into a permitted one. The binding pipeline, which calls it, decides on permissions.
+ * All plugins pass one suite: contract.test.ts.
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Secret } from "../platform/secret.ts";
 
-/** A request of an agent, as it is on the wire: what is judged here is what is forwarded. */
+/**
+ * A request of an agent, exactly as on the wire: the proxy forwards the bytes that are evaluated
+ * here.
+ */
 export interface ServiceRequest {
   /** As sent; `GET`, ... */
   readonly method: string;
   /** Lower-case, without port and trailing dot. */
   readonly host: string;
-  /** Raw: not decoded, not normalised. Begins with `/`, holds no `?`. */
+  /** Raw: not decoded, not normalised. Begins with `/` and contains no `?`. */
   readonly path: string;
   /** Raw, without `?`; empty for none. */
   readonly query: string;
   /** By lower-case name; a repeated header's values are joined with `, `. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Whole, where a {@link BodyRule} asks for it; else undefined. */
+  /** The whole body if a {@link BodyRule} requests it; else undefined. */
   readonly body: Buffer | undefined;
 }
 
-/** What an action touches, as a Provider's `spec.scope` names it. */
+/** A resource that an action touches, in the terms of a Provider's `spec.scope`. */
 export type Resource =
   /**
-   * Held against the globs of `spec.scope.<key>`. Records show `shown` where it says more than what
-   * is compared: the blob of a container.
+   * Matched against the globs of `spec.scope.<key>`. Records show `shown` if it is more precise
+   * than the compared value, such as the blob of a container.
    */
   | {
       readonly kind: "scoped";
@@ -37,13 +40,13 @@ export type Resource =
       readonly shown?: string;
     }
   /**
-   * Touches something that the scope's words cannot name: denied where a scope is set. With `keys`,
-   * only where one of these is.
+   * Touches something that no scope key can name: denied if a scope is set. With `keys`, only if
+   * one of these keys is set.
    */
   | { readonly kind: "unscopable"; readonly reason: string; readonly keys?: readonly ScopeKey[] }
   /**
-   * Touches nothing that a scope could be about (a rate limit, one's own identity): a scope does
-   * not matter.
+   * Touches nothing that a scope could name (a rate limit, the caller's own identity): always in
+   * scope.
    */
   | { readonly kind: "none" };
 
@@ -56,13 +59,13 @@ export type ScopeKey =
   | "containers"
   | "channels";
 
-/** One thing that a request does. */
+/** One action of a request. */
 export interface ResolvedAction {
   /** E.g. `pulls:read`, `s3:GetObject`. No `*`. */
   readonly action: string;
   /**
-   * Wider actions that cover it, such as `messages:write` for `messages:delete`: to a policy that
-   * names one of these, it is that as well.
+   * Wider actions that cover it, such as `messages:write` for `messages:delete`: policies that name
+   * one of these also apply to it.
    */
   readonly broader?: readonly string[];
   /** All of them must be in scope. Empty is `none`. */
@@ -73,12 +76,12 @@ export type ActionResolution =
   /** At least one; the request is permitted only if every one is. */
   | { readonly kind: "resolved"; readonly actions: readonly ResolvedAction[] }
   /**
-   * Denied in enforce mode: on doubt, deny. `reason` is a sentence for the agent, `hint` says what
-   * would work.
+   * Denied in enforce mode: in doubt, deny. `reason` is a sentence for the agent, `hint` states an
+   * alternative that works.
    */
   | { readonly kind: "unresolved"; readonly reason: string; readonly hint?: string };
 
-/** Changes that put the credential on. Names of headers are lower-case. */
+/** Changes that inject the credential. Names of headers are lower-case. */
 export interface Injection {
   readonly set: readonly (readonly [name: string, value: string])[];
   readonly remove: readonly string[];
@@ -89,60 +92,51 @@ export interface Injection {
 export const NO_INJECTION: Injection = { set: [], remove: [], setQuery: [] };
 
 /**
- * Requests whose body must be read whole before they can be judged or signed. Compiled into Envoy's
- * routes.
+ * Requests whose body must be read completely before they can be evaluated or signed. Compiled into
+ * Envoy's routes.
  */
 export interface BodyRule {
   /** Hosts as in {@link ProviderPlugin.hosts}; empty for all of the binding's. */
   readonly hosts: readonly string[];
-  /**
-   * RE2, of the whole host: left out though `hosts` names them, so that what streams to them is not
-   * held.
-   */
+  /** RE2 for the whole host: hosts excluded from `hosts`, so that transfers to them stream. */
   readonly exceptHosts?: string;
   /** Undefined for all. */
   readonly methods: readonly string[] | undefined;
   /**
    * Exact paths, prefixes that end in `*`, or suffixes that begin with `*` (of the path, without
-   * the query). `{}` stands for one segment.
+   * the query). `{}` matches one segment.
    */
   readonly paths: readonly string[];
-  /**
-   * RE2, of the whole path: left out though `paths` names them. Their bodies stream and are not
-   * read.
-   */
+  /** RE2 for the whole path: paths excluded from `paths`. Their bodies stream and are not read. */
   readonly exceptPaths?: string;
   /**
-   * RE2, of the whole `content-type` in any case: left out, so that transfers and streams of that
-   * type are not held. Such a body is not read.
+   * RE2 for the whole `content-type` in any case: excluded types, so that transfers and streams of
+   * these types are not buffered. Such a body is not read.
    */
   readonly exceptContentTypes?: string;
   /** A larger body is refused with 413. */
   readonly maxBytes: number;
 }
 
-/**
- * What the agent is told of a request that was not let through. Names of what was asked for are the
- * agent's own words.
- */
+/** A denial as reported to the agent. Requested names are in the agent's own words. */
 export interface Denial {
   readonly status: number;
   readonly code: string;
-  /** For people. */
+  /** Message for people. */
   readonly message: string;
-  /** As JSON tells them: binding, action, resource, rule, ... */
+  /** Members of the JSON form: binding, action, resource, rule, ... */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 export interface WordedDenial {
-  /** `content-type` is among them. Names are lower-case. */
+  /** Includes `content-type`. Names are lower-case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
 }
 
-/** What a plugin may use of the world. */
+/** Dependencies of a plugin instance. */
 export interface PluginContext {
-  /** Name of the Provider that is bound. */
+  /** Name of the bound Provider. */
   readonly binding: string;
   /** `spec.auth.type`. */
   readonly authType: string;
@@ -152,8 +146,8 @@ export interface PluginContext {
   readonly config: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /**
-   * To token servers: resolves names by DNS alone and verifies certificates; never through the
-   * agent's interception.
+   * Fetches from token servers: resolves names through DNS servers only and verifies certificates;
+   * never goes through the agent's interception.
    */
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
   /** Uniform in [0, 1). */
@@ -161,26 +155,26 @@ export interface PluginContext {
   readonly log: Logger;
 }
 
-/** A plugin at work for one binding. */
+/** A plugin instance for one binding. */
 export interface ProviderInstance {
-  /** Pure. Never throws: what cannot be judged is unresolved. */
+  /** Pure. Never throws: a request that cannot be evaluated is unresolved. */
   resolveAction(request: ServiceRequest): ActionResolution;
   /**
-   * Called only for what was permitted, after the audit record is written and after the agent's own
-   * credentials are off ({@link ProviderPlugin.credentialHeaders}).
-   * @throws InjectionError where no credential can be had now; the request is refused with 502 or
+   * Called only for permitted requests, after the audit record is written and the agent's own
+   * credentials are removed ({@link ProviderPlugin.credentialHeaders}).
+   * @throws InjectionError if no credential is available now; the request is refused with 502 or
    * 503
    */
   injectCredentials(request: ServiceRequest): Injection | Promise<Injection>;
   /**
-   * Gets what must be had before the first request, and keeps it fresh in the background until
-   * {@link stop}.
+   * Obtains credentials that are needed before the first request, and renews them in the background
+   * until {@link stop}.
    */
   start(): Promise<void>;
   stop(): Promise<void>;
   /**
-   * Gets a new token now; concurrent calls share one exchange. Nothing to do where credentials do
-   * not age.
+   * Obtains a new token now; concurrent calls share one exchange. Does nothing if credentials do
+   * not expire.
    */
   refreshToken(): Promise<void>;
 }
@@ -192,23 +186,23 @@ export interface ProviderInstance {
 export interface ProviderPlugin {
   /** `spec.type` of a Provider. */
   readonly providerName: string;
-  /** Hosts that are intercepted, exact. */
+  /** Exact host names to intercept. */
   readonly defaultHosts: readonly string[];
   /**
-   * Hosts that are intercepted, each `*.` and a domain: any number of labels before it, at least
+   * Host patterns to intercept, each `*.` and a domain: any number of labels before it, at least
    * one.
    */
   readonly hostPatterns: readonly string[];
   /**
-   * Hosts that `spec.config` puts in the place of both lists, exact; undefined, or no such
-   * function, for none.
+   * Returns the exact hosts that replace both lists according to `spec.config`; undefined, or no
+   * such function, for none.
    */
   hostsFor?(config: Readonly<Record<string, string>>): readonly string[] | undefined;
-  /** The path as logs and the audit trail may show it; for services that take credentials in it. */
+  /** Returns the path for logs and the audit trail, for services that accept credentials in it. */
   redactPath?(path: string): string;
   /**
-   * A denial in the form in which the service's own clients show its message; undefined, or no such
-   * function, for JSON with a `message`. Pure; escapes what it puts in.
+   * Returns a denial in the form in which the service's own clients show its message; undefined, or
+   * no such function, for JSON with a `message`. Pure; escapes the inserted text.
    */
   wordDenial?(request: ServiceRequest, denial: Denial): WordedDenial | undefined;
   /** Kinds of `spec.auth.type` and the Secret's keys that each needs. */
@@ -216,18 +210,19 @@ export interface ProviderPlugin {
     Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
   >;
   /**
-   * Its scope vocabulary: keys of `spec.scope` that it fills, with what the globs of each are held
-   * against. A Provider whose scope has another key is refused, since nothing would be held to it.
+   * Scope vocabulary: the keys of `spec.scope` that it fills, with the values that the globs of
+   * each are matched against. A Provider whose scope has another key is refused, because it could
+   * not be enforced.
    */
   readonly scopeKeys: Readonly<Partial<Record<ScopeKey, string>>>;
   /** Whether globs of `spec.scope` are compared without regard to case. */
   readonly scopeIgnoresCase: boolean;
-  /** Names of `spec.config`, with what each is. */
+  /** Names of `spec.config`, with descriptions. */
   readonly configKeys: Readonly<Record<string, string>>;
   readonly bodies: readonly BodyRule[];
   /**
-   * Headers and query parameters by which an agent could bring a credential of its own: taken off,
-   * whatever the mode.
+   * Headers and query parameters in which an agent could send a credential of its own: removed in
+   * every mode.
    */
   readonly credentialHeaders: readonly string[];
   readonly credentialQuery: readonly string[];
@@ -236,16 +231,16 @@ export interface ProviderPlugin {
 }
 
 /**
- * Settings or a Secret that cannot work. The message says what and how to mend it, and shows no
- * value.
+ * Error for settings or a Secret that cannot work. The message states the problem and the fix, and
+ * shows no value.
  */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
 
 /**
- * No credential can be had now. The message is for the agent: it shows no value and no address of
- * ours.
+ * Error for a credential that is not available now. The message is for the agent: it shows no value
+ * and no address of ours.
  */
 export class InjectionError extends Error {
   override readonly name = "InjectionError";

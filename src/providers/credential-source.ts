@@ -1,17 +1,15 @@
-/**
- * Where a plugin has its credential from: a Secret as it stands, or an exchange that is repeated.
- */
+/** Sources of a plugin's credential: a fixed Secret, or a repeated exchange. */
 
-/** `T` is a token, or whatever a plugin signs with. */
+/** `T` is a token, or any other signing credential. */
 export interface CredentialSource<T> {
-  /** What is valid now. @throws InjectionError where there is none */
+  /** Returns the currently valid credential. @throws InjectionError if there is none */
   current(): T | Promise<T>;
   start(): Promise<void>;
   stop(): Promise<void>;
   refresh(): Promise<void>;
 }
 
-/** One that does not age: nothing to get, to renew or to end. */
+/** Returns a source for a credential that does not expire and needs no background work. */
 export function fixedCredential<T>(value: T): CredentialSource<T> {
   const nothing = (): Promise<void> => Promise.resolve();
   return { current: () => value, start: nothing, stop: nothing, refresh: nothing };

@@ -1,10 +1,10 @@
-/** A token that does not age, out of a Secret. */
+/** Reads a token that does not expire from a Secret. */
 import { Secret } from "../platform/secret.ts";
 import { ConfigError, type PluginContext } from "./contract.ts";
 
 /**
- * @param what for the message: what the key must hold
- * @throws ConfigError where it is empty, or could not stand in a header
+ * @param what required content of the key, for the message
+ * @throws ConfigError if it is empty, or is not valid in a header
  */
 export function readToken({ binding, secrets }: PluginContext, key: string, what: string): Secret {
   const value = secrets.get(key)?.reveal().trim() ?? "";

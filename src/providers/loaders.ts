@@ -1,7 +1,7 @@
 /**
- * Every plugin there is, one line each. A sidecar loads those that its bindings name: the others'
- * tables of operations cost it no memory. The bundles hold what is imported here, and nothing is
- * looked for at run time.
+ * All plugins, one line each. A sidecar loads only those that its bindings name, so the others'
+ * tables of operations take no memory. The bundles contain the modules imported here; nothing is
+ * resolved at run time.
  */
 import type { ProviderPlugin } from "./contract.ts";
 
@@ -23,7 +23,7 @@ export const loaders: ReadonlyMap<string, () => Promise<Module>> = new Map<
   ["slack", () => import("./slack/plugin.ts")],
 ]);
 
-/** undefined for a type that nothing is known of. */
+/** Returns undefined for an unknown type. */
 export async function loadPlugin(type: string): Promise<ProviderPlugin | undefined> {
   return (await loaders.get(type)?.())?.plugin;
 }

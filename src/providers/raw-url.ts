@@ -1,24 +1,27 @@
 /**
- * Paths and queries as they are on the wire, read strictly: what two servers could read in two ways
- * is refused here, so that what is judged is what the far end will do.
+ * Parses paths and queries strictly, as on the wire: text that two servers could interpret
+ * differently is refused, so that the policy and the service agree on its meaning.
  */
 
-/** Printable ASCII without what RFC 3986 allows nowhere; `%` must begin an escape. */
+/** Printable ASCII without the characters that RFC 3986 forbids; `%` must begin an escape. */
 const WIRE = /^(?:[!#-$&-;=?-[\]_a-z~]|%[0-9A-Fa-f]{2})*$/;
-/** Characters that need no escape: one that has it is meant to be read differently by somebody. */
+/**
+ * Unreserved characters need no escape: an escaped one could be an attempt to make servers
+ * disagree.
+ */
 const UNRESERVED_ESCAPED = /%(?:2[dDeE]|3[0-9]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aAeE])/;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Decodes escapes once; undefined where one is broken, is no UTF-8 or hides a control character.
- * `+` is a plus.
+ * Decodes escapes once; undefined if one is broken, is not UTF-8 or hides a control character. `+`
+ * is a plus.
  */
 export function decodeOnce(raw: string): string | undefined {
   const decoded = decodeText(raw);
   return decoded === undefined || CONTROL.test(decoded) ? undefined : decoded;
 }
 
-/** The same for text that may hold line ends and the like. */
+/** Like {@link decodeOnce}, for text that may contain line breaks and similar characters. */
 function decodeText(raw: string): string | undefined {
   try {
     return WIRE.test(raw) ? decodeURIComponent(raw) : undefined;
@@ -33,15 +36,15 @@ export function escapesNeedlessly(raw: string): boolean {
 }
 
 export interface PathSegments {
-  /** Each decoded once. */
+  /** Segments, each decoded once. */
   readonly segments: readonly string[];
   readonly trailingSlash: boolean;
 }
 
 /**
- * The segments of an API's path. Undefined where it holds an empty segment, `.` or `..` (escaped or
- * not), `;`, `\`, a broken or needless escape, or, unless `slashes` allows them inside a segment,
- * an escaped slash.
+ * Returns the segments of an API's path. Returns undefined if it contains an empty segment, `.` or
+ * `..` (escaped or not), `;`, `\`, a broken or unnecessary escape, or an escaped slash, unless
+ * `slashes` allows it inside a segment.
  */
 export function pathSegments(
   path: string,
@@ -61,7 +64,7 @@ export function pathSegments(
 }
 
 function isPlain(segment: string, slashes: boolean): boolean {
-  // An escaped percent sign would be one more escape to whoever decodes twice.
+  // An escaped percent sign would be a further escape for a server that decodes twice.
   if (segment === "" || /[\\;%?#]/.test(segment)) return false;
   if (!slashes && segment.includes("/")) return false;
   return segment.split("/").every((part) => part !== "." && part !== ".." && part !== "");
@@ -70,14 +73,17 @@ function isPlain(segment: string, slashes: boolean): boolean {
 export type Parameters = readonly (readonly [name: string, value: string])[];
 
 /**
- * A query's parameters in order, decoded; undefined where `+`, `;`, an escape or a nameless part
- * leaves a doubt.
+ * Returns a query's parameters in order, decoded; undefined if `+`, `;`, an escape or a nameless
+ * part makes it ambiguous.
  */
 export function parseQuery(query: string): Parameters | undefined {
   return /[+;]/.test(query) ? undefined : parameters(query, decodeOnce);
 }
 
-/** The same of a form in a body, where a plus is a space and values may be any text. */
+/**
+ * Like {@link parseQuery}, for a form in a body, where a plus is a space and values may be any
+ * text.
+ */
 export function parseForm(body: Buffer): Parameters | undefined {
   const text = body.toString("latin1");
   return text.includes(";") ? undefined : parameters(text.replaceAll("+", "%20"), decodeText);
@@ -99,7 +105,7 @@ function parameters(
   return found;
 }
 
-/** A name that stands twice, whatever its case; undefined for none. */
+/** Returns a name that occurs twice, ignoring case; undefined if there is none. */
 export function repeatedName(parameters: Parameters): string | undefined {
   const seen = new Set<string>();
   for (const [name] of parameters) {

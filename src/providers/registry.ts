@@ -1,4 +1,4 @@
-/** All plugins at once, for those that judge specs of any type: the gateway, and tests. */
+/** All plugins at once, for components that evaluate specs of any type: the gateway, and tests. */
 import type { ProviderPlugin } from "./contract.ts";
 import { loaders } from "./loaders.ts";
 

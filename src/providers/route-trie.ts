@@ -1,15 +1,15 @@
 /**
- * Finds the operation that a method and a path stand for. Built once from a service's routes; asked
- * for every request. As in services' own routers a word beats a parameter, and a route that lacks
- * the method is none.
+ * Finds the operation of a method and a path. Built once from a service's routes and queried for
+ * every request. As in services' own routers, a literal takes precedence over a parameter, and a
+ * route without the method does not match.
  */
 import type { Segment } from "./url-path.ts";
 
 export interface Route {
   readonly method: string;
-  /** As the service writes it: `/repos/{owner}/{repo}/issues`. */
+  /** Template as the service writes it: `/repos/{owner}/{repo}/issues`. */
   readonly template: string;
-  /** The service's, of its documentation: `issues`, `pulls`, ... */
+  /** Category in the service's documentation: `issues`, `pulls`, ... */
   readonly category: string;
   readonly subcategory: string;
   /** `issues/list-for-repo` */
@@ -18,13 +18,13 @@ export interface Route {
 
 export interface RouteMatch {
   readonly route: Route;
-  /** By name: the segments of each parameter; several only of one that spans them. */
+  /** By name: the segments of each parameter; several only for a parameter that spans them. */
   readonly parameters: ReadonlyMap<string, readonly Segment[]>;
 }
 
 interface Node {
   readonly words: Map<string, Node>;
-  /** Narrow ones before wide ones. */
+  /** Narrow parameters before wide ones. */
   readonly parameters: {
     readonly kind: string;
     readonly accepts: (segment: Segment) => boolean;
@@ -37,7 +37,7 @@ interface Node {
 
 interface CompiledRoute {
   readonly route: Route;
-  /** Name of the parameter at each place, or undefined for a word. */
+  /** Name of the parameter at each position, or undefined for a literal. */
   readonly places: readonly (string | undefined)[];
   /** The last parameter may be empty: `/contents/` is the root folder. */
   readonly mayEndEmpty: boolean;
@@ -84,10 +84,7 @@ export class RouteTrie {
     return route;
   }
 
-  /**
-   * The same paths are served below another prefix, `typed`, of which `template` tells where they
-   * are.
-   */
+  /** Serves the same paths below another prefix, `typed`, as below `template`. */
   alias(typed: string, template: string): void {
     const follow = (text: string, step: (node: Node, word: string) => Node): Node =>
       text.split("/").slice(1).reduce(step, this.#root);
@@ -149,7 +146,7 @@ export class RouteTrie {
       if (found !== undefined) return found;
     }
     if (node.spanning === undefined) return undefined;
-    // The shortest first, so that words behind the parameter are words wherever they can be.
+    // The shortest first, so that literals after the parameter match as literals where possible.
     for (let end = at + 1; end <= segments.length; end++) {
       const found = this.#walk(node.spanning, method, segments, end, [at, end], trailingSlash);
       if (found !== undefined) return found;

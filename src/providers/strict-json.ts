@@ -1,7 +1,7 @@
 /**
- * JSON that every parser reads alike. Of two equal keys one parser takes the first and another the
- * last, so what is judged here might not be what the service does: they are refused, as are bytes
- * that are not UTF-8 and a byte order mark.
+ * Parses JSON that every parser interprets identically. Of two equal keys, one parser takes the
+ * first and another the last, so the evaluated request might differ from the executed one:
+ * duplicate keys are refused, as are bytes that are not UTF-8 and a byte order mark.
  */
 import { parseJson } from "../platform/json/parse.ts";
 import { JSON_LIMITS, JsonError, type JsonLimits } from "../platform/json/scan.ts";
@@ -23,14 +23,14 @@ export function isJsonObject(value: Json | undefined): value is { readonly [key:
 }
 
 export interface JsonMember {
-  /** Name of the member; of an array's items the array's own. Empty for the whole value. */
+  /** Name of the member; the items of an array have the array's name. Empty for the whole value. */
   readonly key: string;
   readonly value: Json;
 }
 
 /**
- * Every value of a document, itself included; an array's items go by the array's name. Members of
- * the names in `skipped` are left out, with all that is in them.
+ * Yields every value of a document, including the document itself; items of an array have the
+ * array's name. Members with names in `skipped` are omitted, with everything in them.
  */
 export function* jsonMembers(document: Json, skipped?: ReadonlySet<string>): Generator<JsonMember> {
   const open: JsonMember[] = [{ key: "", value: document }];
@@ -44,7 +44,7 @@ export function* jsonMembers(document: Json, skipped?: ReadonlySet<string>): Gen
   }
 }
 
-/** Bodies of services may have more members than a request to a model. */
+/** Bodies for services may have more members than a request to a model. */
 const LIMITS: JsonLimits = { ...JSON_LIMITS, members: 10_000 };
 
 export function parseStrictJson(bytes: Uint8Array): ParsedJson {

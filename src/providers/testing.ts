@@ -1,10 +1,10 @@
-/** For tests of plugins: a clock that tests move, requests, a context, a token server. */
+/** Test helpers for plugins: a clock that tests advance, requests, a context, a token server. */
 import { pino } from "pino";
 import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
 import type { PluginContext, ServiceRequest } from "./contract.ts";
 
-/** `GET https://host/path?query`, cut as the pipeline does: raw, nothing decoded. */
+/** Creates `GET https://host/path?query`, split as in the pipeline: raw, nothing decoded. */
 export function request(
   line: string,
   options: {
@@ -33,7 +33,7 @@ export interface Call {
   readonly body: string;
 }
 
-/** A token server: answers with what `respond` says, and keeps what it was asked. */
+/** A token server that answers with the result of `respond`, and records its calls. */
 export class FakeServer {
   readonly calls: Call[] = [];
   respond: (call: Call) => Response | Promise<Response>;
@@ -53,7 +53,7 @@ export class FakeServer {
   };
 }
 
-/** A context whose log lines are kept, and whose `fetch` fails unless one is given. */
+/** Creates a context that captures log lines, and whose `fetch` fails unless one is given. */
 export function context(
   options: { readonly secrets?: Readonly<Record<string, string>> } & Partial<
     Omit<PluginContext, "secrets" | "log" | "clock">
@@ -79,11 +79,11 @@ export function context(
 }
 
 /**
- * What the contract suite needs to know of a plugin: `contract-sample.ts` of its folder exports it
- * as `sample`.
+ * Data about a plugin for the contract suite: `contract-sample.ts` of its folder exports it as
+ * `sample`.
  */
 export interface ContractSample {
-  /** By kind of `spec.auth.type`: a Secret that works. */
+  /** A working Secret for each kind of `spec.auth.type`. */
   readonly auth: Readonly<
     Record<
       string,
@@ -93,21 +93,21 @@ export interface ContractSample {
       }
     >
   >;
-  /** Of the token server, where there is one. */
+  /** Answers of the token server, if there is one. */
   readonly respond?: (call: Call) => Response | Promise<Response>;
   /**
-   * Parts of credentials that must never be seen but in an injection, besides the Secret's values:
-   * tokens that `respond` gives.
+   * Parts of credentials that must only appear in an injection, besides the Secret's values: tokens
+   * that `respond` returns.
    */
   readonly tokens?: readonly string[];
-  /** Requests that are understood, and their actions. */
+  /** Requests that are resolved, and their actions. */
   readonly requests: readonly {
     readonly request: ServiceRequest;
     readonly actions: readonly string[];
   }[];
-  /** Ends of paths that a request's last name may have, with the reason. */
+  /** Endings that the last name of a request's path may have, with the reason. */
   readonly namesMayEnd?: { readonly ends: readonly string[]; readonly reason: string };
-  /** What of the suite does not hold for this plugin, with the reason. */
+  /** Checks of the suite that do not apply to this plugin, with the reason. */
   readonly exceptions?: Partial<Record<ContractException, string>>;
 }
 
@@ -117,7 +117,7 @@ export type ContractException =
    * literally.
    */
   | "paths are names"
-  /** Sets headers that are no credentials, and so are not among those taken off. */
+  /** Sets headers that are not credentials, and are therefore not removed from requests. */
   | "sets other headers"
-  /** A cookie would be no credential there. */
+  /** A cookie is not a credential for this service. */
   | "cookies stay";

@@ -1,8 +1,8 @@
 /**
- * A token that ages, kept fresh: renewed in the background before it expires, by one exchange at a
- * time, and used to its true end while the token server is away. Of the clock it trusts the
- * monotonic one for age, so that a step back of the wall clock does not keep a dead token alive,
- * and the wall one too, which goes on while a machine sleeps.
+ * Keeps an expiring token fresh: it is renewed in the background before it expires, by one exchange
+ * at a time, and used until it expires while the token server is unavailable. The monotonic clock
+ * determines the age, so that a step back of the wall clock does not extend the use of an expired
+ * token; the wall clock is checked too, because it continues while a machine sleeps.
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
@@ -12,18 +12,21 @@ import { InjectionError } from "./contract.ts";
 export interface FetchedToken {
   readonly token: Secret;
   /**
-   * Milliseconds since the epoch, by our clock: where the server says a lifetime, add it to
+   * Milliseconds since the epoch, by our clock: if the server returns a lifetime, add it to
    * `clock.now()`.
    */
   readonly expiresAt: number;
 }
 
-/** Why an exchange failed. The message is for the operator's log: no secret, no answer's body. */
+/**
+ * Reason of a failed exchange. The message is for the operator's log: no secret and no response
+ * body.
+ */
 export class TokenExchangeError extends Error {
   override readonly name = "TokenExchangeError";
-  /** The server refuses what we are: asking again soon is of no use. */
+  /** The server refuses the credential: repeating the request soon does not help. */
   readonly refused: boolean;
-  /** As the server asks. */
+  /** Delay requested by the server. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -43,16 +46,16 @@ export class TokenExchangeError extends Error {
 export interface RefresherOptions {
   /** Name of the Provider, for messages. */
   readonly binding: string;
-  /** One exchange. `signal` ends it when it takes too long or nobody wants it any more. */
+  /** Performs one exchange. `signal` ends it when it takes too long or is no longer needed. */
   readonly fetchToken: (signal: AbortSignal) => Promise<FetchedToken>;
-  /** Renewed at this age, or earlier: see `marginMs`. */
+  /** Age at which it is renewed, or earlier: see `marginMs`. */
   readonly maxAgeMs: number;
-  /** Renewed this long before it expires. */
+  /** Time before the expiry at which it is renewed. */
   readonly marginMs: number;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
-  /** For one exchange; 10 s when left out. */
+  /** Timeout of one exchange; default 10 s. */
   readonly timeoutMs?: number;
 }
 
@@ -65,12 +68,12 @@ interface Held {
 const TIMEOUT_MS = 10_000;
 const BACKOFF_BASE_MS = 1_000;
 const BACKOFF_MAX_MS = 60_000;
-/** A server that asks for more than this is asked again nevertheless. */
+/** Upper bound on the delay that a server can request. */
 const RETRY_AFTER_MAX_MS = 10 * 60_000;
 const REFRESH_MIN_MS = 1_000;
 /**
- * Part of a token's age by which renewals are spread, so that sidecars started together do not
- * renew together.
+ * Fraction of a token's age by which renewals are randomized, so that sidecars started together do
+ * not renew together.
  */
 const SPREAD = 0.05;
 
@@ -81,7 +84,7 @@ export class TokenRefresher {
   #abort: AbortController | undefined;
   #cancelTimer: (() => void) | undefined;
   #failures = 0;
-  /** The last exchange's error, while it is the reason that there is no token. */
+  /** Error of the last exchange, while it is the reason for the missing token. */
   #failure: TokenExchangeError | undefined;
   #stopped = false;
 
@@ -90,15 +93,16 @@ export class TokenRefresher {
   }
 
   /**
-   * Gets the first token. A token server that is away or refuses does not fail it: that is logged,
-   * tried again in the background, and told to who asks for the token meanwhile.
+   * Obtains the first token. An unavailable or refusing token server does not make it fail: the
+   * failure is logged, retried in the background, and reported to callers that need the token
+   * meanwhile.
    */
   async start(): Promise<void> {
     this.#stopped = false;
     await this.refresh().catch(() => undefined);
   }
 
-  /** Ends the background work and an exchange under way; the token is forgotten. */
+  /** Ends the background work and a running exchange; removes the token. */
   stop(): Promise<void> {
     this.#stopped = true;
     this.#cancelTimer?.();
@@ -109,8 +113,8 @@ export class TokenRefresher {
   }
 
   /**
-   * The token to use now. Waits only where there is none and an exchange is under way or due.
-   * @throws InjectionError where none can be had now
+   * Returns the current token. Waits only if there is none and an exchange is running or due.
+   * @throws InjectionError if no token is available now
    */
   current(): Secret | Promise<Secret> {
     const held = this.#valid();
@@ -119,8 +123,8 @@ export class TokenRefresher {
   }
 
   /**
-   * Gets a new token now; who asks at the same time shares the exchange. The old one stays in use
-   * where it fails.
+   * Obtains a new token now; concurrent callers share the exchange. If it fails, the old one stays
+   * in use.
    * @throws InjectionError
    */
   async refresh(): Promise<void> {
@@ -133,8 +137,8 @@ export class TokenRefresher {
   }
 
   async #awaited(): Promise<Secret> {
-    // After a failure the timer asks again: a request does not, or an agent's haste would become
-    // ours.
+    // After a failure, only the timer retries: requests do not, so that a fast agent cannot flood
+    // the token server.
     if (this.#exchange !== undefined || this.#failure === undefined) await this.refresh();
     const held = this.#valid();
     if (held === undefined) throw this.#unavailable();
@@ -150,7 +154,7 @@ export class TokenRefresher {
       : undefined;
   }
 
-  /** Never rejects: what came of it is in the fields. */
+  /** Never rejects: the fields hold the result. */
   async #run(): Promise<void> {
     const { clock, binding, log } = this.#options;
     this.#cancelTimer?.();
@@ -165,7 +169,7 @@ export class TokenRefresher {
       if (this.#stopped) return;
       this.#held = { ...fetched, expiresAtMonotonic: clock.monotonic() + lifetime };
       if (this.#failures > 0)
-        log.info({ binding, failures: this.#failures }, "the token server gives tokens again");
+        log.info({ binding, failures: this.#failures }, "the token server issues tokens again");
       this.#failures = 0;
       this.#failure = undefined;
       this.#schedule(this.#refreshDelay(lifetime));
@@ -178,7 +182,7 @@ export class TokenRefresher {
       this.#failure = failure;
       this.#failures += 1;
       const delay = this.#retryDelay(failure);
-      // The cause's message may quote an answer; its code (ECONNREFUSED, ...) cannot.
+      // The cause's message may quote a response; its code (ECONNREFUSED, ...) cannot.
       log.warn(
         {
           binding,
@@ -193,7 +197,7 @@ export class TokenRefresher {
     }
   }
 
-  /** The exchange, or its end when it takes too long: also where it does not heed the signal. */
+  /** Runs the exchange with a timeout, also if it ignores the signal. */
   async #withTimeout(): Promise<FetchedToken> {
     const { clock, fetchToken, timeoutMs = TIMEOUT_MS } = this.#options;
     const abort = new AbortController();
@@ -238,12 +242,12 @@ export class TokenRefresher {
     if (this.#stopped) return new InjectionError(`Provider ${binding} is shutting down`, 503);
     if (this.#failure?.refused === true) {
       return new InjectionError(
-        `Provider ${binding}: the service refuses the credential that it was given; the operator's log says more`,
+        `Provider ${binding}: the service refuses the configured credential; the operator's log has details`,
         502,
       );
     }
     return new InjectionError(
-      `Provider ${binding}: no access token can be had at the moment; try again in a minute`,
+      `Provider ${binding}: no access token is available at the moment; try again in a minute`,
       503,
     );
   }

@@ -1,14 +1,14 @@
 /**
- * A request's path, cut into segments without changing it. What is judged is what is forwarded, so
- * a path that the service, or something between, could read in another way than it is read here is
- * refused: dot segments, empty segments, `;`, `\`, control bytes, encoded forms of what needs no
- * encoding, encoded twice.
+ * Splits a request's path into segments without changing it. The proxy forwards exactly the bytes
+ * that it evaluated, so a path that the service, or a server in between, could interpret
+ * differently is refused: dot segments, empty segments, `;`, `\`, control bytes, unnecessary
+ * escapes, double encoding.
  */
 
 export interface Segment {
-  /** Decoded once. Where it was encoded it holds no `/`, unless `slashed`. */
+  /** Decoded once. Contains no `/` from an escape, unless `slashed`. */
   readonly text: string;
-  /** Holds an encoded `/`: fits only where a parameter may span several segments. */
+  /** Contains an encoded `/`: matches only a parameter that may span several segments. */
   readonly slashed: boolean;
 }
 
@@ -28,8 +28,8 @@ const MAX_BYTES = 8_192;
 const PLAIN = /^\/[A-Za-z0-9\-._~!$&'()*+,=:@%/[\]^]*$/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /**
- * Letters, digits, `-`, `.`, `_`: all that a service's own words are made of. Encoded they could
- * only hide one.
+ * Letters, digits, `-`, `.`, `_`: a service's literals consist only of these. Encoding them could
+ * only hide a literal.
  */
 const NEEDLESS_ESCAPE = /%(?:2[de]|3\d|[46][1-9a-f]|[57][0-9a]|5f)/i;
 const ENCODED_TWICE = /%25[0-9A-Fa-f]{2}/;
@@ -54,7 +54,7 @@ export function splitPath(path: string): SplitPath {
   if (trailingSlash || path === "/") raw.pop();
   const segments: Segment[] = [];
   for (const each of raw) {
-    if (each === "") return refused("holds an empty segment (`//`)", "Take the second slash away");
+    if (each === "") return refused("holds an empty segment (`//`)", "Remove the second slash");
     const segment = encoded && each.includes("%") ? decode(each) : { text: each, slashed: false };
     if (segment === undefined)
       return refused(

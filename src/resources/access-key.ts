@@ -11,7 +11,7 @@ import { statusSchema } from "./object-status.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex");
 
-/** RFC 3339 with its offset. */
+/** RFC 3339 time with an offset. */
 const time = z.iso.datetime({
   offset: true,
   error: "must be a time such as 2027-01-31T12:00:00Z (RFC 3339)",

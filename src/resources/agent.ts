@@ -1,4 +1,7 @@
-/** Agent: a program driven by an LLM, and what it may use. Fields named by the interface. */
+/**
+ * Agent: a program driven by an LLM, and the resources that it may use. Fields named by the
+ * interface.
+ */
 import { z } from "zod";
 import { cidrSchema } from "./cidr.ts";
 import type { ResourceBase, UnsupportedField } from "./metadata.ts";
@@ -6,7 +9,7 @@ import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.t
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
 import { statusSchema } from "./object-status.ts";
 
-/** UID agents run as. */
+/** Default UID of agents. */
 export const DEFAULT_RUN_AS_USER = 65_532;
 
 /** An absolute path without `..`. */
@@ -158,8 +161,8 @@ export interface Agent extends ResourceBase {
 }
 
 /**
- * Parsed and refused: nothing here acts on them yet, and a guard or limit that is not applied must
- * not look as if it were.
+ * Parsed but refused: these fields have no effect yet, and a guard or limit that is not applied
+ * must not appear to be.
  */
 export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
   { path: ["spec", "guards"] },

@@ -1,9 +1,9 @@
 /**
- * `spec.baseURL` of a ModelProvider: read once, strictly, so that nothing later has to judge a URL
- * again.
+ * `spec.baseURL` of a ModelProvider: parsed once, strictly, so that no later code has to validate a
+ * URL again.
  */
 
-/** Where an upstream is. */
+/** Address of an upstream. */
 export interface Endpoint {
   readonly tls: boolean;
   /** Host name (lower case, punycode) or IP address; an IPv6 address without brackets. */
@@ -18,16 +18,16 @@ export type BaseURLResult =
   | { readonly kind: "error"; readonly message: string };
 
 /**
- * What may stand in a path prefix: no escapes, no `.` segments, no doubled slash, so that it is its
- * own canonical form.
+ * Valid path prefixes: no escapes, no `.` segments, no doubled slash, so that a prefix is its own
+ * canonical form.
  */
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()+,;=:@]+)*$/;
 
-/** Reads an upstream's base URL: http or https, a host, optionally a port and a plain path. */
+/** Parses an upstream's base URL: http or https, a host, optionally a port and a plain path. */
 export function parseBaseURL(text: string): BaseURLResult {
   const scheme = /^(https?):\/\/([^/]*)(\/.*)?$/i.exec(text);
-  // Checked on the text: the URL parser drops tabs and newlines, turns "\" to "/" and resolves
-  // "..".
+  // Checked on the text, because the URL parser drops tabs and newlines, converts "\" to "/" and
+  // resolves "..".
   if (/[\s\\\p{C}]/u.test(text))
     return error("must hold no white space, control characters or backslashes");
   if (scheme === null)

@@ -1,7 +1,7 @@
 /**
  * The resolved providers of one agent: the content of the ConfigMap `svc-{workload}-providers`,
- * which its sidecar reads. Holds no secret: only the names of the environment variables that hold
- * them.
+ * which its sidecar reads. It contains no secret, only the names of the environment variables that
+ * hold them.
  */
 import { z } from "zod";
 import { nameSchema } from "./metadata.ts";
@@ -11,7 +11,7 @@ const bindingSchema = z.strictObject({
   /** Name of the Provider. */
   name: nameSchema,
   type: z.enum(SERVICE_TYPES),
-  /** Undefined: the plugin's own. */
+  /** undefined for the plugin's own. */
   hosts: z.array(z.string()).optional(),
   auth: z.strictObject({
     type: z.string(),

@@ -1,4 +1,4 @@
-/** CIDR blocks as resources and flags write them. */
+/** CIDR blocks in resources and flags. */
 import { z } from "zod";
 
 /** A CIDR block such as `10.0.0.0/8` or `2001:db8::/32`. */

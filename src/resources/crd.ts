@@ -1,6 +1,7 @@
 /**
- * CustomResourceDefinitions from the schemas. The API server then refuses what the schema refuses,
- * save for checks that span fields, which are ours alone. Rules of structural schemas:
+ * CustomResourceDefinitions from the schemas. The API server then refuses the same objects as the
+ * schema, except for checks across fields, which only this service makes. Rules of structural
+ * schemas:
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { stringify } from "yaml";
@@ -10,7 +11,7 @@ import { agentSchema } from "./agent.ts";
 import { modelProviderSchema } from "./model-provider.ts";
 import { providerSchema } from "./provider.ts";
 
-/** The part of JSON Schema that zod makes and a CRD can hold. */
+/** The subset of JSON Schema that zod generates and a CRD supports. */
 export interface JsonSchema {
   type?: string | undefined;
   description?: string | undefined;
@@ -89,7 +90,7 @@ export const CRD_KINDS: readonly CrdKind[] = [
   },
 ];
 
-/** Schema of a kind as its author writes it: defaults not yet applied. */
+/** Schema of a kind as its author writes it, before defaults are applied. */
 export function inputSchema(schema: z.ZodType): JsonSchema {
   return z.toJSONSchema(schema, {
     io: "input",
@@ -163,18 +164,18 @@ const KEPT = [
 ] as const;
 
 /**
- * A structural form: a type everywhere, no `const`, `$ref` or `additionalProperties: false` (the
- * API server prunes, or with strict validation refuses, unknown fields by itself).
+ * Converts to a structural schema: a type everywhere, no `const`, `$ref` or `additionalProperties:
+ * false` (the API server itself prunes, or with strict validation refuses, unknown fields).
  */
 function structural(schema: JsonSchema): JsonSchema {
   const result: JsonSchema = {};
   for (const keyword of KEPT)
     if (schema[keyword] !== undefined) Object.assign(result, { [keyword]: schema[keyword] });
-  // RE2, which the API server uses, has no look-ahead and writes Unicode classes alike; such a
-  // check stays ours alone.
+  // RE2, which the API server uses, has no look-ahead and another syntax for Unicode classes; such
+  // a check is only made by this service.
   if (typeof result["pattern"] === "string" && /\(\?[=!<]/.test(result["pattern"]))
     delete result["pattern"];
-  // Bounds that only say "a safe integer" say nothing.
+  // Bounds that only mean "a safe integer" are omitted.
   if (result["maximum"] === Number.MAX_SAFE_INTEGER) delete result["maximum"];
   if (result["minimum"] === Number.MIN_SAFE_INTEGER) delete result["minimum"];
   if (result["format"] !== undefined && result.type === "string") delete result["format"];

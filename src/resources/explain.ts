@@ -1,6 +1,5 @@
 /**
- * Turns what a schema found wrong into messages with a path, and a fix, for people. Only runs when
- * something is wrong.
+ * Converts schema issues to messages with a path and a fix, for people. Only runs after an error.
  */
 import { z } from "zod";
 
@@ -11,8 +10,7 @@ export interface Explanation {
 }
 
 /**
- * Explains the issues of one value, one entry for each field concerned. Quotes names of fields,
- * never values.
+ * Explains the issues of one value, with one entry per field. Quotes names of fields, never values.
  */
 export function explainIssues(
   issues: readonly z.core.$ZodIssue[],
@@ -77,7 +75,9 @@ export function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
   return at;
 }
 
-/** The candidate that `text` is most likely a slip of; undefined where none is near. */
+/**
+ * Returns the candidate of which `text` is most likely a misspelling; undefined if none is similar.
+ */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(text.length / 4)) + 1;
@@ -141,7 +141,7 @@ function decapitalise(message: string): string {
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
-/** Names of the fields a schema knows at a path. */
+/** Returns the names of a schema's fields at a path. */
 function knownFields(schema: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] {
   let at: z.core.$ZodType | undefined = unwrap(schema);
   for (const part of path) {

@@ -1,4 +1,4 @@
-/** The committed files that come from the schemas: path from the repository's root, and content. */
+/** The committed files generated from the schemas: path from the repository's root, and content. */
 import { CRD_KINDS, crdYaml } from "./crd.ts";
 import { referencePage } from "./reference.ts";
 

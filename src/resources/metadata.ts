@@ -1,20 +1,20 @@
 /**
- * What every resource has: its group and version, and its metadata. Field reference of Kubernetes
+ * Common parts of every resource: group and version, and metadata. Field reference of Kubernetes
  * ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
  */
 import { z } from "zod";
 
-/** The one version of our own kinds. */
+/** The only version of our own kinds. */
 export const API_VERSION = "svc.io/v1";
 
 export const DEFAULT_NAMESPACE = "default";
 
 /**
- * An object that carries it is skipped while the environment variable it names is unset or empty.
+ * An object with this annotation is skipped while the named environment variable is unset or empty.
  */
 export const WHEN_ENV_ANNOTATION = "svc.io/when-env";
 
-/** A DNS-1123 label, as Kubernetes wants of names that become parts of host names. */
+/** A DNS-1123 label, which Kubernetes requires for names that become parts of host names. */
 export const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /** A DNS-1123 subdomain: labels joined by dots, 253 characters at most. */
@@ -32,7 +32,7 @@ export const nameSchema = z
     "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters",
   );
 
-/** A name of a Secret, which Kubernetes lets hold dots. */
+/** A name of a Secret, which may contain dots in Kubernetes. */
 export const subdomainSchema = z
   .string()
   .regex(
@@ -41,8 +41,8 @@ export const subdomainSchema = z
   );
 
 /**
- * Fields the API server writes: accepted, so that the output of `kubectl get -o yaml` can be read
- * back, and unused.
+ * Fields written by the API server: accepted, so that the output of `kubectl get -o yaml` can be
+ * read back, and ignored.
  */
 const SERVER_FIELDS = {
   uid: z.string().optional(),
@@ -94,14 +94,11 @@ export const secretMetadataSchema = metadataOf(subdomainSchema);
 
 export type Metadata = z.output<typeof metadataSchema>;
 
-/** What every parsed resource has. */
+/** Common fields of every parsed resource. */
 export interface ResourceBase {
   readonly namespace: string;
   readonly name: string;
-  /**
-   * Hash of what the object was parsed from: equal versions mean equal content. Of a Secret, never
-   * shown.
-   */
+  /** Hash of the object's source: equal versions mean equal content. Never shown for a Secret. */
   readonly version: string;
   /** Environment variable of {@link WHEN_ENV_ANNOTATION}. */
   readonly whenEnv: string | undefined;
@@ -109,18 +106,21 @@ export interface ResourceBase {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** `<namespace>/<name>`: how resources of one kind are keyed. */
+/** Returns `<namespace>/<name>`, the key of resources of one kind. */
 export function keyOf(resource: { readonly namespace: string; readonly name: string }): string {
   return `${resource.namespace}/${resource.name}`;
 }
 
 /**
- * A field that is parsed, documented, and refused when set to something that would matter, until
- * its issue comes.
+ * A field that is parsed and documented, but refused if it is set to a value with an effect, until
+ * it is implemented.
  */
 export interface UnsupportedField {
   /** Path from the object's root, e.g. `["spec", "guards"]`. */
   readonly path: readonly string[];
-  /** Whether this value would matter. @defaultValue any value but undefined, null, `[]` and `{}` */
+  /**
+   * Returns whether a value would have an effect. @defaultValue any value but undefined, null, `[]`
+   * and `{}`
+   */
   readonly matters?: (value: unknown) => boolean;
 }

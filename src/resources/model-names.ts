@@ -1,10 +1,13 @@
 /**
  * Names of models and patterns over them. A pattern is a name, or a prefix followed by one `*` as
- * its last character; matching is case-sensitive. `*` alone matches every name. Nothing else is
- * special, so every pattern can be intersected with every other exactly.
+ * its last character; matching is case-sensitive. `*` alone matches every name. No other character
+ * is special, so any two patterns can be intersected exactly.
  */
 
-/** Longest name or pattern, characters. Vendors' longest, with their own prefixes, have some 120. */
+/**
+ * Maximum length of a name or pattern in characters. Vendors' longest names, with their own
+ * prefixes, have some 120.
+ */
 export const MAX_MODEL_NAME = 256;
 
 /**
@@ -17,8 +20,8 @@ export const MODEL_NAME = /^[!#-&()+-[\]^_a-~]+$/;
 export const MODEL_PATTERN = /^(?:[!#-&()+-[\]^_a-~]+\*?|\*)$/;
 
 /**
- * Splits `<provider>/<model>` at its first slash: model names may hold slashes. undefined where
- * either part is missing.
+ * Splits `<provider>/<model>` at its first slash, because model names may contain slashes. Returns
+ * undefined if either part is missing.
  */
 export function splitModelRef(
   ref: string,
@@ -32,18 +35,21 @@ export function isPattern(name: string): boolean {
   return name.endsWith("*");
 }
 
-/** Whether `pattern` covers `name`, which may itself be a pattern (then: all of it). */
+/**
+ * Returns whether `pattern` covers `name`, which may itself be a pattern (and must then be covered
+ * completely).
+ */
 export function covers(pattern: string, name: string): boolean {
   return isPattern(pattern) ? name.startsWith(pattern.slice(0, -1)) : pattern === name;
 }
 
-/** What both patterns cover, as one pattern; undefined where that is nothing. */
+/** Returns the intersection of two patterns as one pattern; undefined if it is empty. */
 export function intersect(a: string, b: string): string | undefined {
   if (covers(a, b)) return b;
   return covers(b, a) ? a : undefined;
 }
 
-/** Compiles patterns into one test; exact names cost one look-up however many there are. */
+/** Compiles patterns into one test; exact names cost one lookup for any number of them. */
 export function compilePatterns(patterns: readonly string[]): (name: string) => boolean {
   if (patterns.includes("*")) return () => true;
   const exact = new Set(patterns.filter((pattern) => !isPattern(pattern)));

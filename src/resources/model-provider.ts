@@ -1,5 +1,5 @@
 /**
- * ModelProvider: an upstream that serves models, and how it is used. Fields named by the interface;
+ * ModelProvider: an upstream that serves models, and its settings. Fields named by the interface;
  * `baseURL`, `apiVersion`, `retries`, `timeouts` and the shape of a fallback are ours.
  */
 import { z } from "zod";
@@ -28,7 +28,7 @@ const FEATURES = [
   "otherModels",
 ] as const;
 
-/** Where a kind is when `baseURL` is not given; kinds not listed must say. */
+/** Default addresses by kind; kinds that are not listed need `baseURL`. */
 export const DEFAULT_BASE_URLS: Readonly<Partial<Record<(typeof KINDS)[number], string>>> = {
   openai: "https://api.openai.com/v1",
   anthropic: "https://api.anthropic.com/v1",

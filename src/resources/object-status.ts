@@ -1,9 +1,11 @@
-/** The `status` of our kinds in Kubernetes: written by us, accepted and unused when read. */
+/**
+ * The `status` of our kinds in Kubernetes: written by this service, accepted and ignored when read.
+ */
 import { z } from "zod";
 
 /**
- * Fields every kind's status has, and those given. Unlike a spec it may hold more: an older or
- * newer version wrote it.
+ * Fields common to every kind's status, and the given ones. Unlike a spec it may have further
+ * fields, written by an older or newer version.
  */
 export function statusSchema<Shape extends z.ZodRawShape>(fields: Shape) {
   return z

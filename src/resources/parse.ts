@@ -1,6 +1,6 @@
 /**
- * Text or plain objects in, resources and problems out. This is the only door: what passes it has
- * been checked in full, and nothing behind it sees an unknown field.
+ * Parses text or plain objects into resources and problems. This is the only entry: every object
+ * that passes is completely validated, and later code sees no unknown field.
  */
 import { createHash } from "node:crypto";
 import type { z } from "zod";
@@ -19,9 +19,9 @@ import { secretSchema, secretValues } from "./secret.ts";
 import type { YamlDocument } from "./yaml.ts";
 import { lineAt, offsetOf, readDocuments, syntaxMessage } from "./yaml.ts";
 
-/** One document of a file: either a resource, or the problems that kept it from being one. */
+/** One document of a file: either a resource, or the problems that prevent it from being one. */
 export interface ParsedDocument {
-  /** `<kind>/<namespace>/<name>`; undefined where it cannot be told. */
+  /** `<kind>/<namespace>/<name>`; undefined if unknown. */
   readonly id: string | undefined;
   readonly line: number;
   readonly resource: Resource | undefined;
@@ -34,10 +34,10 @@ export interface ParseResult {
   readonly documents: readonly ParsedDocument[];
 }
 
-/** The ConfigMap of price overrides: read by pricing, so not an error among resources. */
+/** The ConfigMap of price overrides: read by pricing, so it is not an error among resources. */
 const PRICES_CONFIG_MAP = "svc-model-prices";
 
-/** Kinds of the interface that nothing acts on yet. */
+/** Kinds of the interface that are not implemented yet. */
 const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["GuardBinding", "Session"]);
 
 interface KindEntry {
@@ -100,7 +100,7 @@ const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
   },
 };
 
-/** Parses a file of YAML documents, or of JSON. `file` only names it in problems. Never throws. */
+/** Parses a file of YAML documents, or of JSON. `file` is only used in problems. Never throws. */
 export function parseDocuments(text: string, file: string): ParseResult {
   const documents: ParsedDocument[] = [];
   for (const yaml of readDocuments(text)) {
@@ -120,7 +120,7 @@ export function parseDocuments(text: string, file: string): ParseResult {
   return collect(unique);
 }
 
-/** Marks a document as the second of its name; `first` says where the first is. */
+/** Marks a document as a duplicate; `first` is the place of the first one. */
 export function duplicateOf(document: ParsedDocument, file: string, first: string): ParsedDocument {
   const [kind, namespace, name] = (document.id ?? "").split("/");
   const problem: Problem = {
@@ -150,7 +150,7 @@ function collect(documents: readonly ParsedDocument[]): ParseResult {
   };
 }
 
-/** One document; undefined for an empty one, or one that is somebody else's. */
+/** Parses one document; undefined for an empty one, or one of a foreign kind. */
 function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocument | undefined {
   const { document, line } = yaml;
   const refuse = (
@@ -242,8 +242,8 @@ export type ObjectResult =
     };
 
 /**
- * Checks one object as YAML, JSON or the API server gave it. undefined for an object that is not
- * meant for us.
+ * Validates one object from YAML, JSON or the API server. Returns undefined for an object of a
+ * foreign kind.
  */
 export function parseObject(value: unknown): ObjectResult | undefined {
   const identity = identityOf(value);
@@ -326,8 +326,8 @@ export function parseObject(value: unknown): ObjectResult | undefined {
 }
 
 /**
- * Hash of the object as it was written; what the API server changes with every write, and our
- * status, do not count.
+ * Hash of the object as written; fields that the API server changes with every write, and our
+ * status, are excluded.
  */
 function versionOf(value: object): string {
   const {

@@ -1,6 +1,6 @@
 /**
- * Why an object, or a file, was not loaded, with the place and the way out. Holds no value of a
- * Secret.
+ * The reason why an object or a file was not loaded, with the place and the fix. Contains no value
+ * of a Secret.
  */
 
 export type ProblemReason =
@@ -8,22 +8,20 @@ export type ProblemReason =
   | "InvalidSyntax"
   /** A field is unknown, missing or has a wrong value. */
   | "InvalidSpec"
-  /** A field or kind that nothing acts on yet. */
+  /** A field or kind that is not implemented yet. */
   | "NotSupportedYet"
-  /** Another object of this kind, namespace and name came first. */
+  /** An earlier object has the same kind, namespace and name. */
   | "DuplicateObject"
   /** The file cannot be read. */
   | "FileUnreadable";
 
 export interface Problem {
   readonly reason: ProblemReason;
-  /**
-   * As the source names it: a path relative to the watched directory, or an object of the cluster.
-   */
+  /** Name in the source: a path relative to the watched directory, or an object of the cluster. */
   readonly file: string;
-  /** Line in the file, from 1; undefined where the source has no lines. */
+  /** Line in the file, from 1; undefined if the source has no lines. */
   readonly line: number | undefined;
-  /** What of the object's identity could be read. */
+  /** The known parts of the object's identity. */
   readonly kind: string | undefined;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -32,7 +30,7 @@ export interface Problem {
    */
   readonly path: string;
   readonly message: string;
-  /** What to do about it. */
+  /** The fix. */
   readonly fix: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Provider: an external service that agents call through their sidecar, and what of it they may
- * use.
+ * Provider: an external service that agents call through their sidecar, and the permitted actions
+ * and resources.
  */
 import { z } from "zod";
 import type { ResourceBase, UnsupportedField } from "./metadata.ts";
@@ -21,7 +21,7 @@ export const SERVICE_TYPES = [
   "example",
 ] as const;
 
-/** `pulls:read`, `s3:*`, `*`: each `*` stands for anything. */
+/** `pulls:read`, `s3:*`, `*`: each `*` matches any text. */
 const actionPattern = z
   .string()
   .max(256)
@@ -33,7 +33,7 @@ const glob = z
   .max(1024)
   .regex(/^[^\p{C}]+$/u, "must hold no control character");
 
-/** A host name without a port; `*.` at its start stands for any labels. */
+/** A host name without a port; a leading `*.` matches any labels. */
 const hostPattern = z
   .string()
   .max(253)

@@ -1,4 +1,4 @@
-/** The field reference `docs/resources.md`, from the schemas. */
+/** Generates the field reference `docs/resources.md` from the schemas. */
 import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
 import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import type { JsonSchema } from "./crd.ts";

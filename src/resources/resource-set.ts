@@ -1,4 +1,4 @@
-/** All resources of one moment, by kind and by `<namespace>/<name>`. Never changed once built. */
+/** All resources at one time, by kind and by `<namespace>/<name>`. Immutable. */
 import type { AccessKey } from "./access-key.ts";
 import type { Agent } from "./agent.ts";
 import { keyOf } from "./metadata.ts";
@@ -34,7 +34,7 @@ export const EMPTY_RESOURCE_SET: ResourceSet = {
   secrets: new Map(),
 };
 
-/** Builds a set; of two resources of one kind and key the first is kept. */
+/** Builds a set; of two resources with the same kind and key, the first is kept. */
 export function buildResourceSet(resources: Iterable<Resource>): ResourceSet {
   const accessKeys = new Map<string, AccessKey>();
   const agents = new Map<string, Agent>();

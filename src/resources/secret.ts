@@ -1,6 +1,6 @@
 /**
- * Secret: the core Kubernetes kind (`v1`), as far as it is read here. Values leave this file only
- * inside {@link Secret}, or as the name of an environment variable.
+ * Secret: the core Kubernetes kind (`v1`), as far as this service uses it. Values leave this file
+ * only inside {@link Secret}, or as the name of an environment variable.
  */
 import { z } from "zod";
 import { Secret } from "../platform/secret.ts";
@@ -34,7 +34,7 @@ export const secretSchema = z.strictObject({
     ),
 });
 
-/** Where a value of a Secret comes from. */
+/** Source of a value of a Secret. */
 export type SecretSource =
   | { readonly kind: "value"; readonly value: Secret }
   /** An environment variable, read when the policy is compiled; unset or empty means `fallback`. */
@@ -48,8 +48,8 @@ export interface SecretResource extends ResourceBase {
 const ENV_REFERENCE = /^\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([\s\S]*))?\}$/;
 
 /**
- * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists in files
- * alone, so whoever can write a Secret in a cluster cannot read the gateway's environment.
+ * Values of a parsed Secret. Only `stringData` may name an environment variable: it exists only in
+ * files, so a user who can write a Secret in a cluster cannot read the gateway's environment.
  */
 export function secretValues(
   parsed: z.output<typeof secretSchema>,

@@ -1,18 +1,18 @@
 /**
- * Reading YAML (and JSON, which it includes) with places kept, and errors that quote nothing of the
- * text.
+ * Parses YAML (and JSON, which it includes) with positions, and with errors that quote nothing of
+ * the text.
  */
 import type { Document, ErrorCode, Node } from "yaml";
 import { isMap, isScalar, isSeq, parseAllDocuments } from "yaml";
 
 export interface YamlDocument {
   readonly document: Document.Parsed;
-  /** Line its content begins at, from 1. */
+  /** Line at which its content begins, from 1. */
   readonly line: number;
 }
 
 /**
- * What is wrong, by the parser's code. Its own messages quote the source, which may be a secret.
+ * Messages by the parser's error code. Its own messages quote the source, which may be a secret.
  * Codes: https://eemeli.org/yaml/#errors
  */
 const SYNTAX_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
@@ -41,8 +41,8 @@ export function syntaxMessage(code: ErrorCode): string {
 }
 
 /**
- * Splits and parses a text. Never throws; each document holds its own errors, unknown tags among
- * them.
+ * Splits and parses a text. Never throws; each document contains its own errors, including unknown
+ * tags.
  */
 export function readDocuments(text: string): readonly YamlDocument[] {
   const parsed = parseAllDocuments(text, {
@@ -72,7 +72,7 @@ export function lineAt(text: string, offset: number): number {
   return 1 + newlines(text, 0, offset);
 }
 
-/** Offset of the field at `path`, or of the nearest thing around it that exists. */
+/** Offset of the field at `path`, or of its nearest existing ancestor. */
 export function offsetOf(document: Document.Parsed, path: readonly PropertyKey[]): number {
   let node: unknown = document.contents;
   let offset = document.contents?.range[0] ?? document.range[0];

@@ -204,7 +204,7 @@ describe("prepareState", () => {
           [
             "a workload key of another user",
             ({ workloadKeyFile }: StatePaths) => chownSync(workloadKeyFile, 65_532, 65_532),
-            /belongs to the user 65532, and not to the user 0 that svc runs as: chown 0/,
+            /belongs to the user 65532, not to the user 0 that svc runs as: chown 0/,
           ] as const,
         ]
       : []),

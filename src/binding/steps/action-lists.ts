@@ -1,4 +1,4 @@
-/** Step 4: `policy.deny`, then `policy.allow`, for everything that the request does. */
+/** Step 4: `policy.deny`, then `policy.allow`, for every action of the request. */
 import { actionsOf, type Passage } from "../passage.ts";
 
 export function checkActionLists(passage: Passage): void {

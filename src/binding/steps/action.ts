@@ -1,5 +1,6 @@
 /**
- * Step 3: the plugin says what a request does. What it cannot say is a violation: on doubt, deny.
+ * Step 3: the plugin determines the actions of a request. A request that it cannot resolve is a
+ * violation: in doubt, deny.
  */
 import type { Passage } from "../passage.ts";
 
@@ -11,12 +12,12 @@ export function resolveAction(passage: Passage): void {
   if (resolution.kind === "resolved") return;
   passage.violations.push({
     code: "unresolved_action",
-    rule: "the action cannot be told",
+    rule: "the action cannot be determined",
     message: [resolution.reason, resolution.hint ?? ""].filter(Boolean).map(sentence).join(" "),
   });
 }
 
-/** Plugins' reasons come with and without a full stop. */
+/** Plugins' reasons may or may not end with a full stop. */
 function sentence(text: string): string {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -1,6 +1,6 @@
 /**
- * Step 8: where the real endpoint is. Its name is asked of DNS servers alone, never of the hosts
- * file.
+ * Step 8: the address of the real endpoint, resolved through DNS servers only, never through the
+ * hosts file.
  */
 import type { StepServices } from "../step-services.ts";
 import type { Passage } from "../passage.ts";
@@ -11,7 +11,7 @@ export async function forward(passage: Passage, { resolve }: StepServices): Prom
     passage.refusal = {
       status: 502,
       code: "host_not_found",
-      message: `DNS has no address of ${passage.request.host}.`,
+      message: `DNS has no address for ${passage.request.host}.`,
     };
     return;
   }

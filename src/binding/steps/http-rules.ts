@@ -1,4 +1,4 @@
-/** Step 2: `policy.httpRules`, on method and path as they are on the wire. */
+/** Step 2: `policy.httpRules`, on method and path as on the wire. */
 import type { Passage } from "../passage.ts";
 
 export function checkHttpRules(passage: Passage): void {

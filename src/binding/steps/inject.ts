@@ -1,4 +1,4 @@
-/** Step 7: the agent's own credentials come off, whatever the mode; the real one goes on. */
+/** Step 7: removes the agent's own credentials in every mode, and injects the real one. */
 import { clientText } from "../../platform/client-text.ts";
 import { InjectionError } from "../../providers/contract.ts";
 import type { StepServices } from "../step-services.ts";
@@ -13,7 +13,7 @@ export async function injectCredentials(passage: Passage, { log }: StepServices)
     if (!(error instanceof InjectionError)) throw error;
     log.warn(
       { binding: binding.name, reason: clientText(error.message) },
-      "no credential to put on",
+      "no credential to inject",
     );
     passage.refusal = {
       status: error.status === 400 ? 400 : error.status,

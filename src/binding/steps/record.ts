@@ -1,6 +1,7 @@
 /**
- * Step 6: the audit record, before anything leaves. What cannot be recorded does not leave. Nobody
- * waits for the record of a request that is denied, and of many it tells together.
+ * Step 6: the audit record, before anything is forwarded. A request that cannot be recorded is not
+ * forwarded. A denied request does not wait for its record, and many denials are summarised in one
+ * record.
  */
 import type { StepServices } from "../step-services.ts";
 import { isDenied, type Passage } from "../passage.ts";
@@ -11,7 +12,7 @@ export async function writeRecord(passage: Passage, world: StepServices): Promis
     passage.refusal = {
       status: 503,
       code: "audit_unavailable",
-      message: "The audit log cannot be written, and nothing leaves unrecorded. Try again.",
+      message: "The audit log cannot be written, so the request was not forwarded. Try again.",
     };
   }
   if (isDenied(passage)) recordDenial(passage, world);

@@ -1,6 +1,6 @@
 /**
- * Step 1: the host says which Provider a request is for. A host that is bound to none goes nowhere,
- * nor does a request that the Provider's service might read in another way than it is judged.
+ * Step 1: the host determines the Provider of a request. A request to an unbound host is refused,
+ * and so is a request that the Provider's service might interpret in another way than the proxy.
  */
 import { disguisedCredential, oddHeader } from "../disguised.ts";
 import type { Passage } from "../passage.ts";
@@ -23,11 +23,11 @@ export function routeByHost(passage: Passage): void {
   passage.refusal = {
     status: 403,
     code: "unknown_host",
-    message: `The host ${host} is bound to no Provider of ${passage.snapshot.workload}.`,
+    message: `The host ${host} is not bound to a Provider of ${passage.snapshot.workload}.`,
   };
 }
 
 function oddHeaderMessage(name: string): string {
   const shown = name.replaceAll(/[^!-~]/g, "?").slice(0, 64);
-  return `The name of the header ${shown} has something besides letters, digits and hyphens, which servers read differently. Leave it out, or use hyphens.`;
+  return `The name of the header ${shown} contains characters besides letters, digits and hyphens, which servers interpret differently. Omit it, or use hyphens.`;
 }

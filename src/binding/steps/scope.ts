@@ -12,8 +12,8 @@ export function checkScope(passage: Passage): void {
       rule: verdict.rule,
       message:
         verdict.resource === ""
-          ? `What ${action} touches here is outside of the scope of ${binding.name}.`
-          : `${verdict.resource} is outside of the scope of ${binding.name}.`,
+          ? `The resources of ${action} here are outside the scope of ${binding.name}.`
+          : `${verdict.resource} is outside the scope of ${binding.name}.`,
       action,
       ...(verdict.resource === "" ? {} : { resource: verdict.resource }),
     });

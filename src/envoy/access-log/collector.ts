@@ -5,7 +5,7 @@ import type { ProtoRegistry } from "../protobuf/registry.ts";
 
 const MESSAGE = "envoy.service.accesslog.v3.StreamAccessLogsMessage";
 
-/** One attempt that did not succeed, as Envoy's router saw it. */
+/** One failed attempt, as reported by Envoy's router. */
 export interface FailedAttemptReport {
   /** `x-request-id` of the request. */
   readonly requestId: string;
@@ -16,14 +16,17 @@ export interface FailedAttemptReport {
    * `upstreamConnectionFailure`).
    */
   readonly flags: readonly string[];
-  /** Envoy's own reply in the provider's place: `<response flags> <details>`, flags by short name. */
+  /**
+   * Envoy's local reply instead of the provider's: `<response flags> <details>`, flags by short
+   * name.
+   */
   readonly local: string | undefined;
   readonly retryAfter: string | undefined;
   readonly retryAfterMs: string | undefined;
 }
 
 /**
- * HTTPAccessLogEntry in reflection's form, the fields read; source:
+ * HTTPAccessLogEntry in reflection's form, with the fields that are read; source:
  * envoy/data/accesslog/v3/accesslog.proto.
  */
 interface LogMessage {
@@ -42,7 +45,10 @@ interface LogEntry {
   };
 }
 
-/** @param onDefect receives what `onReport` throws: an event handler that throws ends the process */
+/**
+ * @param onDefect receives errors thrown by `onReport`: an event handler that throws would end the
+ * process
+ */
 export function registerAccessLog(
   server: grpc.Server,
   registry: ProtoRegistry,

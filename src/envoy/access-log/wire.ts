@@ -1,30 +1,30 @@
 /**
- * Envoy's access log entries, by hand: one for each call, of which few fields are looked at. Field
- * numbers are those of envoy/service/accesslog/v3/als.proto,
+ * Decodes Envoy's access log entries by hand: there is one for each call, and few fields are used.
+ * Field numbers are those of envoy/service/accesslog/v3/als.proto,
  * envoy/data/accesslog/v3/accesslog.proto, envoy/config/core/v3/base.proto and
  * google/protobuf/struct.proto.
  */
 import { field, Reader, walk } from "../protobuf/reader.ts";
 
 export interface LogEntry {
-  /** A text of the filter's dynamic metadata; undefined where it set none. */
+  /** A text of the filter's dynamic metadata; undefined if it set none. */
   readonly call: string | undefined;
-  /** 0 where no answer came. */
+  /** HTTP status; 0 if there was no response. */
   readonly status: number;
   readonly requestBytes: number;
   readonly responseBytes: number;
-  /** Names of `ResponseFlags`, as protobuf's JSON has them. */
+  /** Names of `ResponseFlags`, as in protobuf's JSON. */
   readonly flags: readonly string[];
 }
 
-/** Where the call's name is: `filter_metadata[filter][key]`. */
+/** Location of the call's id: `filter_metadata[filter][key]`. */
 export interface CallKey {
   readonly filter: string;
   readonly key: string;
 }
 
 /**
- * The entries of one StreamAccessLogsMessage: http_logs = 2, of it log_entry = 1.
+ * Decodes the entries of one StreamAccessLogsMessage: http_logs = 2, with log_entry = 1.
  * @throws WireError
  */
 export function decodeLogEntries(buffer: Buffer, where: CallKey): readonly LogEntry[] {
@@ -74,7 +74,7 @@ function readCommon(reader: Reader, { filter, key }: CallKey): Pick<LogEntry, "c
         if (name !== undefined) flags.push(name);
       });
     } else if (tag === field(17, 2)) {
-      // Struct: fields = 1, a map of Value, of which string_value = 3.
+      // Struct: fields = 1, a map of Value, with string_value = 3.
       walk(part, (inner, entry) => {
         if (inner === field(1, 2))
           inMap(entry, filter, (struct) =>
@@ -90,7 +90,7 @@ function readCommon(reader: Reader, { filter, key }: CallKey): Pick<LogEntry, "c
   return { call, flags };
 }
 
-/** A map's entry: key = 1, value = 2. Calls back where the key is the one that is looked for. */
+/** A map's entry: key = 1, value = 2. Calls back if it has the requested key. */
 function inMap(entry: Reader, key: string, found: (value: Reader) => void): void {
   let name = "";
   let value: Reader | undefined;
@@ -111,7 +111,8 @@ function textOf(value: Reader): string | undefined {
 }
 
 /**
- * By field number. Number 13 is a message (why a request was unauthorized): those did not leave.
+ * Indexed by field number. Number 13 is a message (the reason why a request was unauthorized): such
+ * requests were not forwarded.
  */
 const RESPONSE_FLAGS: readonly (string | undefined)[] = [
   undefined,

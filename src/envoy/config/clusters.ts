@@ -16,8 +16,8 @@ import {
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Envoy's defaults (1,024 requests, 3 retries at once) are for small services; limits of ours are
- * in policy.
+ * Envoy's defaults (1,024 requests, 3 concurrent retries) are for small services; the policy has
+ * its own limits.
  */
 const UNLIMITED: Json = {
   thresholds: [
@@ -49,7 +49,7 @@ export function clusters(
   return out;
 }
 
-/** The relay, in the provider's place. */
+/** The relay, instead of the provider. */
 function relayCluster(name: string, runDir: string): Json {
   const address = { pipe: { path: `${runDir}/${RelaySocket.relay}` } };
   return {
@@ -69,8 +69,8 @@ function providerCluster(name: string, provider: ProviderPolicy, caFile: string)
   const { host, port, tls } = provider.endpoint;
   return {
     name,
-    // LOGICAL_DNS: a vendor's name gives other addresses at each look-up, and connections to old
-    // ones stay good.
+    // LOGICAL_DNS: a vendor's name resolves to other addresses at each lookup, and connections to
+    // old ones stay usable.
     ...(isIP(host) === 0
       ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" }
       : { type: "STATIC" }),
@@ -115,8 +115,8 @@ function tlsSocket(host: string, caFile: string): Json {
 }
 
 /**
- * Priority 0 is the provider itself; each retry goes one priority on, and so into the internal
- * listener.
+ * Priority 0 is the provider itself; each retry moves to the next priority, and thereby into the
+ * internal listener.
  */
 function chain(provider: ProviderPolicy): Json {
   return {

@@ -1,18 +1,18 @@
 /**
- * A filter that takes off response headers that hold a credential which the request was sent with: a
- * service, or a proxy in front of it, may quote it. Only Envoy sees every header of every answer, and
- * it has no filter of its own that compares their values, so it is a script. It belongs between the
- * filter that puts the credential on and the router.
+ * A filter that removes response headers that contain a credential of the request: a service, or a
+ * proxy in front of it, may echo it. Only Envoy sees every header of every response, and it has no
+ * built-in filter that compares their values, so this is a script. It must be between the filter
+ * that injects the credential and the router.
  */
 import type { Json } from "./json.ts";
 
 export const LUA = "envoy.filters.http.lua";
 export const LUA_TYPE = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
 
-/** Shorter ones are placeholders, and may be words of any header. */
+/** Minimum length of a credential; shorter ones are placeholders, and may occur in any header. */
 const SHORTEST = 8;
 
-/** Where credentials are noted: one a line, which no header can hold. */
+/** Location of the noted credentials: one per line, because no header can contain a line break. */
 interface Note {
   readonly namespace: string;
   readonly key: string;
@@ -40,8 +40,8 @@ end
 }
 
 /**
- * Headers cannot be changed while they are walked through.
- * @param forget lines that take the note away, before anything is logged
+ * Headers cannot be changed during iteration.
+ * @param forget lines that remove the note before anything is logged
  */
 function removeEchoes({ namespace, key }: Note, forget: string): string {
   return `
@@ -67,14 +67,16 @@ end
 `;
 }
 
-/** Of the gateway: the request's own headers have the provider's key. @returns Lua's settings */
+/**
+ * For the gateway: the request's own headers contain the provider's key. @returns Lua's settings
+ */
 export function echoesOfHeaders(names: readonly string[]): Json {
   const note = { namespace: "svc.echoes", key: "sent" };
-  // No log of the gateway's has every request's metadata: there is nothing to take away.
+  // No log of the gateway contains every request's metadata: there is nothing to remove.
   return settings(noteHeaders(names, note) + removeEchoes(note, ""));
 }
 
-/** Of the sidecar: the authorizer notes what it puts on. @returns Lua's settings */
+/** For the sidecar: the authorizer notes the injected credential. @returns Lua's settings */
 export function echoesOfNote(note: Note): Json {
   const { namespace, key } = note;
   return settings(removeEchoes(note, `metadata:set("${namespace}", "${key}", "")`));

@@ -1,4 +1,4 @@
-/** Listeners: the gateway's own, and the internal one that attempts after the first go through. */
+/** Listeners: the gateway's own, and the internal one for attempts after the first. */
 import { echoesOfHeaders, LUA, LUA_TYPE } from "./echoes.ts";
 import { duration, type Json, Message, typed } from "./json.ts";
 import {
@@ -15,7 +15,7 @@ export interface ListenerAddress {
   readonly port: number;
 }
 
-/** Headers that the processors look at; nothing else is sent to them. */
+/** Headers that the processors read; no others are sent to them. */
 const FORWARDED_HEADERS: readonly Json[] = [
   { exact: ":method" },
   { exact: ":path" },
@@ -36,21 +36,22 @@ const FORWARDED_HEADERS: readonly Json[] = [
 ];
 
 /**
- * A message that Node does not answer within this is a Node that hangs: the request fails closed.
+ * Maximum time for Node to answer a message; a slower Node is considered hung, and the request
+ * fails closed.
  */
 const MESSAGE_TIMEOUT_MS = 15_000;
 
 /**
- * Longer than any wait before an attempt can be (maxRetryAfterMs and maxIntervalMs, 300 s each at
+ * Longer than any possible wait before an attempt (maxRetryAfterMs and maxIntervalMs, 300 s each at
  * most).
  */
 const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 
-/** How long a listener's connections and uploads may be idle. */
+/** Maximum idle times of a listener's connections and uploads. */
 export interface IdleTimes {
-  /** Between requests of a connection. */
+  /** Between the requests of a connection. */
   readonly connection: string;
-  /** Until the headers of a request are there. */
+  /** Until the headers of a request have arrived. */
   readonly headers: string;
 }
 
@@ -68,14 +69,14 @@ export interface GatewayListener {
   readonly idle: IdleTimes;
 }
 
-/** A listener's routes have its name. */
+/** A listener's routes have the same name as the listener. */
 export function gatewayListener({ name, at, idle }: GatewayListener): Json {
   return {
     name,
     trafficDirection: "INBOUND",
     address: { socketAddress: { address: at.address, portValue: at.port } },
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
-    // A wave of new connections does not keep those that are open waiting.
+    // A wave of new connections does not delay open ones.
     maxConnectionsToAcceptPerSocketEvent: ACCEPTS_PER_EVENT,
     filterChains: [
       {
@@ -90,7 +91,7 @@ export function gatewayListener({ name, at, idle }: GatewayListener): Json {
               },
               useRemoteAddress: true,
               skipXffAppend: true,
-              // Ours, set by the processor: see CALL_ID_HEADER.
+              // Set by our processor: see CALL_ID_HEADER.
               generateRequestId: false,
               earlyHeaderMutationExtensions: [ownHeadersOnly()],
               normalizePath: true,
@@ -108,7 +109,7 @@ export function gatewayListener({ name, at, idle }: GatewayListener): Json {
               maxRequestHeadersKb: 96,
               requestHeadersTimeout: idle.headers,
               requestTimeout: "600s",
-              // Until a route says otherwise: see UPLOAD_IDLE in routes.ts.
+              // Unless a route overrides it: see UPLOAD_IDLE in routes.ts.
               streamIdleTimeout: "30s",
               localReplyConfig: localReplies(),
               httpFilters: [
@@ -143,9 +144,9 @@ export function gatewayListener({ name, at, idle }: GatewayListener): Json {
 }
 
 /**
- * Takes off, before anything reads them, the headers by which a client could steer Envoy's router
- * (`x-envoy-*`) or pose as one of us (`x-svc-*`), and notes who is at the other end of the
- * connection. Whether Envoy holds the client's address for internal makes no difference. As a
+ * Removes, before anything reads them, the headers by which a client could control Envoy's router
+ * (`x-envoy-*`) or impersonate our components (`x-svc-*`), and notes the address of the
+ * connection's peer. It does not matter whether Envoy considers the client's address internal. As a
  * TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
  */
 function ownHeadersOnly(): Json {
@@ -159,7 +160,7 @@ function ownHeadersOnly(): Json {
           ...["x-envoy-", "x-svc-"].map((prefix) => ({
             remove_on_match: { key_matcher: { prefix } },
           })),
-          // Failures of attempts are reported by it: a client must not choose whose.
+          // Used to report failed attempts: a client must not choose it.
           { remove: CALL_ID_HEADER },
           {
             append: {
@@ -233,7 +234,10 @@ export function attemptListener(routeName: string): Json {
 /** Headers that carry a provider's key: see src/llm/upstreams.ts. */
 const KEY_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
-/** No provider hands its key to the caller in a header. Our copy of the definitions lacks Lua's. */
+/**
+ * Prevents that a provider's key reaches the caller in a header. Our copy of the definitions lacks
+ * Lua's.
+ */
 function noEchoes(): Json {
   return {
     name: LUA,
@@ -244,7 +248,7 @@ function noEchoes(): Json {
   };
 }
 
-/** Private: the relay alone sends to it, on a socket that this user alone may open. */
+/** Private: only the relay sends to it, on a socket that only this user may open. */
 export function relayListener(routeName: string, runDir: string): Json {
   return {
     name: "svc-relay",
@@ -267,7 +271,7 @@ export function relayListener(routeName: string, runDir: string): Json {
               useRemoteAddress: false,
               serverHeaderTransformation: "PASS_THROUGH",
               httpProtocolOptions: { enableTrailers: true },
-              // The first pass keeps the time.
+              // The first pass enforces the timeouts.
               streamIdleTimeout: "0s",
               localReplyConfig: localReplies(),
               httpFilters: [
@@ -284,7 +288,7 @@ export function relayListener(routeName: string, runDir: string): Json {
   };
 }
 
-/** The router reports every attempt that failed, so that the next one knows how long to wait. */
+/** The router reports every failed attempt, so that the next one knows its delay. */
 function router(): Json {
   return {
     name: "envoy.filters.http.router",
@@ -313,7 +317,7 @@ function router(): Json {
               logName: "failed-attempts",
               grpcService: { envoyGrpc: { clusterName: Cluster.control } },
               transportApiVersion: "V3",
-              // One at a time: a retry waits for it.
+              // Sent one at a time, because a retry waits for it.
               bufferSizeBytes: 0,
               bufferFlushInterval: "0.010s",
             },
@@ -326,9 +330,9 @@ function router(): Json {
 }
 
 /**
- * Envoy's own replies are marked, and get a body that both OpenAI- and Anthropic-style clients read
- * (Gemini paths have one of their own). The LLM processor sees the mark and words the error better;
- * when it is gone, this is what remains.
+ * Marks Envoy's local replies, and gives them a body that both OpenAI- and Anthropic-style clients
+ * can read (Gemini paths have their own). The LLM processor sees the mark and writes a better
+ * error; without it, this body is sent.
  */
 function localReplies(): Json {
   const notOurs: Json = {

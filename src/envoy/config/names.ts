@@ -1,4 +1,4 @@
-/** Names that Envoy's configuration and the processors share. */
+/** Names shared by Envoy's configuration and the processors. */
 import type { ProviderPolicy } from "../../policy/snapshot.ts";
 
 /** Clusters of `envoy/bootstrap.yaml`. */
@@ -12,52 +12,52 @@ export const Cluster = {
 } as const;
 
 /**
- * Most attempts a request can have, the first included: the priorities of {@link Cluster.attempts}
- * plus one.
+ * Maximum number of attempts of a request, the first included: the priorities of {@link
+ * Cluster.attempts} plus one.
  */
 export const MAX_ATTEMPTS = 16;
 
 export const ATTEMPT_LISTENER = "svc-attempt";
 
 /**
- * Headers between our processors and Envoy's router. Clients' own are removed; none leaves towards
- * an upstream.
+ * Headers between our processors and Envoy's router. Clients' own are removed, and none is
+ * forwarded to an upstream.
  */
 export const InternalHeader = {
   /** Cluster of the first attempt. */
   cluster: "x-svc-cluster",
   /** Cluster of an attempt after the first. */
   upstream: "x-svc-upstream",
-  /** Cluster behind the relay: see `llm/relay.ts`. */
+  /** Cluster after the relay: see `llm/relay.ts`. */
   relay: "x-svc-relay",
-  /** Address of the connection's other end, as Envoy sees it: see `access/client-address.ts`. */
+  /** Address of the connection's peer, as Envoy sees it: see `access/client-address.ts`. */
   peer: "x-svc-peer",
-  /** On Envoy's own replies: `<response flags> <details>`. */
+  /** On Envoy's local replies: `<response flags> <details>`. */
   local: "x-svc-local",
 } as const;
 
-/** The call id travels as this header: upstreams know it, and Envoy's access log carries it. */
+/** Header that carries the call id: upstreams know it, and Envoy's access log contains it. */
 export const CALL_ID_HEADER = "x-request-id";
 
 /**
- * Where a provider is, in its clusters' names: after an edit of the address it is another cluster.
- * A request that was made ready for the old address can only go there, and a key never reaches a
- * host that it was not meant for.
+ * A provider's address as part of its clusters' names: a changed address is another cluster. A
+ * request prepared for the old address can only be sent there, so a key never reaches an unintended
+ * host.
  */
 function place({ key, endpoint }: ProviderPolicy): string {
   return `${key}@${endpoint.tls ? "https" : "http"}://${endpoint.host}:${endpoint.port}`;
 }
 
-/** Cluster of a provider's own address, where the relay stands before it. */
+/** Cluster of a provider's own address, used behind the relay. */
 export function relayedCluster(provider: ProviderPolicy): string {
   return `relayed/${place(provider)}`;
 }
 
 /** Unix sockets of the relay, in the run folder. */
 export const RelaySocket = {
-  /** The relay's, that Envoy sends to. */
+  /** The relay's socket, to which Envoy sends. */
   relay: "relay.sock",
-  /** Envoy's, that the relay sends to. */
+  /** Envoy's socket, to which the relay sends. */
   envoy: "relay-envoy.sock",
 } as const;
 
@@ -71,12 +71,12 @@ export function chainCluster(provider: ProviderPolicy): string {
   return `chain/${place(provider)}`;
 }
 
-/** Largest request body, bytes; above it the answer is 413. */
+/** Maximum size of a request body in bytes; larger ones are answered with 413. */
 export const MAX_REQUEST_BODY_BYTES = 32 * 1024 * 1024;
 
 /**
- * Envoy's buffers. Above the body limit, so that a body within it is never cut off, and so that its
- * translation (JSON of another dialect may be longer) can still be retried: a body above this limit
+ * Size of Envoy's buffers. It is above the body limit, so that an allowed body is never truncated,
+ * and so that its translation (which may be longer) can still be retried: a body above this limit
  * would silently disable retries.
  */
 export const BUFFER_LIMIT_BYTES = 48 * 1024 * 1024;

@@ -1,4 +1,4 @@
-/** policy -> Envoy's resources. Pure. */
+/** Compiles the policy into Envoy's resources. Pure. */
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
 import { clusters } from "./clusters.ts";
 import { duration, type Json } from "./json.ts";
@@ -13,15 +13,15 @@ import {
 import { attemptRoutes, externalRoutes, gatewayRoutes, relayRoutes } from "./routes.ts";
 
 export interface EnvoyOptions {
-  /** In-cluster: everything. */
+  /** Internal listener, which serves everything. */
   readonly gateway: ListenerAddress;
-  /** What an ingress may publish; undefined for none. */
+  /** Listener for an ingress; undefined for none. */
   readonly external: ListenerAddress | undefined;
-  /** Longest pause of an upload, milliseconds. */
+  /** Maximum pause of an upload in milliseconds. */
   readonly uploadIdleMs: number;
   /** Folder of the Unix sockets between Envoy and the gateway service. */
   readonly runDir: string;
-  /** PEM bundle that upstreams' certificates are verified against. */
+  /** PEM bundle against which upstreams' certificates are verified. */
   readonly caFile: string;
 }
 

@@ -1,8 +1,8 @@
-/** Routes: which paths the LLM processor sees, and what Node answers itself. */
+/** Routes: the paths for the LLM processor, and those that Node answers itself. */
 import { duration, type Json, Message, typed } from "./json.ts";
 import { Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
 
-/** What an upstream has no business to know, and hop-by-hop leftovers. */
+/** Headers that upstreams must not see, and hop-by-hop leftovers. */
 const NOT_FOR_UPSTREAMS: readonly string[] = [
   "x-forwarded-for",
   "x-forwarded-proto",
@@ -16,11 +16,11 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   "x-envoy-internal",
   "x-envoy-expected-rq-timeout-ms",
   "cookie",
-  // The caller's own account at a vendor has no meaning beside our key.
+  // The caller's own account at a vendor has no meaning with our key.
   "openai-organization",
   "openai-project",
   "x-goog-user-project",
-  // Answers are read: they must come uncompressed.
+  // Answers are parsed: they must be uncompressed.
   "accept-encoding",
   "content-encoding",
   InternalHeader.cluster,
@@ -28,7 +28,7 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   InternalHeader.peer,
 ];
 
-/** What of an upstream's answer is not the caller's business. */
+/** Headers of an upstream's answer that callers must not see. */
 const NOT_FOR_CLIENTS: readonly string[] = [
   "set-cookie",
   "alt-svc",
@@ -38,9 +38,7 @@ const NOT_FOR_CLIENTS: readonly string[] = [
   "x-envoy-upstream-service-time",
 ];
 
-/**
- * Paths that the LLM processor serves, all by POST. Kept equal to `src/llm/routes.ts` by a test.
- */
+/** Paths of the LLM processor, all with POST. A test keeps them equal to `src/llm/routes.ts`. */
 export const LLM_PATHS: readonly string[] = [
   "/v1/chat/completions",
   "/v1/messages",
@@ -49,20 +47,17 @@ export const LLM_PATHS: readonly string[] = [
   "/v1/responses",
 ];
 
-/** The same behind `/ext`; Anthropic's clients put another `/v1` there. */
+/** The same paths below `/ext`; Anthropic's clients add another `/v1`. */
 export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) => [
   `/ext${path}`,
   `/ext/v1${path}`,
 ]);
 
-/** Gemini's, whose model may hold slashes. Google's SDK also looks under /v1. */
+/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
 export const GEMINI_PATHS =
   "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
 
-/**
- * What the external listener serves at all; anything else there is 404, whatever the internal one
- * serves.
- */
+/** Prefixes that the external listener serves; it answers 404 for everything else. */
 const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
 
 const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
@@ -83,7 +78,7 @@ const NOTHING_HERE = JSON.stringify({
 
 const BASE_INTERVAL_MS = 1;
 
-/** Longer than the wait for the first byte of all attempts together can sensibly be. */
+/** Longer than any sensible wait for the first bytes of all attempts together. */
 const ANSWER_IDLE = "3600s";
 
 function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): Json {
@@ -92,18 +87,18 @@ function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): 
     match: { ...match, headers },
     requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
     route: {
-      // Set by the processor: without its word there is no way upstream.
+      // Set by the processor: without this header the request has no upstream route.
       clusterHeader: InternalHeader.cluster,
       clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-      // No limit on the whole: answers stream for as long as they stream. Attempts have theirs by
-      // header.
+      // No limit on the total time, because answers may stream without limit. Attempts have limits
+      // by header.
       timeout: "0s",
       idleTimeout,
       retryPolicy: {
         retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
         retriableStatusCodes: [429],
-        // The processor says how many (x-envoy-max-retries); it also paces them, so Envoy need not
-        // wait.
+        // The processor sets the number (x-envoy-max-retries) and paces the retries, so Envoy need
+        // not wait.
         numRetries: MAX_ATTEMPTS - 1,
         retryBackOff: {
           baseInterval: duration(BASE_INTERVAL_MS),
@@ -119,14 +114,14 @@ function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): 
 }
 
 /**
- * A call on its way: its path is the upstream's by now. A client's own header is gone before routes
- * are looked at (see the listener), so only the processor's word leads here.
+ * A forwarded call, whose path is already the upstream's. The listener removes a client's own
+ * header before route selection, so only the processor can select this route.
  */
 const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, ANSWER_IDLE, [
   { name: InternalHeader.cluster, presentMatch: true },
 ]);
 
-/** @param uploadIdle a request whose body makes no progress for so long ends with 408 */
+/** @param uploadIdle a request whose body makes no progress for this time ends with 408 */
 function externalLlmRoutes(uploadIdle: string): Json[] {
   return [
     ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
@@ -143,7 +138,7 @@ function apiRoute(prefix: string): Json {
   };
 }
 
-/** Of the listener that an ingress may publish: nothing of the internal API is there. */
+/** Routes of the listener for an ingress, without the internal API. */
 export function externalRoutes(name: string, uploadIdle: string): Json {
   return {
     name,
@@ -200,7 +195,7 @@ export function gatewayRoutes(name: string, uploadIdle: string): Json {
   };
 }
 
-/** Behind the relay: to the provider itself. */
+/** Routes after the relay: to the provider itself. */
 export function relayRoutes(name: string): Json {
   return {
     name,

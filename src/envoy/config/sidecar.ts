@@ -1,7 +1,7 @@
 /**
- * The sidecar's Envoy: its whole bootstrap, since nothing of it changes while it runs (a changed
- * list of Providers is a new sidecar). Plain and TLS listeners, one question to the authorizer for
- * each request, one cluster for all real endpoints, whose address the authorizer names.
+ * The sidecar's Envoy: its complete bootstrap, which does not change while it runs (a changed list
+ * of Providers needs a new sidecar). It has plain and TLS listeners, one authorization call for
+ * each request, and one cluster for all real endpoints, whose address the authorizer returns.
  */
 import { echoesOfNote, LUA, LUA_TYPE } from "./echoes.ts";
 import type { Json } from "./json.ts";
@@ -13,14 +13,14 @@ export interface SidecarListener {
   readonly netns?: string | undefined;
 }
 
-/** Requests whose body is read before they are judged; the first rule that matches counts. */
+/** Requests whose body is read before they are evaluated; the first rule that matches applies. */
 export interface SidecarBodyRule {
-  /** RE2 of the whole `:authority`. */
+  /** RE2 for the whole `:authority`. */
   readonly authority: string;
   readonly methods: readonly string[] | undefined;
-  /** RE2 of the whole path, without the query. */
+  /** RE2 for the whole path, without the query. */
   readonly path: string;
-  /** RE2 of the whole `content-type`; undefined for any, or none. */
+  /** RE2 for the whole `content-type`; undefined for any, or none. */
   readonly contentType: string | undefined;
   /** undefined: their body is not read. */
   readonly maxBytes: number | undefined;
@@ -28,16 +28,16 @@ export interface SidecarBodyRule {
 
 export interface SidecarOptions {
   readonly nodeId: string;
-  /** Holds `authz.sock`, `access-log.sock`, `secrets.sock` and `envoy-admin.sock`. */
+  /** Folder of `authz.sock`, `access-log.sock`, `secrets.sock` and `envoy-admin.sock`. */
   readonly runDir: string;
   readonly http: SidecarListener;
   readonly https: SidecarListener;
-  /** A way to the gateway, from inside the agent's namespace. */
+  /** Listener inside the agent's namespace that forwards to the gateway. */
   readonly gateway:
     | (SidecarListener & { readonly target: { readonly address: string; readonly port: number } })
     | undefined;
   readonly bodies: readonly SidecarBodyRule[];
-  /** PEM bundle that real endpoints are verified against. */
+  /** PEM bundle against which real endpoints are verified. */
   readonly caFile: string;
 }
 
@@ -49,7 +49,7 @@ const UPSTREAM = "service";
 const UPSTREAM_H1 = "service-h1";
 const AUTHZ = "envoy.filters.http.ext_authz";
 
-/** What Envoy adds of its own accord: the service is to see the agent's request. */
+/** Headers that Envoy adds: the service must see the agent's request. */
 const NOT_FOR_SERVICES: string[] = [
   "x-forwarded-proto",
   "x-forwarded-for",
@@ -59,15 +59,14 @@ const NOT_FOR_SERVICES: string[] = [
 ];
 
 /**
- * Envoy takes regular expressions up to this size, RE2's count of instructions, and its default of
- * 100 is less than a few hosts come to. These are the configuration's own, of as many hosts as a
- * Provider may name; what RE2 matches, it matches in linear time.
+ * Maximum size of a regular expression in RE2 instructions; Envoy's default of 100 is too small for
+ * a few hosts. These expressions come from the configuration, with as many hosts as a Provider may
+ * name; RE2 matches in linear time.
  */
 const MAX_REGEX_SIZE = 100_000;
 
 /**
- * A connection that is idle for longer is closed; a stream or WebSocket may be silent as long as it
- * likes.
+ * Idle time after which a connection is closed; a stream or WebSocket may be silent without limit.
  */
 const CONNECTION_IDLE = "3600s";
 
@@ -99,14 +98,14 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
           : [listener("svc-gateway", gateway, { filters: [toGateway()] })]),
       ],
       clusters: [
-        // A socket for each: the transport behind it knows one method alone.
+        // One socket for each: the transport behind it supports only one method.
         service(AUTHORIZER, `${runDir}/authz.sock`),
         service(ACCESS_LOG, `${runDir}/access-log.sock`),
         service(SECRETS, `${runDir}/secrets.sock`),
         upstream(UPSTREAM, options.caFile, {
           auto_config: { http2_protocol_options: {}, http_protocol_options: {} },
         }),
-        // An upgrade is HTTP/1.1 with most servers.
+        // Most servers support upgrades only in HTTP/1.1.
         upstream(UPSTREAM_H1, options.caFile, {
           explicit_http_config: { http_protocol_options: {} },
         }),
@@ -145,13 +144,13 @@ function listener(name: string, { address, port, netns }: SidecarListener, chain
   };
 }
 
-/** A certificate for each server name, made when it is first asked for: see src/envoy/sds/server.ts. */
+/** A certificate for each server name, minted on first use: see src/envoy/sds/server.ts. */
 function intercepting(): Json {
   return {
     name: "envoy.transport_sockets.tls",
     typed_config: {
       "@type": `${EXTENSIONS}.transport_sockets.tls.v3.DownstreamTlsContext`,
-      // Not to be had together with certificates on demand.
+      // Not available together with on-demand certificates.
       disable_stateless_session_resumption: true,
       disable_stateful_session_resumption: true,
       common_tls_context: {
@@ -194,14 +193,14 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
       generate_request_id: false,
       preserve_external_request_id: true,
       server_header_transformation: "PASS_THROUGH",
-      // What is judged is what is forwarded: nothing of a path is changed.
+      // The proxy forwards exactly the bytes that it evaluated: paths are not changed.
       normalize_path: false,
       merge_slashes: false,
       path_with_escaped_slashes_action: "KEEP_UNCHANGED",
       proxy_100_continue: true,
       common_http_protocol_options: {
         idle_timeout: CONNECTION_IDLE,
-        // The service refuses such names (src/binding/disguised.ts), save in objects' own metadata,
+        // The service refuses such names (src/binding/disguised.ts), except in object metadata,
         // where they are common and would be lost.
         headers_with_underscores_action: "ALLOW",
       },
@@ -256,13 +255,14 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
             status_on_error: { code: "ServiceUnavailable" },
             include_tls_session: true,
             encode_raw_headers: true,
-            // For pack_as_bytes alone, which counts here and not on the routes
-            // (envoyproxy/envoy#35623): without it a body comes as text, its other bytes replaced,
-            // and is not what is forwarded. Each route says whether it is read.
+            // Only for pack_as_bytes, which takes effect here and not on the routes
+            // (envoyproxy/envoy#35623): without it a body is sent as text with other bytes
+            // replaced, and differs from the forwarded one. Each route determines whether the body
+            // is read.
             with_request_body: { max_request_bytes: 1, pack_as_bytes: true },
           },
         },
-        // The authorizer's note of what it put on: see src/binding/authorizer.ts.
+        // The authorizer's note of the injected credential: see src/binding/authorizer.ts.
         {
           name: LUA,
           typed_config: {
@@ -296,7 +296,7 @@ function connectionManager(name: string, { bodies }: SidecarOptions): Json {
   };
 }
 
-/** @param settings of the question to the authorizer */
+/** @param settings of the authorization call */
 function route(
   match: Json,
   cluster: string,
@@ -304,7 +304,7 @@ function route(
 ): Json {
   return {
     match,
-    // No limit on the whole: uploads, downloads and streams take as long as they take.
+    // No limit on the total time of uploads, downloads and streams.
     route: { cluster, timeout: "0s", idle_timeout: "0s" },
     typed_per_filter_config: {
       [AUTHZ]: {
@@ -337,8 +337,8 @@ function bodyRoute({ authority, methods, path, contentType, maxBytes }: SidecarB
 }
 
 /**
- * Where it goes is the authorizer's word, in the request's metadata; who answers there must be the
- * host that was asked for.
+ * The authorizer sets the destination in the request's metadata; the certificate there must be
+ * valid for the requested host.
  */
 function upstream(name: string, caFile: string, protocol: Json): Json {
   return {

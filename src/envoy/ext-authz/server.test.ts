@@ -44,7 +44,7 @@ function ask(message: Buffer): Promise<Buffer> {
   });
 }
 
-/** gRPC status of a call of so many questions. */
+/** Returns the gRPC status of a call with the given messages. */
 function statusOf(...messages: readonly Buffer[]): Promise<number> {
   const stream = client.makeBidiStreamRequest(METHOD, same, same);
   for (const message of messages) stream.write(message);

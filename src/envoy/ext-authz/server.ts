@@ -1,6 +1,6 @@
 /**
- * Serves Envoy's ext_authz on a Unix socket of its own: one unary call a request. Over our own
- * transport, for what it costs: see docs/performance.md.
+ * Serves Envoy's ext_authz on a Unix socket of its own: one unary call per request. It uses our own
+ * transport because of its cost: see docs/performance.md.
  */
 import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../grpc/connection.ts";
 import { serveStreams, type StreamServer } from "../grpc/serve.ts";
@@ -17,14 +17,14 @@ const INTERNAL = 13;
 export interface AuthorizationOptions {
   /** Path of the Unix socket; a stale one is replaced. */
   readonly path: string;
-  /** Largest question, bytes: head, and body where it is judged. */
+  /** Maximum size of a request message in bytes: head, and body if it is evaluated. */
   readonly maxMessageBytes: number;
   readonly check: (request: AuthzRequest) => Promise<AuthzReply>;
-  /** A defect of ours; the request fails closed. */
+  /** Receives a defect of ours; the request fails closed. */
   readonly onDefect: (error: unknown) => void;
 }
 
-/** Calls under way end with their connections: Envoy refuses what they were for. */
+/** Calls under way end with their connections: Envoy refuses their requests. */
 export function serveAuthorization({
   path,
   maxMessageBytes,
@@ -64,7 +64,7 @@ class Call implements StreamListener {
   async #answer(bytes: Buffer): Promise<void> {
     try {
       const request = decodeCheckRequest(bytes);
-      // What was read is the transport's again as soon as this is awaited.
+      // The transport reuses the buffer as soon as this is awaited.
       const reply = await this.#check(
         request.body.length === 0 ? request : { ...request, body: Buffer.from(request.body) },
       );
@@ -76,12 +76,12 @@ class Call implements StreamListener {
     }
   }
 
-  /** Without a question there is no answer. */
+  /** Without a request message there is no answer. */
   end(): "later" {
     if (!this.#asked) this.#stream.fail(INTERNAL);
     return "later";
   }
 
-  /** What was decided is on record; nobody waits for it. */
+  /** The decision is already recorded; nobody waits for it. */
   reset(): void {}
 }

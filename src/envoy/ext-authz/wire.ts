@@ -1,26 +1,27 @@
 /**
- * ext_authz messages, by hand: one of each a request, of which few fields are looked at. Field
- * numbers are those of envoy/service/auth/v3/{external_auth,attribute_context}.proto,
- * envoy/config/core/v3/base.proto, google/rpc/status.proto and google/protobuf/struct.proto.
+ * Encodes and decodes ext_authz messages by hand, because there is one of each per request and few
+ * fields are used. Field numbers are those of
+ * envoy/service/auth/v3/{external_auth,attribute_context}.proto, envoy/config/core/v3/base.proto,
+ * google/rpc/status.proto and google/protobuf/struct.proto.
  */
 import { dispatch, field, Reader } from "../protobuf/reader.ts";
 import { bytesField, varintField } from "../protobuf/writer.ts";
 
 /**
- * What Envoy asks about, as the filter is configured (`encode_raw_headers`, `include_tls_session`,
- * `pack_as_bytes`).
+ * The request as Envoy sends it with the filter's configuration (`encode_raw_headers`,
+ * `include_tls_session`, `pack_as_bytes`).
  */
 export interface AuthzRequest {
   readonly method: string;
-  /** With its query. */
+  /** Path with its query. */
   readonly path: string;
   readonly authority: string;
   readonly scheme: string;
-  /** Without pseudo headers; repeated ones apart, in order. */
+  /** Headers without pseudo headers; repeated ones separate, in order. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Empty where none was asked for, or there is none. */
+  /** Empty if no body was requested, or there is none. */
   readonly body: Buffer;
-  /** Server name of the TLS handshake; undefined where there was none. */
+  /** Server name of the TLS handshake; undefined if there was none. */
   readonly serverName: string | undefined;
 }
 
@@ -87,7 +88,7 @@ function readHeader(reader: Reader, headers: [string, string][]): void {
 }
 
 /**
- * One byte a character: what is not ASCII stays visible as such, and nothing is decoded that Envoy
+ * Decodes one byte per character: non-ASCII bytes stay visible, and nothing is decoded that Envoy
  * did not decode.
  */
 function text(reader: Reader): string {
@@ -101,7 +102,7 @@ export type AuthzReply =
       readonly remove: readonly string[];
       readonly setQuery: readonly (readonly [name: string, value: string])[];
       readonly removeQuery: readonly string[];
-      /** For later filters and the access log: texts by name. */
+      /** Metadata for later filters and the access log: texts by name. */
       readonly metadata: Readonly<Record<string, string>>;
     }
   | {
@@ -116,7 +117,7 @@ const PERMISSION_DENIED = 7;
 
 /**
  * CheckResponse: status = 1, denied_response = 2, ok_response = 3, dynamic_metadata = 4.
- * @param room left free before it, bytes
+ * @param room bytes left free before it
  */
 export function encodeCheckResponse(reply: AuthzReply, room = 0): Buffer {
   const head = Buffer.allocUnsafe(room);

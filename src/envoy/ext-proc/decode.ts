@@ -1,6 +1,6 @@
 /**
- * Reads a ProcessingRequest. By hand: it is decoded several times for each HTTP request, and only a
- * few fields are looked at. Field numbers are those of
+ * Decodes a ProcessingRequest. Decoded by hand, because several messages arrive for each HTTP
+ * request and only a few fields are used. Field numbers are those of
  * envoy/service/ext_proc/v3/external_processor.proto and envoy/config/core/v3/base.proto; unknown
  * fields are skipped.
  */

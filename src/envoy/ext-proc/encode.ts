@@ -1,7 +1,7 @@
 /**
- * Writes a ProcessingResponse, by hand for the same reason as decode.ts. Every function returns
- * what {@link GrpcStream.send} takes: a buffer whose message starts at MESSAGE_OFFSET, and for a
- * large body the body's own buffers after it, which are not copied.
+ * Encodes a ProcessingResponse, by hand for the same reason as decode.ts. Every function returns
+ * the argument of {@link GrpcStream.send}: a buffer whose message starts at MESSAGE_OFFSET, and for
+ * a large body the body's own buffers after it, which are not copied.
  */
 import { bytesField, fieldHeader, varintBytes, writeVarint } from "../protobuf/writer.ts";
 import { MESSAGE_OFFSET } from "../grpc/connection.ts";
@@ -13,7 +13,7 @@ import type {
   ResponseBodyMode,
 } from "./messages.ts";
 
-/** A message, in the form that {@link GrpcStream.send} takes. */
+/** A message, as the arguments of {@link GrpcStream.send}. */
 export type Outgoing = readonly [first: Buffer, ...rest: Buffer[]];
 
 /** Field of ProcessingResponse that answers each phase. */
@@ -41,7 +41,7 @@ function modeOverride(bodySendMode: number): Buffer {
   );
 }
 
-/** By BodySendMode's numbers. */
+/** Indexed by the numbers of BodySendMode. */
 const MODES: Record<ResponseBodyMode, Buffer> = {
   streamed: modeOverride(1),
   buffered: modeOverride(2),
@@ -116,12 +116,12 @@ function finish(parts: Parts): Buffer {
   return out;
 }
 
-/** A body above this is not copied, bytes. */
+/** Maximum size in bytes of a body that is copied. */
 const COPIED_BODY = 4_096;
 
 /**
  * CommonResponse: status = 1 (CONTINUE_AND_REPLACE 1), header_mutation = 2, body_mutation = 3 {
- * body = 1 }, clear_route_cache = 5. Fields may come in any order: the body is the last.
+ * body = 1 }, clear_route_cache = 5. Fields may be in any order: the body is the last.
  */
 export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Outgoing {
   const body = reply.body === undefined ? [] : [reply.body].flat();
@@ -134,7 +134,7 @@ export function encodeContinue(phase: PhaseKind, reply: ContinueReply): Outgoing
     add(common, changes);
   }
   if (reply.clearRouteCache === true) add(common, CLEAR_ROUTE_CACHE);
-  // An empty replacement has to be said as clear_body = 2: an empty `body` is no mutation at all.
+  // An empty replacement must be sent as clear_body = 2: an empty `body` is not a mutation.
   if (reply.body !== undefined && bodyBytes === 0) add(common, CLEAR_BODY);
   if (bodyBytes > 0) {
     const inner = fieldHeader(1, bodyBytes);
@@ -163,7 +163,7 @@ const CLEAR_ROUTE_CACHE = Buffer.from([(5 << 3) | 0, 1]);
 const CONTINUE_AND_REPLACE = Buffer.from([(1 << 3) | 0, 1]);
 const CLEAR_BODY = bytesField(3, Buffer.from([(2 << 3) | 0, 1]));
 
-/** "Go on, nothing changes." The buffer is the caller's to send once. */
+/** Encodes "continue without changes". The buffer may be sent only once. */
 export function encodeUnchanged(phase: PhaseKind): Outgoing {
   const out = Buffer.allocUnsafe(MESSAGE_OFFSET + 2);
   out[MESSAGE_OFFSET] = (ANSWER_FIELD[phase] << 3) | 2;
@@ -171,7 +171,7 @@ export function encodeUnchanged(phase: PhaseKind): Outgoing {
   return [out];
 }
 
-/** What marks a local reply as ours (`details` becomes part of Envoy's response code details). */
+/** Marks a local reply as ours (`details` becomes part of Envoy's response code details). */
 export const IMMEDIATE_DETAILS = "svc";
 
 /** ImmediateResponse: status = 1 { code = 1 }, headers = 2, body = 3, details = 5. */

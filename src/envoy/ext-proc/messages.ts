@@ -1,6 +1,6 @@
 /**
- * The phases of one HTTP request as Envoy's external processor tells them, and our answers: typed,
- * without protobuf. Source: envoy/service/ext_proc/v3/external_processor.proto.
+ * The phases of one HTTP request as Envoy's external processor protocol defines them, and our
+ * answers: typed, without protobuf. Source: envoy/service/ext_proc/v3/external_processor.proto.
  */
 
 /**
@@ -22,30 +22,28 @@ export type Phase =
 
 export type PhaseKind = Phase["kind"];
 
-/** Changes to the headers of the message at hand. Names are lower-case. */
+/** Changes to the headers of the current message. Names are lower-case. */
 export interface HeaderChanges {
   /** Overwrites or adds. */
   readonly set?: readonly (readonly [name: string, value: string])[];
   readonly remove?: readonly string[];
 }
 
-/** How Envoy shall send the response body, said in the answer to the response headers. */
+/** Mode in which Envoy sends the response body, set in the answer to the response headers. */
 export type ResponseBodyMode = "streamed" | "buffered";
 
 export interface ContinueReply {
   readonly headers?: HeaderChanges;
-  /** Replaces the body (or, in a streamed phase, this chunk); several buffers follow one another. */
+  /** Replaces the body (or, in a streamed phase, this chunk); several buffers are concatenated. */
   readonly body?: Buffer | readonly Buffer[];
-  /**
-   * With `body`, in the answer to headers: the body becomes this, and what still comes is not read.
-   */
+  /** With `body`, in the answer to headers: replaces the whole body, and the rest is not read. */
   readonly replaceAll?: boolean;
   readonly responseBodyMode?: ResponseBodyMode;
-  /** Envoy chooses the route again, by the changed headers. */
+  /** Envoy selects the route again, by the changed headers. */
   readonly clearRouteCache?: boolean;
 }
 
-/** Answers the client at once, instead of going on. */
+/** Answers the client at once, instead of continuing. */
 export interface ImmediateReply {
   readonly status: number;
   readonly headers?: HeaderChanges;

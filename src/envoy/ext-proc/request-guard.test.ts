@@ -6,7 +6,7 @@ function create() {
   const clock = new FakeClock();
   const defects: unknown[] = [];
   const guard = new RequestGuard(clock, (error) => defects.push(error));
-  /** Does so many milliseconds of work. */
+  /** Does the given milliseconds of work. */
   const work = (ms: number) => (): void => clock.advance(ms);
   const charged: number[] = [];
   const charge = (ms: number): void => void charged.push(ms);

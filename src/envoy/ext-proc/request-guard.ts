@@ -1,7 +1,7 @@
 /**
- * RequestGuard runs everything that happens on behalf of one request: an error there goes to
- * `onDefect`, and never to the event loop, where it would end the process and every other request.
- * It also measures how long all of that takes.
+ * RequestGuard runs everything on behalf of one request: an error there goes to `onDefect`, and
+ * never to the event loop, where it would end the process and every other request. It also measures
+ * the time that this work takes.
  */
 import type { Clock } from "../../platform/clock.ts";
 
@@ -10,7 +10,7 @@ export class RequestGuard {
   readonly #onDefect: (error: unknown) => void;
   #running = false;
   #charge: ((ms: number) => void) | undefined;
-  /** Work that was done before anybody was known to charge, milliseconds. */
+  /** Milliseconds of work done before the caller was known. */
   #unchargedMs = 0;
 
   constructor(clock: Clock, onDefect: (error: unknown) => void) {
@@ -19,7 +19,7 @@ export class RequestGuard {
   }
 
   run(action: () => void): void {
-    // A callback that another one calls is part of that one's work.
+    // The work of a nested callback is part of the outer callback's work.
     const outermost = !this.#running;
     this.#running = true;
     const began = this.#clock.monotonic();
@@ -33,7 +33,9 @@ export class RequestGuard {
     this.#worked(this.#clock.monotonic() - began);
   }
 
-  /** Hands the milliseconds of the request's work, those before this call too, to `charge`. */
+  /**
+   * Passes the milliseconds of the request's work, including those before this call, to `charge`.
+   */
   chargeTo(charge: (ms: number) => void): void {
     this.#charge = charge;
     charge(this.#unchargedMs);

@@ -9,7 +9,7 @@ import type { StreamServer } from "../grpc/serve.ts";
 import { type Exchange, type Processor, serveExtProc } from "./server.ts";
 
 const same = (bytes: Buffer): Buffer => bytes;
-/** ProcessingRequest { request_headers {} }: the least that is a phase. */
+/** ProcessingRequest { request_headers {} }: the smallest valid phase. */
 const REQUEST_HEADERS = Buffer.from([(2 << 3) | 2, 0]);
 
 let dir: string;
@@ -48,7 +48,7 @@ interface Sent {
   readonly seen: Promise<void>;
 }
 
-/** Sends one phase to a processor that does `act` with it. */
+/** Sends one phase to a processor, which then runs `act`. */
 function send(act: (exchange: Exchange) => void, closed = (): void => undefined): Sent {
   const seen = Promise.withResolvers<void>();
   processor = (exchange) => ({
@@ -86,7 +86,7 @@ test("a request that goes well is closed once", async () => {
   expect(defects).toEqual([]);
 });
 
-/** Where an error can occur on behalf of a request; `later` makes it occur. */
+/** Places where an error can occur on behalf of a request; `later` makes it occur. */
 const PLACES: readonly {
   readonly place: string;
   readonly act: (exchange: Exchange) => void;
@@ -156,7 +156,7 @@ test("round trips to the peer are measured again and again", async () => {
   await seen;
   expect(server.roundTripMs()).toBe(0);
   clock.advance(100);
-  // The ping is on its way, and by this clock it stays so until it is answered.
+  // The ping is in transit, and by this clock it stays so until it is answered.
   clock.advance(30);
   expect(server.roundTripMs()).toBe(30);
   await vi.waitFor(() => expect(clock.pending).toEqual([100]));

@@ -1,6 +1,6 @@
 /**
- * Serves Envoy's ext_proc on a Unix socket. Each HTTP request gets one {@link Processor}, which is
- * told the request's phases.
+ * Serves Envoy's ext_proc on a Unix socket. Each HTTP request gets one {@link Processor}, which
+ * receives the request's phases.
  *
  * Everything that runs on behalf of a request runs under its guard: a phase, the end of the stream,
  * and every callback that the processor schedules through its {@link Exchange}. An error there is a
@@ -15,12 +15,15 @@ import { decodePhase } from "./decode.ts";
 import { encodeContinue, encodeImmediate, encodeUnchanged } from "./encode.ts";
 import type { ContinueReply, ImmediateReply, Phase, PhaseKind } from "./messages.ts";
 
-/** Exchange is the other end of one HTTP request. Every phase needs exactly one answer, in order. */
+/**
+ * Exchange is the processor's handle on one HTTP request. Every phase needs exactly one answer, in
+ * order.
+ */
 export interface Exchange {
   /** Continues without a change. */
   pass(phase: PhaseKind): void;
   proceed(phase: PhaseKind, reply: ContinueReply): void;
-  /** Ends the request with a response of ours; no phase follows. */
+  /** Ends the request with our own response; no phase follows. */
   respond(reply: ImmediateReply): void;
   /** Gives up: Envoy answers 500, because the filter fails closed. */
   fail(): void;
@@ -30,7 +33,9 @@ export interface Exchange {
   after(ms: number, callback: () => void): () => void;
   /** Calls `callback` under the guard with the promise's value. A rejection is a defect. */
   when<T>(promise: Promise<T>, callback: (value: T) => void): void;
-  /** Hands the milliseconds of the request's work, those before this call too, to `charge`. */
+  /**
+   * Passes the milliseconds of the request's work, including those before this call, to `charge`.
+   */
   chargeTo(charge: (ms: number) => void): void;
 }
 
@@ -111,7 +116,7 @@ class Session implements Exchange, StreamListener {
 
   fail(): void {
     this.#stream.fail(GRPC_INTERNAL);
-    // The transport reports nothing more of a stream that this side has ended.
+    // The transport reports nothing more about a stream that this side has ended.
     this.#close();
   }
 

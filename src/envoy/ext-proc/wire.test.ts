@@ -1,6 +1,6 @@
 /**
- * Our hand-written codec against the definitions: encoded and decoded by reflection over Envoy's
- * own protos.
+ * Tests our hand-written codec against the definitions: encoded and decoded by reflection over
+ * Envoy's own protos.
  */
 import path from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";

@@ -102,7 +102,7 @@ test("many streams at once on one connection do not mix", async () => {
 test("the connection outlives more resets than an HTTP/2 server's rapid-reset guard allows", async () => {
   let over = 0;
   const done = new Promise<void>((resolve) => {
-    // grpc-js half-closes just before it resets: either is the end.
+    // grpc-js half-closes just before it resets: either one is the end.
     const count = (): void => {
       if (++over === 2000) resolve();
     };

@@ -1,11 +1,11 @@
 /**
- * One HTTP/2 connection from Envoy, reduced to what a bidirectional gRPC method on a private Unix
- * socket needs.
+ * Connection is one HTTP/2 connection from Envoy, reduced to the needs of a bidirectional gRPC
+ * method on a private Unix socket.
  *
  * Every socket serves exactly one method, so request header blocks are not decoded at all: a
  * HEADERS frame opens a stream. (HPACK state is never needed: we announce a header table of 0 and
  * send literals only.) What remains is framing, flow control in both directions, and gRPC's length
- * prefix. See docs/decisions for why, and the figures.
+ * prefix. See docs/decisions for the reasons and the figures.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../platform/clock.ts";
@@ -28,23 +28,23 @@ import {
 } from "./frames.ts";
 import { GrpcMessages } from "./messages.ts";
 
-/** Receives one stream's messages. Exactly one of `end` and `reset` comes, last. */
+/** Receives one stream's messages. Exactly one of `end` and `reset` is called, as the last call. */
 export interface StreamListener {
-  /** One whole gRPC message. Valid until the call returns; copy what is kept. */
+  /** One complete gRPC message. Valid until the call returns; copy the bytes that are kept. */
   message(bytes: Buffer): void;
   /**
    * The peer has half-closed: no more messages. The stream is answered with grpc-status 0 after
-   * this returns, or, for `later`, when {@link GrpcStream.finish} is called.
+   * this returns, or, if it returned `later`, when {@link GrpcStream.finish} is called.
    */
   end(): "later" | void;
-  /** The peer gave the stream up, or the connection is gone. */
+  /** The peer cancelled the stream, or the connection was lost. */
   reset(): void;
 }
 
 export interface GrpcStream {
   /**
-   * Sends one message whose bytes start at {@link MESSAGE_OFFSET} of `first`: the room before is
-   * for the frame header and gRPC's prefix, so that a small message is one allocation and one
+   * Sends one message whose bytes start at {@link MESSAGE_OFFSET} of `first`: the space before is
+   * for the frame header and gRPC's prefix, so that a small message needs one allocation and one
    * write. The bytes of `rest` follow; they must not change until they are sent.
    */
   send(first: Buffer, ...rest: readonly Buffer[]): void;
@@ -61,17 +61,17 @@ export interface ConnectionOptions {
   readonly onStream: (stream: GrpcStream) => StreamListener;
   /** Largest message accepted, bytes. */
   readonly maxMessageBytes: number;
-  /** Receives an error of this transport itself; the connection is closed by then. */
+  /** Receives an error of this transport itself; the connection is already closed by then. */
   readonly onDefect: (error: unknown) => void;
-  /** Measures round trips to the peer. Without it there is none. */
+  /** Clock for measuring round trips to the peer. Without it, none are measured. */
   readonly pingClock?: Clock;
 }
 
-/** Round trips are measured this often. */
+/** Interval between measurements of round trips. */
 const PING_INTERVAL_MS = 100;
 
 /**
- * Few bytes of a large message are under way at once, so that the small messages of other streams
+ * Only few bytes of a large message are in transit at once, so that small messages of other streams
  * do not wait behind it. Most messages fit into the window of their stream.
  */
 const RECEIVE_STREAM_WINDOW = 1024 * 1024;
@@ -88,7 +88,7 @@ class Stream implements GrpcStream {
   received = 0;
   headersSent = false;
   closed = false;
-  /** Bytes of messages that wait for window. */
+  /** Messages that wait for window. */
   queue: Buffer[] = [];
   finishing: Buffer | undefined;
 
@@ -133,7 +133,7 @@ export class Connection {
   #reading = false;
   #flushQueued = false;
   #dead = false;
-  /** When the ping that is under way was sent; undefined while there is none. */
+  /** Time at which the pending ping was sent; undefined if there is none. */
   #pingSentAt: number | undefined;
   #roundTripMs = 0;
   #cancelPing: (() => void) | undefined;
@@ -162,8 +162,8 @@ export class Connection {
   }
 
   /**
-   * Time of the last round trip to the peer, or of the one under way where that takes longer, in
-   * milliseconds: how long the event loops on both sides keep a frame waiting.
+   * Duration of the last round trip to the peer, or of the pending one if that is longer, in
+   * milliseconds: the delay that the event loops on both sides cause.
    */
   get roundTripMs(): number {
     const { pingClock } = this.#options;
@@ -175,7 +175,7 @@ export class Connection {
     return this.#streams.size;
   }
 
-  /** Tells the peer to open no more streams here; those open go on. */
+  /** Tells the peer to open no more streams on this connection; open streams continue. */
   goAway(): void {
     const payload = Buffer.alloc(8);
     payload.writeUInt32BE(this.#lastStreamId, 0);
@@ -183,8 +183,8 @@ export class Connection {
   }
 
   /**
-   * @param first begins with room for the frame's header
-   * @param length of what is to be sent, without that room
+   * @param first begins with space for the frame's header
+   * @param length of the data to send, without that space
    */
   sendData(stream: Stream, first: Buffer, rest: readonly Buffer[], length: number): void {
     if (!stream.headersSent) this.#sendHeaders(stream);
@@ -305,7 +305,7 @@ export class Connection {
     if ((flags & Flag.END_STREAM) !== 0) this.#onEnd(stream);
   }
 
-  /** Bytes of a DATA frame's payload, as they come. */
+  /** Handles bytes of a DATA frame's payload as they arrive. */
   #onBytes(streamId: number, bytes: Buffer): void {
     this.#received += bytes.length;
     if (this.#received > RECEIVE_CONNECTION_WINDOW / 2) {
@@ -313,7 +313,7 @@ export class Connection {
       this.#received = 0;
     }
     const stream = this.#streams.get(streamId);
-    if (stream === undefined) return; // ended by us a moment ago
+    if (stream === undefined) return; // ended by this side just before
     stream.received += bytes.length;
     if (stream.received > RECEIVE_STREAM_WINDOW / 2) {
       this.#write(windowUpdateFrame(streamId, stream.received));
@@ -425,7 +425,7 @@ export class Connection {
     for (const stream of this.#streams.values()) this.#drop(stream);
   }
 
-  /** Collects what one turn of the event loop writes, for one system call. */
+  /** Collects the writes of one turn of the event loop for one system call. */
   #write(buffer: Buffer): void {
     this.#out.push(buffer);
     this.#outBytes += buffer.length;

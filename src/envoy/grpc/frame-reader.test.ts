@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { FrameReader, MAX_FRAME_BYTES } from "./frame-reader.ts";
 import { CLIENT_PREFACE, Flag, frame, FrameType } from "./frames.ts";
 
-/** What a listener is told, in order; pieces of one DATA frame joined. */
+/** Returns the listener's calls, in order; pieces of one DATA frame are joined. */
 function read(parts: readonly Buffer[]): { ok: boolean; told: string[] } {
   const told: string[] = [];
   let data = "";

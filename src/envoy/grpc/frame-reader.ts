@@ -1,13 +1,13 @@
 /**
- * FrameReader cuts what a client sends into HTTP/2 frames (RFC 9113 section 4). The payload of a
- * DATA frame is handed on as it arrives: a frame may be as large as a request's body, and to
- * collect it first would copy the body again with every read of the socket.
+ * FrameReader splits a client's bytes into HTTP/2 frames (RFC 9113 section 4). The payload of a
+ * DATA frame is passed on as it arrives: a frame may be as large as a request's body, and
+ * collecting it first would copy the body again with every read of the socket.
  */
 import { CLIENT_PREFACE, Flag, FRAME_HEADER_BYTES, FrameType } from "./frames.ts";
 
 /** Receives the frames, in order. */
 export interface FrameListener {
-  /** A whole frame of any other type than DATA. */
+  /** A complete frame of any type other than DATA. */
   frame(type: number, flags: number, streamId: number, payload: Buffer): void;
   /** A piece of a DATA frame, never empty. */
   data(streamId: number, bytes: Buffer): void;
@@ -15,18 +15,18 @@ export interface FrameListener {
   dataEnd(flags: number, streamId: number): void;
 }
 
-/** Largest payload that is accepted, bytes; the connection announces the same. */
+/** Maximum accepted payload in bytes; the connection announces the same value. */
 export const MAX_FRAME_BYTES = 1 << 20;
 
 const EMPTY = Buffer.alloc(0);
 
 export class FrameReader {
   readonly #listener: FrameListener;
-  /** The preface, a frame's header or a frame that has not arrived whole. */
+  /** An incomplete preface, frame header or frame. */
   #pending: Buffer = EMPTY;
   #prefaceSeen = false;
   #stopped = false;
-  /** Of the DATA frame that is being read: bytes to come. */
+  /** Remaining bytes of the DATA frame that is being read. */
   #left = 0;
   #flags = 0;
   #streamId = 0;
@@ -35,12 +35,15 @@ export class FrameReader {
     this.#listener = listener;
   }
 
-  /** Reads no more, not even what has arrived. */
+  /** Stops reading, including bytes that have already arrived. */
   stop(): void {
     this.#stopped = true;
   }
 
-  /** @returns false when the peer does not speak HTTP/2 as we do; nothing may follow. */
+  /**
+   * @returns false if the peer violates the supported subset of HTTP/2; no further calls are
+   * allowed.
+   */
   push(chunk: Buffer): boolean {
     const pending = this.#pending;
     const bytes = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
@@ -68,7 +71,7 @@ export class FrameReader {
     return true;
   }
 
-  /** @returns the offset behind what was read, `at` where more is needed; undefined for an error */
+  /** @returns the offset after the frame, `at` if more bytes are needed, undefined for an error */
   #frame(bytes: Buffer, at: number): number | undefined {
     const start = at + FRAME_HEADER_BYTES;
     if (bytes.length < start) return at;
@@ -92,7 +95,7 @@ export class FrameReader {
     return end;
   }
 
-  /** A DATA frame with padding (RFC 9113 section 6.1), which is read whole. */
+  /** Handles a DATA frame with padding (RFC 9113 section 6.1), which is read whole. */
   #padded(flags: number, streamId: number, payload: Buffer): boolean {
     const padding = payload[0] ?? 0;
     if (padding + 1 > payload.length) return false;

@@ -1,7 +1,4 @@
-/**
- * HTTP/2 frames (RFC 9113 section 4 and 6), as far as a server that speaks to one trusted peer
- * needs them.
- */
+/** HTTP/2 frames (RFC 9113 section 4 and 6), as far as a server for one trusted peer needs them. */
 
 export const FRAME_HEADER_BYTES = 9;
 
@@ -27,13 +24,13 @@ export const SettingId = {
 
 export const ErrorCode = { CANCEL: 0x8 } as const;
 
-/** What the client sends first on a connection (RFC 9113 section 3.4). */
+/** First bytes that the client sends on a connection (RFC 9113 section 3.4). */
 export const CLIENT_PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-/** Both peers' window before any SETTINGS (RFC 9113 section 6.9.2), bytes. */
+/** Window of both peers before any SETTINGS (RFC 9113 section 6.9.2), in bytes. */
 export const DEFAULT_WINDOW = 65_535;
 
-/** Largest frame a peer takes before it says otherwise, bytes. */
+/** Maximum frame size that a peer accepts before it announces another one, in bytes. */
 export const DEFAULT_MAX_FRAME = 16_384;
 
 /** Writes a frame header into `target` at `offset`. */
@@ -53,7 +50,7 @@ export function writeFrameHeader(
   target.writeUInt32BE(streamId, offset + 5);
 }
 
-/** A whole frame with a small payload. */
+/** Returns a complete frame with a small payload. */
 export function frame(type: number, flags: number, streamId: number, payload: Uint8Array): Buffer {
   const out = Buffer.allocUnsafe(FRAME_HEADER_BYTES + payload.length);
   writeFrameHeader(out, 0, payload.length, type, flags, streamId);

@@ -1,13 +1,13 @@
-/** Cuts gRPC messages (1 byte flag, 4 bytes length, payload) out of DATA frames. */
+/** Extracts gRPC messages (1 byte flag, 4 bytes length, payload) from DATA frames. */
 
 const PREFIX_BYTES = 5;
 
 export class GrpcMessages {
   readonly #maxBytes: number;
-  /** The prefix of the message under way, as far as it has arrived. */
+  /** The prefix of the current message, as far as it has arrived. */
   readonly #prefix = Buffer.alloc(PREFIX_BYTES);
   #prefixBytes = 0;
-  /** The payload of the message under way, once its prefix has arrived. */
+  /** The payload of the current message, once its prefix has arrived. */
   #payload: Buffer | undefined;
   #have = 0;
 
@@ -16,8 +16,9 @@ export class GrpcMessages {
   }
 
   /**
-   * Feeds bytes, cut anywhere, and calls `each` for every message that they complete.
-   * @returns false when the peer broke the framing: compressed, or above the maximum.
+   * Processes bytes, split at any position, and calls `each` for every message that they complete.
+   * @returns false if the peer violated the framing: a compressed message, or one above the
+   * maximum.
    */
   push(data: Buffer, each: (message: Buffer) => void): boolean {
     let at = 0;
@@ -31,7 +32,7 @@ export class GrpcMessages {
         if (length === undefined) return false;
         at += PREFIX_BYTES;
         if (data.length - at >= length) {
-          // The common case: a message that lies whole in these bytes.
+          // The common case: a message that is completely contained in these bytes.
           each(data.subarray(at, at + length));
           at += length;
         } else {
@@ -39,7 +40,7 @@ export class GrpcMessages {
         }
         continue;
       }
-      // A prefix that is cut.
+      // An incomplete prefix.
       this.#prefix[this.#prefixBytes++] = data[at++] as number;
       if (this.#prefixBytes < PREFIX_BYTES) continue;
       this.#prefixBytes = 0;
@@ -61,7 +62,7 @@ export class GrpcMessages {
     this.#have = 0;
   }
 
-  /** Copies what belongs to the message under way. @returns how many bytes these were */
+  /** Copies the bytes that belong to the current message. @returns their number */
   #fill(payload: Buffer, data: Buffer, at: number, each: (message: Buffer) => void): number {
     const copied = data.copy(payload, this.#have, at);
     this.#have += copied;

@@ -4,14 +4,16 @@ import net from "node:net";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 
 export interface StreamServerOptions extends ConnectionOptions {
-  /** Path of the Unix socket, this user's alone; a stale one is replaced. */
+  /** Path of the Unix socket, accessible only to this user; a stale one is replaced. */
   readonly path: string;
 }
 
 export interface StreamServer {
-  /** Streams under way. */
+  /** Number of streams under way. */
   streamCount(): number;
-  /** The longest of its connections' round trips, milliseconds: see {@link Connection.roundTripMs}. */
+  /**
+   * The longest round trip of its connections, in milliseconds: see {@link Connection.roundTripMs}.
+   */
   roundTripMs(): number;
   /** Streams under way end with their connections. */
   close(): Promise<void>;

@@ -1,6 +1,6 @@
-/** Reads protobuf, as far as Envoy's messages to us need it. */
+/** Reads protobuf, as far as Envoy's messages to this service need it. */
 
-/** A message that is not a well-formed message. */
+/** Error for a malformed message. */
 export class WireError extends Error {
   constructor(message: string) {
     super(message);
@@ -39,7 +39,7 @@ export class Reader {
     }
   }
 
-  /** Moves behind a length-delimited field and returns where it began. */
+  /** Skips a length-delimited field and returns its start offset. */
   span(): number {
     const length = this.varint();
     const start = this.at;

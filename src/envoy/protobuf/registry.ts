@@ -41,7 +41,7 @@ export class ProtoRegistry {
     return message;
   }
 
-  /** @throws Error that names the field when the JSON does not fit the message. */
+  /** @throws Error that names the field if the JSON does not match the message. */
   encode(typeUrl: string, json: JsonValue): Uint8Array {
     const message = this.#message(typeUrl);
     return toBinary(message, fromJson(message, json, { registry: this.#registry }));

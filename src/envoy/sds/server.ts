@@ -1,7 +1,8 @@
 /**
- * Certificates for Envoy, on demand: it asks for a secret named as the server name of a handshake
- * (delta SDS), and is given a certificate minted for it. A name that is not bound has none: the
- * handshake fails. Certificates are renewed before they expire, for whoever still asks.
+ * Serves certificates to Envoy on demand: Envoy requests a secret named like the server name of a
+ * handshake (delta SDS), and receives a certificate minted for it. A name that is not bound has no
+ * certificate, and its handshake fails. Certificates are renewed before they expire, as long as
+ * Envoy subscribes to them.
  */
 import { type GrpcStream, MESSAGE_OFFSET, type StreamListener } from "../grpc/connection.ts";
 import { serveStreams, type StreamServer } from "../grpc/serve.ts";
@@ -9,7 +10,7 @@ import type { Clock } from "../../platform/clock.ts";
 import { decodeSecretRequest, encodeSecretResponse, type NamedSecret } from "./wire.ts";
 
 const INTERNAL = 13;
-/** A question names secrets. */
+/** Maximum size of a request, which contains only names of secrets. */
 const LARGEST_QUESTION_BYTES = 1024 * 1024;
 
 /** A certificate with its key, PEM. Times are milliseconds since the epoch. */
@@ -29,9 +30,9 @@ export interface CertificateSource {
 export interface SecretServiceOptions {
   readonly authority: CertificateSource;
   readonly clock: Clock;
-  /** How often it is looked whether a certificate wants renewing. */
+  /** Interval between certificate renewal checks. */
   readonly checkMs: number;
-  /** A defect of ours: the stream ends, and Envoy asks on a new one. */
+  /** Receives a defect of ours: the stream ends, and Envoy opens a new one. */
   readonly onDefect: (error: unknown) => void;
 }
 
@@ -65,7 +66,7 @@ export class SecretService {
     return serveStreams({ path, maxMessageBytes: LARGEST_QUESTION_BYTES, onDefect, onStream });
   }
 
-  /** Sends again what is due, or all: after the authority changed. */
+  /** Resends certificates that are due, or all of them after the authority changed. */
   refresh(all: boolean): void {
     for (const stream of this.#streams) stream.refresh(all);
   }
@@ -76,7 +77,7 @@ export class SecretService {
 
   #check(): void {
     this.#cancel = this.#options.clock.after(this.#options.checkMs, () => {
-      // Armed first: an error in this check must not be the last check.
+      // Scheduled first, so that an error in this check does not stop further checks.
       this.#check();
       this.refresh(false);
     });
@@ -86,7 +87,7 @@ export class SecretService {
 class SecretStream {
   readonly #stream: GrpcStream;
   readonly #options: SecretServiceOptions;
-  /** From when on there is another certificate, by the name that was sent one. */
+  /** Renewal time of the certificate last sent for each name. */
   readonly #renewAt = new Map<string, number>();
   #nonce = 0;
 

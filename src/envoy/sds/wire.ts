@@ -1,7 +1,7 @@
 /**
- * Delta discovery of secrets, by hand: of Envoy's whole API these two messages are all that the
- * sidecar speaks here, and its descriptors are ten times the memory of everything that is kept for
- * a certificate. Field numbers are those of envoy/service/discovery/v3/discovery.proto,
+ * Encodes delta discovery of secrets by hand: these two messages are the only part of Envoy's API
+ * that the sidecar uses here, and its descriptors need ten times the memory of all certificate
+ * data. Field numbers are those of envoy/service/discovery/v3/discovery.proto,
  * envoy/extensions/transport_sockets/tls/v3/{secret,common}.proto, envoy/config/core/v3/base.proto
  * and google/protobuf/any.proto.
  */
@@ -41,7 +41,7 @@ export interface NamedSecret {
 export interface SecretResponse {
   readonly nonce: string;
   readonly secrets: readonly NamedSecret[];
-  /** Names that there is no secret of. */
+  /** Names for which no secret exists. */
   readonly removed: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * The aggregated discovery service, incremental variant: gives every connected Envoy the current
- * snapshot, in an order that never leaves a reference dangling, and reports what Envoy refuses.
+ * The aggregated discovery service, incremental variant: sends the current snapshot to every
+ * connected Envoy, in an order that leaves no dangling reference, and reports rejections by Envoy.
  */
 import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -35,7 +35,7 @@ interface DeltaRequest {
 
 export interface NodeStatus {
   readonly node: string;
-  /** Everything of the current snapshot is acknowledged (or refused). */
+  /** The whole current snapshot is acknowledged (or rejected). */
   readonly inSync: boolean;
   readonly nacks: readonly (Nack & { readonly type: ResourceType })[];
 }
@@ -51,7 +51,7 @@ type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
 export class AdsServer {
   readonly #options: AdsOptions;
   readonly #streams = new Set<NodeStream>();
-  /** Look again whenever a node has said something, or is gone. */
+  /** Callbacks that run whenever a node has answered or disconnected. */
   readonly #waiting = new Set<() => void>();
   #snapshot: XdsSnapshot = EMPTY_XDS_SNAPSHOT;
 
@@ -65,8 +65,8 @@ export class AdsServer {
   }
 
   /**
-   * Waits until every Envoy that is connected has answered for the whole of the current snapshot.
-   * @returns false when `timeoutMs` passed first
+   * Waits until every connected Envoy has answered for the whole current snapshot.
+   * @returns false if `timeoutMs` passed first
    */
   settled(timeoutMs: number, clock: Clock): Promise<boolean> {
     return new Promise((resolve) => {
@@ -179,7 +179,7 @@ class NodeStream {
   }
 
   /**
-   * Sends the first type of the order that lacks something; the next follows when Envoy has
+   * Sends the first type in the order that is not in sync; the next one follows when Envoy has
    * answered.
    */
   push(snapshot: XdsSnapshot): void {
@@ -212,8 +212,8 @@ function encodeResponse(
   nonce: string,
   delta: Delta,
 ): Buffer {
-  // The resources are encoded already: they are appended as fields, rather than through JSON once
-  // more.
+  // The resources are already encoded: they are appended as fields, instead of being converted
+  // through JSON again.
   const head = registry.encode(RESPONSE, {
     typeUrl,
     nonce,

@@ -1,9 +1,9 @@
-/** Methods of a grpc-js server whose messages stay bytes: they are read and written elsewhere. */
+/** Methods of a grpc-js server with raw messages, which are encoded and decoded elsewhere. */
 import type * as grpc from "@grpc/grpc-js";
 
 const same = (bytes: Buffer): Buffer => bytes;
 
-/** A method whose client streams. @param responseStream whether the server does too */
+/** A client-streaming method. @param responseStream whether the server streams too */
 export function bytesMethod(
   path: string,
   responseStream: boolean,

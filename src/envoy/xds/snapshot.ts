@@ -1,4 +1,6 @@
-/** What Envoy shall have: resources by type and name, each with a version of its own. Immutable. */
+/**
+ * The intended state of Envoy: resources by type and name, each with its own version. Immutable.
+ */
 import { createHash } from "node:crypto";
 import type { ProtoRegistry, ResourceJson } from "../protobuf/registry.ts";
 
@@ -10,7 +12,7 @@ export const TypeUrl = {
 
 export type ResourceType = keyof typeof TypeUrl;
 
-/** Make before break: what is referred to goes first. Removals go the other way round. */
+/** Make before break: referenced resources are sent first. Removals use the reverse order. */
 export const PUSH_ORDER: readonly ResourceType[] = ["cluster", "listener", "route"];
 
 export interface VersionedResource {
@@ -31,7 +33,7 @@ export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = {
 /** The resources of a snapshot in JSON, by type; each has a unique `name`. */
 export type EnvoyResources = Readonly<Record<ResourceType, readonly ResourceJson[]>>;
 
-/** Encodes resources; one whose JSON is the same as last time is not encoded again. */
+/** Encodes resources; unchanged ones are not encoded again. */
 export class SnapshotEncoder {
   readonly #registry: ProtoRegistry;
   #cache = new Map<string, VersionedResource>();

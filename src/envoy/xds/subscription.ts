@@ -1,7 +1,7 @@
 /**
- * One node's subscription to one resource type over delta xDS: what it has, what is under way, what
- * it refused. Pure bookkeeping; `ads.ts` does the talking. Protocol: envoyproxy.io/docs, "xDS REST
- * and gRPC protocol", incremental.
+ * One node's subscription to one resource type over delta xDS: the acknowledged, pending and
+ * rejected versions. Pure bookkeeping; `ads.ts` does the communication. Protocol:
+ * envoyproxy.io/docs, "xDS REST and gRPC protocol", incremental.
  */
 import type { VersionedResource } from "./snapshot.ts";
 
@@ -12,18 +12,18 @@ export interface Delta {
 
 export interface Nack {
   readonly message: string;
-  /** Names in the refused response. */
+  /** Names in the rejected response. */
   readonly resources: readonly string[];
 }
 
 export class Subscription {
   /** undefined: everything (the wildcard). */
   #names: Set<string> | undefined;
-  /** Name to the version that the node has, or was last sent. */
+  /** Name to the version that the node has, or that was last sent to it. */
   readonly #sent = new Map<string, string>();
   #inFlight: { readonly nonce: string; readonly delta: Delta } | undefined;
   nack: Nack | undefined;
-  /** The node has accepted a response, or came with resources of an earlier connection. */
+  /** The node has accepted a response, or connected with resources of an earlier connection. */
   accepted: boolean;
 
   constructor(subscribe: readonly string[], initialVersions: Readonly<Record<string, string>>) {
@@ -40,7 +40,7 @@ export class Subscription {
       this.#names ??= new Set();
       for (const name of add) {
         this.#names.add(name);
-        this.#sent.delete(name); // asked for again: to be sent again
+        this.#sent.delete(name); // requested again: send it again
       }
     }
     for (const name of drop) {
@@ -53,7 +53,7 @@ export class Subscription {
     return this.#inFlight !== undefined;
   }
 
-  /** What the node lacks of `wanted`; undefined when it has everything. */
+  /** Returns the difference between `wanted` and the node's state; undefined if there is none. */
   pending(
     wanted: ReadonlyMap<string, VersionedResource>,
     withRemovals: boolean,
@@ -67,14 +67,14 @@ export class Subscription {
     return upserts.length === 0 && removals.length === 0 ? undefined : { upserts, removals };
   }
 
-  /** A response leaves. A refused version is not sent again until it changes. */
+  /** Notes a response that is being sent. A rejected version is not sent again until it changes. */
   sending(nonce: string, delta: Delta): void {
     this.#inFlight = { nonce, delta };
     for (const resource of delta.upserts) this.#sent.set(resource.name, resource.version);
     for (const name of delta.removals) this.#sent.delete(name);
   }
 
-  /** @returns whether the nonce was the one under way. */
+  /** @returns whether the nonce was the pending one. */
   acknowledged(nonce: string, error: string | undefined): boolean {
     if (this.#inFlight?.nonce !== nonce) return false;
     const names = this.#inFlight.delta.upserts.map((resource) => resource.name);

@@ -1,7 +1,7 @@
 /**
- * Looks for JSON members in stream events without parsing them. Works on the bytes as a latin1
- * string: for the few hundred bytes of a chunk, one copy and several string searches cost less than
- * as many calls of `Buffer.indexOf`.
+ * Finds JSON members in stream events without parsing them. Works on the bytes as a latin1 string:
+ * for the few hundred bytes of a chunk, one copy and several string searches cost less than as many
+ * calls of `Buffer.indexOf`.
  */
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -9,8 +9,8 @@ const COLON = 0x3a;
 const SPACE = 0x20;
 
 /**
- * `"name"` as it stands in JSON; inside a string its quotes would be escaped, so it is only ever a
- * whole string.
+ * Returns `"name"` as written in JSON; inside a string its quotes would be escaped, so it only
+ * matches a complete string.
  */
 export function memberName(name: string): string {
   return `"${name}"`;
@@ -23,14 +23,15 @@ function skipSpace(text: string, from: number): number {
 }
 
 /**
- * Where the value of the member starts whose name ends at `end`; -1 when it is not a member's name.
+ * Returns the offset of the value of the member whose name ends at `end`; -1 if it is not a
+ * member's name.
  */
 function valueAt(text: string, end: number): number {
   const colon = skipSpace(text, end);
   return text.charCodeAt(colon) === COLON ? skipSpace(text, colon + 1) : -1;
 }
 
-/** Whether some member of that name has a value other than null. */
+/** Returns whether a member of that name has a value other than null. */
 export function hasValue(text: string, name: string): boolean {
   for (let at = text.indexOf(name); at >= 0; at = text.indexOf(name, at + name.length)) {
     const value = valueAt(text, at + name.length);
@@ -40,7 +41,7 @@ export function hasValue(text: string, name: string): boolean {
 }
 
 /**
- * The bytes of all string values of members of that name: a cheap, slightly high count of
+ * Returns the bytes of all string values of members of that name: a cheap, slightly high count of
  * characters.
  */
 export function stringBytes(text: string, name: string): number {

@@ -1,18 +1,21 @@
-/** Hands on whole SSE events only: holds the bytes of an event that is not complete yet. */
+/** Passes on only whole SSE events: holds the bytes of an incomplete event. */
 import { lastEventEnd } from "./sse.ts";
 
 const EMPTY = Buffer.alloc(0);
-/** The longest blank line less one byte: what must be looked at again when the next chunk comes. */
+/**
+ * Length of the longest blank line minus one byte, which must be searched again with the next
+ * chunk.
+ */
 const OVERLAP = 2;
 
 export class EventBuffer {
   #held: Buffer[] = [];
-  /** The last bytes of what is held, however small its parts are. */
+  /** The last bytes of the held data, however small its parts are. */
   #tail: Buffer = EMPTY;
 
   /**
-   * Returns everything up to the last event boundary; the very same Buffer when nothing was held
-   * and nothing is left over.
+   * Returns everything up to the last event boundary; the same Buffer if nothing was held and
+   * nothing remains.
    */
   push(chunk: Buffer): Buffer {
     if (this.#held.length === 0) {
@@ -36,7 +39,7 @@ export class EventBuffer {
     return whole.subarray(0, cut);
   }
 
-  /** Returns the bytes of the event that was never completed: the stream has ended. */
+  /** Returns the bytes of the incomplete event at the end of the stream. */
   end(): Buffer {
     const rest = Buffer.concat(this.#held);
     this.#held = [];

@@ -1,5 +1,5 @@
 /**
- * The fields that every dialect's facts are read from, checked as far as the gateway depends on
+ * Reads the common fields of every dialect's facts, validated as far as the gateway depends on
  * them.
  */
 import { BadRequestError, type BodyFields } from "./dialect.ts";
@@ -11,14 +11,14 @@ export function requiredModel(body: BodyFields): string {
   return model;
 }
 
-/** Exactly a boolean: an upstream might read another value the other way. */
+/** Exactly a boolean: an upstream might interpret another value differently. */
 export function streamFlag(body: BodyFields): boolean {
   const stream = body.get("stream") ?? false;
   if (typeof stream !== "boolean") throw new BadRequestError("stream must be a boolean", "stream");
   return stream;
 }
 
-/** The larger of several limits; undefined where none is given. */
+/** The larger of several limits; undefined if none is given. */
 export function largestLimit(values: readonly unknown[], param: string): number | undefined {
   const limits = values.flatMap((value) => tokenLimit(value, param) ?? []);
   return limits.length === 0 ? undefined : Math.max(...limits);

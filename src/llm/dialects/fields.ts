@@ -1,6 +1,6 @@
 /**
- * Reads a JSON object field by field and remembers what nobody read, so that a translation never
- * loses a field silently. A `null` counts as absent, as all three vendors have it.
+ * Reads a JSON object field by field and tracks unread fields, so that a translation never loses a
+ * field silently. A `null` counts as absent, as with all three vendors.
  */
 import { BadRequestError } from "./dialect.ts";
 import type { Leftover } from "./model.ts";
@@ -40,7 +40,7 @@ export class Fields {
     return join(this.path, key);
   }
 
-  /** Throws: the field is not of the type that the dialect defines. */
+  /** Throws: the field does not have the type that the dialect defines. */
   fail(key: string, expected: string): never {
     throw new BadRequestError(`${this.at(key)} must be ${expected}`, this.at(key));
   }
@@ -102,7 +102,7 @@ export class Fields {
     return this.fail(key, "a JSON object");
   }
 
-  /** A nested object to be read in the same strict way. */
+  /** Reads a nested object with the same strictness. */
   fields(key: string): Fields | undefined {
     const value = this.raw(key);
     return value === undefined
@@ -125,7 +125,7 @@ export class Fields {
     );
   }
 
-  /** The value without counting it as read. */
+  /** Returns the value without marking it as read. */
   peek(key: string): unknown {
     const name = this.#find(key);
     return name === undefined ? undefined : this.#object[name];
@@ -136,7 +136,7 @@ export class Fields {
     for (const key of keys) this.raw(key);
   }
 
-  /** Hands over what was not read. */
+  /** Passes on the unread fields. */
   rest(into: Leftover[]): void {
     for (const key of this.#unread) {
       const value = this.#object[key];

@@ -1,6 +1,6 @@
 /**
- * Removes another vendor's reasoning from a conversation that goes back to its own dialect, as
- * after a fallback: vendors refuse signatures that they did not make.
+ * Removes another vendor's reasoning from a conversation that goes back to its own dialect, for
+ * example after a fallback: vendors refuse signatures that they did not create.
  */
 import type { DialectName } from "./dialect.ts";
 import { isObject } from "./fields.ts";
@@ -9,7 +9,7 @@ import { JsonBody } from "../json-body.ts";
 import { FOREIGN_MARK, FOREIGN_MARK_BASE64 } from "./signature.ts";
 
 /**
- * Byte marks without which a body has nothing foreign in it: one search decides for almost every
+ * Byte marks without which a body contains nothing foreign: one search suffices for almost every
  * request.
  */
 const MARKS: Readonly<Record<DialectName, Buffer>> = {
@@ -18,7 +18,7 @@ const MARKS: Readonly<Record<DialectName, Buffer>> = {
   gemini: Buffer.from(`"${FOREIGN_MARK_BASE64}`),
 };
 
-/** Returns `body` itself when there is nothing to remove. */
+/** Returns `body` itself if there is nothing to remove. */
 export function stripForeign(dialect: DialectName, body: JsonBody): JsonBody {
   if (!body.raw.includes(MARKS[dialect])) return body;
   const listKey = dialect === "gemini" ? "contents" : "messages";
@@ -64,7 +64,7 @@ function isForeign(value: unknown, mark: string): boolean {
   return typeof value === "string" && value.startsWith(mark);
 }
 
-/** A message that held nothing else goes as a whole: no vendor accepts one without content. */
+/** A message with no other content is removed completely: no vendor accepts one without content. */
 function withoutItems(
   message: JsonObject,
   key: string,

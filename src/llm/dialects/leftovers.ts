@@ -1,16 +1,17 @@
 /**
- * Settles the request fields that a translation has no place for: dropped where documented, refused
+ * Handles the request fields that a translation cannot express: dropped if documented, refused
  * otherwise.
  */
 import { BadRequestError } from "./dialect.ts";
 import type { Leftover } from "./model.ts";
 
 /**
- * Field pattern (`messages[].name`) -> why it may be dropped. Also rendered in docs/translation.md.
+ * Field pattern (`messages[].name`) -> reason why it may be dropped. Also rendered in
+ * docs/translation.md.
  */
 export type DropTable = Readonly<Record<string, string>>;
 
-/** Indexes do not matter for whether a field is dropped. */
+/** Indexes do not affect whether a field is dropped. */
 function pattern(param: string): string {
   return param.replace(/\[\d+\]/g, "[]");
 }

@@ -40,7 +40,7 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
   txt: "text/plain",
 };
 
-/** The media type that the path's extension suggests. */
+/** Returns the media type of the path's extension. */
 export function mimeTypeOfPath(url: string): string | undefined {
   const path = url.split(/[?#]/, 1)[0] ?? "";
   const extension = /\.([A-Za-z0-9]+)$/.exec(path)?.[1];

@@ -1,6 +1,6 @@
 /**
- * Where two dialects meet: one model of a request, a response and a stream. Every dialect parses
- * into it and serialises from it, and knows nothing of the other dialects.
+ * The model between dialects: one representation of a request, a response and a stream. Every
+ * dialect parses into it and serialises from it, and knows nothing of the other dialects.
  */
 import type { DialectName, Usage } from "./dialect.ts";
 
@@ -9,7 +9,7 @@ export interface CacheMark {
   readonly ttl: "5m" | "1h" | undefined;
 }
 
-/** An opaque proof of reasoning. Only the vendor that made it accepts it back. */
+/** An opaque proof of reasoning. Only the vendor that created it accepts it. */
 export interface Signature {
   readonly vendor: DialectName;
   readonly value: string;
@@ -38,7 +38,7 @@ export interface DocumentBlock {
   readonly kind: "document";
   readonly media: Media;
   readonly title?: string | undefined;
-  /** Where the client wrote it, for an error that names it. */
+  /** Place in the client's request, for errors. */
   readonly param: string;
   readonly cache?: CacheMark | undefined;
 }
@@ -47,13 +47,13 @@ export interface AudioBlock {
   readonly kind: "audio";
   readonly mimeType: string;
   readonly data: string;
-  /** Where the client wrote it, for an error that names it. */
+  /** Place in the client's request, for errors. */
   readonly param: string;
 }
 
 export interface ThinkingBlock {
   readonly kind: "thinking";
-  /** Whose model thought it; undefined where the client's dialect does not say. */
+  /** Vendor of the model that reasoned; undefined if the client's dialect does not contain it. */
   readonly vendor: DialectName | undefined;
   readonly text: string;
   readonly signature: Signature | undefined;
@@ -83,11 +83,11 @@ export interface ToolResultBlock {
   readonly content: readonly ResultContent[];
   readonly isError: boolean;
   readonly cache?: CacheMark | undefined;
-  /** Where the client wrote it, for an error that names it. */
+  /** Place in the client's request, for errors. */
   readonly param: string;
 }
 
-/** The model's own words of refusal. */
+/** The model's own text of a refusal. */
 export interface RefusalBlock {
   readonly kind: "refusal";
   readonly text: string;
@@ -107,7 +107,7 @@ export type Block =
 export interface Turn {
   readonly role: "system" | "user" | "assistant";
   readonly content: readonly Block[];
-  /** Where the client wrote it, e.g. `messages[2]`. */
+  /** Place in the client's request, e.g. `messages[2]`. */
   readonly param: string;
 }
 
@@ -122,7 +122,7 @@ export interface Tool {
 
 export type ToolChoice =
   | { readonly kind: "none" }
-  /** `only` narrows the tools to choose from. */
+  /** `only` restricts the selectable tools. */
   | { readonly kind: "auto"; readonly only: readonly string[] | undefined }
   | { readonly kind: "required"; readonly only: readonly string[] | undefined };
 
@@ -140,14 +140,14 @@ export type Effort = "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
 export type Reasoning =
   | { readonly kind: "off" }
-  /** The model decides how much. */
+  /** The model decides the amount. */
   | { readonly kind: "auto" }
   | { readonly kind: "effort"; readonly effort: Effort }
   | { readonly kind: "budget"; readonly tokens: number };
 
 /**
- * A request field that has no place in the model: the target's table says whether it may be
- * dropped.
+ * A request field without an equivalent in the model: the target's table determines whether it may
+ * be dropped.
  */
 export interface Leftover {
   readonly param: string;
@@ -172,23 +172,23 @@ export interface ChatRequest {
   readonly stop: readonly string[];
   readonly responseFormat: ResponseFormat | undefined;
   readonly reasoning: Reasoning | undefined;
-  /** Whether the client asked to see (true) or not to see (false) the reasoning. */
+  /** Whether the client requested to see (true) or to hide (false) the reasoning. */
   readonly showReasoning: boolean | undefined;
   /** The end user behind the call, for the vendor's abuse detection. */
   readonly user: string | undefined;
-  /** A mark on the whole request: caches up to its last block. */
+  /** A mark on the whole request: everything up to its last block is cached. */
   readonly cache: CacheMark | undefined;
   readonly leftovers: readonly Leftover[];
   /**
-   * How the client's dialect writes a field of this model, for errors: `maxOutputTokens` ->
+   * Names of this model's fields in the client's dialect, for errors: `maxOutputTokens` ->
    * `max_tokens`.
    */
   readonly names: Readonly<Partial<Record<NamedField, string>>>;
 }
 
 /**
- * Fields that a target may be unable to express, and so must be able to name as the client wrote
- * them.
+ * Fields that a target may be unable to express, and whose names in the client's dialect are needed
+ * for errors.
  */
 export type NamedField =
   | "choices"
@@ -214,7 +214,7 @@ export type Finish =
   | { readonly kind: "stop_sequence"; readonly sequence: string }
   | { readonly kind: "length" }
   | { readonly kind: "tool_calls" }
-  /** The vendor's filter or the model itself declined: never shown as a plain stop. */
+  /** The vendor's filter or the model itself declined: never shown as a normal stop. */
   | { readonly kind: "refusal"; readonly explanation: string | undefined };
 
 export interface ChatResponse {
@@ -225,7 +225,7 @@ export interface ChatResponse {
   readonly usage: ModelUsage | undefined;
 }
 
-/** An error as an upstream reported it. */
+/** An error reported by an upstream. */
 export interface UpstreamError {
   readonly status: number;
   readonly code: string;
@@ -238,11 +238,11 @@ export type StreamEvent =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "text_signature"; readonly signature: Signature }
   | { readonly kind: "thinking"; readonly vendor: DialectName; readonly text: string }
-  /** Signs the thinking before it and ends that block. */
+  /** Signs the preceding thinking and ends that block. */
   | { readonly kind: "thinking_signature"; readonly signature: Signature }
   | { readonly kind: "redacted"; readonly signature: Signature }
   | { readonly kind: "refusal"; readonly text: string }
-  /** `call` counts the tool calls of the answer from 0. */
+  /** `call` numbers the tool calls of the answer from 0. */
   | {
       readonly kind: "call_start";
       readonly call: number;
@@ -253,35 +253,35 @@ export type StreamEvent =
   | { readonly kind: "call_arguments"; readonly call: number; readonly text: string }
   /** A new block of the same kind begins (two thinking blocks in a row). */
   | { readonly kind: "block_end" }
-  /** Cumulative: replaces what was said before. */
+  /** Cumulative: replaces earlier reports. */
   | { readonly kind: "usage"; readonly usage: ModelUsage; readonly final: boolean }
   | { readonly kind: "finish"; readonly finish: Finish }
   | { readonly kind: "error"; readonly error: UpstreamError };
 
-/** Turns upstream events into model events. */
+/** Converts upstream events to model events. */
 export interface StreamParser {
   /** One SSE event. */
   event(name: string | undefined, data: string): readonly StreamEvent[];
-  /** The closing event has been seen: nothing more will come. */
+  /** Whether the final event has arrived. */
   readonly closed: boolean;
-  /** Whether the stream may end here: false means that it was cut. */
+  /** Whether the stream may end here: false means that it is incomplete. */
   readonly complete: boolean;
 }
 
-/** The events that carry the answer itself. */
+/** The events that contain the answer itself. */
 export type ContentEvent = Exclude<StreamEvent, { readonly kind: "usage" | "finish" | "error" }>;
 
 /**
- * Turns model events into a client's text. Usage and the end are kept for `close`, errors are the
- * dialect's.
+ * Converts model events to a client's text. Usage and the end are passed to `close`; the dialect
+ * handles errors.
  */
 export interface StreamSerialiser {
   event(event: ContentEvent): string;
-  /** The clean end of the answer; called once. */
+  /** Writes the clean end of the answer; called once. */
   close(finish: Finish, usage: ModelUsage | undefined): string;
 }
 
-/** What a response or stream in a client's dialect needs besides its content. */
+/** Data that a response or stream in a client's dialect needs besides its content. */
 export interface ResponseIdentity {
   readonly id: string;
   readonly model: string;
@@ -289,7 +289,7 @@ export interface ResponseIdentity {
   readonly now: number;
 }
 
-/** The upstream's answer is not what its dialect defines: a 502, not the caller's fault. */
+/** The upstream's answer does not conform to its dialect: a 502, not the caller's error. */
 export class UpstreamFormatError extends Error {
   constructor(message: string) {
     super(message);

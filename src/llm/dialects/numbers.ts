@@ -1,4 +1,4 @@
-/** Token counts as vendors write them: absent, null, and now and then not a number. */
+/** Token counts as vendors write them: absent, null, and sometimes not a number. */
 export function count(value: unknown): number {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.round(value) : 0;
 }

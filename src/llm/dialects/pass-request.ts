@@ -1,6 +1,6 @@
 /**
- * A request to an upstream of the client's own dialect: the client's bytes, with only what must
- * differ replaced.
+ * A request to an upstream of the client's own dialect: the client's bytes, with only the necessary
+ * replacements.
  */
 import { stripForeign } from "./foreign.ts";
 import { BadRequestError } from "./dialect.ts";
@@ -9,15 +9,15 @@ import { isObject, type JsonObject } from "./fields.ts";
 import type { JsonBody } from "../json-body.ts";
 
 export interface PassChange {
-  /** The model to ask for; undefined keeps the body's. Ignored for Gemini, whose path names it. */
+  /** Model to request; undefined keeps the body's. Ignored for Gemini, whose path contains it. */
   readonly model: string | undefined;
   readonly stream: boolean;
-  /** The most output tokens to ask for, where the body names none. */
+  /** Maximum output tokens to request, if the body contains none. */
   readonly outputCap?: OutputCap | undefined;
 }
 
 export interface OutputCap {
-  /** What the endpoint calls it. */
+  /** Name of the field at the endpoint. */
   readonly field: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "generationConfig";
   readonly tokens: number;
 }
@@ -31,8 +31,7 @@ interface Splice {
 const USAGE_OPTION = '"stream_options":{"include_usage":true}';
 
 /**
- * Returns the body in pieces, its own bytes between what is replaced; undefined when nothing has to
- * change.
+ * Returns the body in pieces, its own bytes between replacements; undefined if nothing changes.
  * @throws BadRequestError
  */
 export function passRequest(
@@ -63,7 +62,9 @@ function spliceModel(body: JsonBody, model: string): Splice | undefined {
   return body.text(member) === text ? undefined : { start, end, text };
 }
 
-/** OpenAI sends usage on a stream only when asked; a call must not escape billing by not asking. */
+/**
+ * OpenAI sends usage on a stream only on request; a call without the option must still be billed.
+ */
 function spliceUsageOption(body: JsonBody): Splice | undefined {
   const member = body.member("stream_options");
   if (member === undefined) return insertFirst(body, USAGE_OPTION);
@@ -76,7 +77,7 @@ function spliceUsageOption(body: JsonBody): Splice | undefined {
   return { start, end, text: JSON.stringify({ ...value, include_usage: true }) };
 }
 
-/** @throws BadRequestError where a tolerant upstream could take another field for this one */
+/** @throws BadRequestError if a tolerant upstream could mistake another field for this one */
 function spliceCap(body: JsonBody, { field, tokens }: OutputCap): Splice {
   const plain = (name: string): string => name.toLowerCase().replaceAll("_", "");
   const member = body.members.find(({ key }) => plain(key) === plain(field));

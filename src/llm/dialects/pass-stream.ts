@@ -1,26 +1,26 @@
 /**
- * A stream to a client of the upstream's own dialect: the bytes pass as they are, and only usage,
- * the end and errors are read. The hot path of the gateway: a chunk of plain deltas is searched,
- * not parsed.
+ * A stream to a client of the upstream's own dialect: the bytes are forwarded unchanged, and only
+ * usage, the end and errors are read. The hot path of the gateway: a chunk of plain deltas is
+ * searched, not parsed.
  */
 import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { EventBuffer } from "./event-buffer.ts";
 import { readEvent, splitEvents, SseParser } from "./sse.ts";
 import { STREAM_CUT } from "./stream-errors.ts";
 
-/** What a probe found in one event. */
+/** Result of a probe for one event. */
 export type Verdict =
   | { readonly kind: "pass" }
-  /** Not for this client. */
+  /** The event is hidden from this client. */
   | { readonly kind: "hide" }
   | { readonly kind: "error"; readonly message: string };
 
-/** A dialect's eyes on its own stream. */
+/** Inspects a stream of its own dialect. */
 export interface StreamProbe {
-  /** Counts a block of whole events; false when one of them must be looked at by `event`. */
+  /** Counts a block of whole events; returns false if `event` must inspect one of them. */
   isPlain(block: Buffer): boolean;
   event(name: string | undefined, data: string): Verdict;
-  /** Whether the dialect's closing signs have been seen. */
+  /** Whether the dialect's final events have arrived. */
   readonly complete: boolean;
   readonly usage: Usage | undefined;
   readonly usageIsFinal: boolean;
@@ -62,7 +62,7 @@ export class PassStreamReader implements StreamReader {
       return last;
     }
     const error = Buffer.from(this.#dialect.renderStreamError(STREAM_CUT), "utf8");
-    // Half an event is no event: a client would fail on it, and never see the error.
+    // A partial event is dropped: a client would fail on it, and never see the error.
     return isWhole(rest) && last.length > 0 ? Buffer.concat([last, BLANK_LINE, error]) : error;
   }
 
@@ -111,7 +111,7 @@ export class PassStreamReader implements StreamReader {
 
 const DATA_LINE = Buffer.from("\ndata:");
 
-/** Events with data in a block of whole events; the first line has no line end before it. */
+/** Counts events with data in a block of whole events; the first line has no line end before it. */
 function countEvents(block: Buffer): number {
   if (block.length === 0) return 0;
   let count = block.indexOf("data:") === 0 ? 1 : 0;
@@ -120,7 +120,7 @@ function countEvents(block: Buffer): number {
   return count;
 }
 
-/** Whether the bytes of an event that lacks its blank line lack nothing else. */
+/** Returns whether the bytes of an event lack only its final blank line. */
 function isWhole(rest: Buffer): boolean {
   const parser = new SseParser();
   const events = [...parser.push(rest), ...parser.end()];

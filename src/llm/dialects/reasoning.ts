@@ -1,4 +1,4 @@
-/** Effort words against thinking budgets, by the table of Google's OpenAI-compatible endpoint. */
+/** Maps effort levels to thinking budgets, by the table of Google's OpenAI-compatible endpoint. */
 import type { Effort } from "./model.ts";
 
 const BUDGETS: Readonly<Record<Effort, number>> = {
@@ -14,7 +14,7 @@ export function budgetOf(effort: Effort): number {
   return BUDGETS[effort];
 }
 
-/** The nearest effort below or at the half-way points of the table. */
+/** Returns the nearest effort, or the lower one at the half-way points of the table. */
 export function effortOf(budget: number): "low" | "medium" | "high" {
   if (budget <= 4096) return "low";
   return budget <= 16384 ? "medium" : "high";

@@ -1,6 +1,6 @@
 /**
- * The dialects, and the ways from one to another: the only file that knows all three. A new dialect
- * is a folder and a line in each table here.
+ * The dialects, and the translations between them: the only file that knows all three. A new
+ * dialect is a folder and a line in each table here.
  */
 import { anthropic } from "./anthropic/dialect.ts";
 import { parseRequest as parseAnthropicRequest } from "./anthropic/parse-request.ts";
@@ -47,8 +47,8 @@ export { type OutputCap, passRequest } from "./pass-request.ts";
 export const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthropic, gemini };
 
 /**
- * What a dialect can do towards the model; `id` and the like are the parameters of the functions
- * below.
+ * Conversions between a dialect and the model; `id` and similar values are the parameters of the
+ * functions below.
  */
 interface Translator {
   parseRequest(body: unknown): ChatRequest;
@@ -95,16 +95,16 @@ export interface RequestTranslation {
   readonly to: DialectName;
   /** The client's body, parsed. */
   readonly body: unknown;
-  /** The model to ask for. */
+  /** The model to request. */
   readonly model: string;
   readonly stream: boolean;
-  /** The most output tokens to ask for, where the body names none. */
+  /** Maximum output tokens to request, if the body contains none. */
   readonly outputCap?: number | undefined;
 }
 
 /**
- * `notes` says what was dropped or changed as documented, for the log.
- * @throws BadRequestError for what the target cannot express.
+ * `notes` lists documented omissions and changes, for the log.
+ * @throws BadRequestError for a request that the target cannot express.
  */
 export function translateRequest({
   from,
@@ -129,8 +129,8 @@ export interface ResponseTranslation extends ResponseIdentity {
 }
 
 /**
- * @throws UpstreamFormatError when the body is not what the upstream's dialect defines, or cannot
- * be shown.
+ * @throws UpstreamFormatError if the body does not conform to the upstream's dialect, or cannot be
+ * shown.
  */
 export function translateResponse({ upstream, client, body, ...identity }: ResponseTranslation): {
   body: Buffer;
@@ -144,7 +144,7 @@ export function translateResponse({ upstream, client, body, ...identity }: Respo
 export interface StreamTranslation extends ResponseIdentity {
   readonly upstream: DialectName;
   readonly client: DialectName;
-  /** Whether the client asked to see usage on the stream. */
+  /** Whether the client requested usage on the stream. */
   readonly wantsUsage: boolean;
 }
 

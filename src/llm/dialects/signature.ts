@@ -1,16 +1,18 @@
 /**
- * Signatures of one vendor travelling through another vendor's dialect. A client replays what it
- * was given, so the wrapping names the vendor; towards any other vendor the wrapped value is
- * removed again.
+ * Signatures of one vendor in another vendor's dialect. A client replays them unchanged, so the
+ * wrapping names the vendor; for any other vendor the wrapped value is removed again.
  */
 import type { DialectName } from "./dialect.ts";
 import type { Signature } from "./model.ts";
 
-/** 12 bytes, so that its base64 form is a fixed prefix too. */
+/** 12 bytes, so that its base64 form is also a fixed prefix. */
 export const FOREIGN_MARK = "svc-foreign:";
 export const FOREIGN_MARK_BASE64 = "c3ZjLWZvcmVpZ246";
 
-/** What a signature belongs to, where the client's dialect cannot attach it to the block itself. */
+/**
+ * The block that a signature belongs to, if the client's dialect cannot attach it to the block
+ * itself.
+ */
 export type Binding = "own" | "call" | "text";
 
 const WRAPPED = /^svc-foreign:(openai|anthropic|gemini):(own|call|text):/;
@@ -19,7 +21,7 @@ export function wrap(signature: Signature, binding: Binding): string {
   return `${FOREIGN_MARK}${signature.vendor}:${binding}:${signature.value}`;
 }
 
-/** Reads a signature found in `dialect`: the dialect's own unless wrapped. */
+/** Reads a signature found in `dialect`: the dialect's own unless it is wrapped. */
 export function unwrap(
   value: string,
   dialect: DialectName,
@@ -33,8 +35,7 @@ export function unwrap(
 }
 
 /**
- * Gemini's signatures are base64 bytes, and its SDKs decode them: a foreign one is wrapped, then
- * encoded.
+ * Gemini's signatures are base64, and its SDKs decode them: a foreign one is wrapped, then encoded.
  */
 export function wrapBase64(signature: Signature, binding: Binding): string {
   return Buffer.from(wrap(signature, binding), "utf8").toString("base64");

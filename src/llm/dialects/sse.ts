@@ -1,6 +1,6 @@
 /**
- * Server-sent events, incrementally and from bytes: any cut, LF, CRLF or CR, a byte order mark,
- * comments, several data lines, and a last event that lacks its newline.
+ * Parses server-sent events incrementally from bytes: split at any position, LF, CRLF or CR, a byte
+ * order mark, comments, several data lines, and a last event that lacks its newline.
  * https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export interface SseEvent {
@@ -13,7 +13,7 @@ const CR = 0x0d;
 
 export class SseParser {
   /**
-   * Bytes of a line whose end has not come yet; joined once it has, so that a long line is copied
+   * Bytes of an incomplete line; joined once it is complete, so that a long line is copied only
    * once.
    */
   #partial: Buffer[] = [];
@@ -48,8 +48,8 @@ export class SseParser {
   }
 
   /**
-   * The stream has ended: the event that lacks its blank line, if any. It may be cut: its data is
-   * to be doubted.
+   * Ends the stream: returns the event without its blank line, if any. It may be incomplete: its
+   * data is unreliable.
    */
   end(): SseEvent[] {
     const events: SseEvent[] = [];
@@ -90,7 +90,9 @@ export class SseParser {
 
 const BLANK_LINES = [Buffer.from("\n\n"), Buffer.from("\n\r\n"), Buffer.from("\r\r")] as const;
 
-/** Where the last whole event of `bytes` ends (behind its blank line); 0 when none does. */
+/**
+ * Returns the end of the last whole event of `bytes` (after its blank line); 0 if there is none.
+ */
 export function lastEventEnd(bytes: Buffer): number {
   const length = bytes.length;
   if (length >= 2 && bytes[length - 1] === LF) {
@@ -106,11 +108,11 @@ export function lastEventEnd(bytes: Buffer): number {
   return end;
 }
 
-/** Cuts a block of whole events into its events, bytes unchanged. */
+/** Splits a block of whole events into its events, bytes unchanged. */
 export function splitEvents(block: Buffer): Buffer[] {
   const events: Buffer[] = [];
-  // Where each kind of blank line comes next: a kind that is not there is searched for once, not
-  // once an event.
+  // Next position of each kind of blank line: an absent kind is searched for once, not once per
+  // event.
   const next = BLANK_LINES.map((blank) => ({ blank, at: block.indexOf(blank) }));
   let start = 0;
   while (start < block.length) {
@@ -125,7 +127,7 @@ export function splitEvents(block: Buffer): Buffer[] {
   return events;
 }
 
-/** The one event of `bytes`; undefined for comments and blank lines. */
+/** Returns the single event of `bytes`; undefined for comments and blank lines. */
 export function readEvent(bytes: Buffer): SseEvent | undefined {
   const parser = new SseParser();
   return [...parser.push(bytes), ...parser.end()][0];

@@ -1,13 +1,13 @@
 /** Errors that the gateway itself writes into a stream. */
 
-/** The upstream went away without its dialect's closing event. */
+/** The upstream ended without its dialect's final event. */
 export const STREAM_CUT: PublicError = {
   status: 502,
   code: "stream_interrupted",
   message: "the upstream ended the stream before the answer was complete",
 };
 
-/** The upstream sent what its dialect does not define. */
+/** The upstream sent an event that its dialect does not define. */
 export const STREAM_MALFORMED: PublicError = {
   status: 502,
   code: "upstream_invalid",

@@ -1,4 +1,4 @@
-/** What a request serialiser is told and what it gives. */
+/** Input and output of a request serialiser. */
 export interface Target {
   readonly model: string;
   readonly stream: boolean;
@@ -6,6 +6,6 @@ export interface Target {
 
 export interface Serialised {
   readonly body: object;
-  /** What was dropped or changed in a documented way, for the log. */
+  /** Documented omissions and changes, for the log. */
   readonly notes: string[];
 }

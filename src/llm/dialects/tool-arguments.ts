@@ -9,7 +9,10 @@ export function argumentsText(value: unknown): string {
   return isObject(value) ? JSON.stringify(value) : "{}";
 }
 
-/** undefined when the text is no JSON object, as when the model was stopped in the middle of it. */
+/**
+ * Returns undefined if the text is not a JSON object, for example because the model was stopped in
+ * the middle of it.
+ */
 export function argumentsObject(text: string): JsonObject | undefined {
   if (text.trim() === "") return {};
   try {

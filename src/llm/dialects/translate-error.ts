@@ -14,7 +14,9 @@ const PARSERS: Readonly<Record<DialectName, ErrorParser>> = {
   gemini: parseGemini,
 };
 
-/** A proxy's HTML page says nothing to a client and may be long. */
+/**
+ * Maximum length of a plain-text error: a proxy's HTML page may be long and does not help a client.
+ */
 const LONGEST_PLAIN_TEXT = 500;
 
 export interface ErrorTranslation {
@@ -30,7 +32,7 @@ export function translateErrorBody({ upstream, client, status, body }: ErrorTran
 } {
   const text = body.toString("utf8");
   const parsed = parseJson(text);
-  // Servers and proxies in front of an upstream answer in shapes of their own: its dialect is only
+  // Servers and proxies in front of an upstream may use other error formats: its dialect is only
   // the first guess.
   const native = PARSERS[upstream](status, parsed);
   if (

@@ -1,6 +1,6 @@
 /**
- * A stream to a client of another dialect: upstream events into model events into the client's
- * bytes.
+ * A stream to a client of another dialect: upstream events are converted to model events, and these
+ * to the client's bytes.
  */
 import type { PublicError } from "../../access/errors.ts";
 import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
@@ -40,7 +40,7 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   end(): Buffer {
-    // The last event may have been cut in the middle: then it is no event.
+    // The last event may be incomplete, and is then dropped.
     const last = this.#sse
       .end()
       .filter(({ data }) => data === "[DONE]" || parseJson(data) !== undefined);
@@ -85,7 +85,7 @@ export class TranslateStreamReader implements StreamReader {
   }
 
   #event(event: StreamEvent): string {
-    // What was used is billed, also when the answer failed.
+    // Usage is billed, also if the answer failed.
     if (event.kind === "usage") {
       this.#usage = event.usage;
       this.#usageIsFinal = event.final;

@@ -1,13 +1,13 @@
 /**
- * What targets need of a conversation: joined turns, hoisted system prompts, calls matched with
- * their results.
+ * Conversation helpers for targets: joined turns, hoisted system prompts, calls matched with their
+ * results.
  */
 import { BadRequestError } from "./dialect.ts";
 import type { Block, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./model.ts";
 
 export interface Dialogue {
   readonly system: readonly TextBlock[];
-  /** Some system turn stood behind the first user or assistant turn. */
+  /** Some system turn came after the first user or assistant turn. */
   readonly hoisted: boolean;
   readonly turns: readonly {
     readonly role: "user" | "assistant";
@@ -16,9 +16,9 @@ export interface Dialogue {
 }
 
 /**
- * For vendors with one system prompt and alternating roles: all system turns come first (as both
- * vendors' own OpenAI-compatible endpoints do), neighbouring turns of one role become one, tool
- * results stand first in theirs and in the order of their calls.
+ * Prepares turns for vendors with one system prompt and alternating roles: all system turns come
+ * first (as in both vendors' own OpenAI-compatible endpoints), adjacent turns of one role are
+ * joined, and tool results come first in their turn, in the order of their calls.
  */
 export function toDialogue(turns: readonly Turn[]): Dialogue {
   const system: TextBlock[] = [];
@@ -48,7 +48,7 @@ export function withoutPrefill(turns: Dialogue["turns"], notes: string[]): Dialo
   return turns.slice(0, -1);
 }
 
-/** Results first, in the order of the calls they answer; all else keeps its place. */
+/** Results come first, in the order of their calls; all other blocks keep their places. */
 export function orderResults(content: readonly Block[], calls: readonly Block[]): Block[] {
   const results = content.filter((block) => block.kind === "tool_result");
   if (results.length === 0) return [...content];
@@ -63,8 +63,7 @@ export function orderResults(content: readonly Block[], calls: readonly Block[])
 }
 
 /**
- * Finds the call that a result answers: Gemini wants its name, and no vendor takes a result without
- * one.
+ * Finds the call of a result: Gemini needs its name, and no vendor accepts a result without a call.
  */
 export class CallIndex {
   readonly #calls = new Map<string, ToolCallBlock>();

@@ -4,12 +4,12 @@ import { JsonError, type JsonMember, scanJson } from "./scan.ts";
 
 const parse = (text: string): unknown => parseJson(Buffer.from(text)).value;
 
-/** As V8 reads it, or a reader of ours would: by what it says of the keys. */
+/** Returns the keys as V8 reads them, or as our reader does: by what it says of the keys. */
 const keys = (value: unknown): string[] => Object.keys(value as object);
 
 describe("keys that are written with escapes", () => {
   test("are what they say, whatever was parsed before", () => {
-    // With these V8 has seen objects whose next key is a backslash.
+    // After parsing these, V8 has seen objects whose next key is a backslash.
     for (const seed of ['{"model":"m","\\\\":1}', '{"a":{"b":1,"\\\\":1}}', '{"\\\\":1}']) {
       JSON.parse(seed);
     }

@@ -1,11 +1,12 @@
 /**
- * Parses JSON of a client or an agent: strictly, and as every other parser reads it.
+ * Parses JSON of a client or an agent: strictly, and with the same result as every other parser.
  *
  * V8 from version 13 (Node.js 24) misreads keys that begin with an escape: once an object with the
  * key `"\\"` was parsed, `"\u0073tream"` in the same place of another object becomes that key too,
  * so that a request could hide `stream` from us and show it to its upstream (see
- * docs/decisions/2026-11-22-keys-with-escapes.md). So no text that is given to `JSON.parse` here has
- * a key that begins with an escape: those that need none are written plain, others are refused.
+ * docs/decisions/2026-11-22-keys-with-escapes.md). Therefore no text that is passed to `JSON.parse`
+ * here has a key that begins with an escape: unnecessary escapes are decoded first, and keys that
+ * need one are refused.
  */
 import { JSON_LIMITS, JsonError, type JsonLimits, type JsonScan, scanJson } from "./scan.ts";
 
@@ -20,7 +21,7 @@ export function parseJson(bytes: Buffer, limits: JsonLimits = JSON_LIMITS): Pars
 }
 
 /**
- * Parses the value that lies between two offsets.
+ * Parses the value between two offsets.
  * @param scan of all the bytes
  * @throws JsonError
  */

@@ -1,49 +1,49 @@
 /**
  * A strict scanner of JSON texts (RFC 8259) that builds no values. It finds the members of the
- * outermost object, and refuses what parsers do not read alike or what is made to be expensive: a
- * key that occurs twice, nesting that is too deep, more values than a limit.
+ * outermost object, and refuses text that parsers interpret differently or that is expensive to
+ * parse: duplicate keys, excessive nesting, too many values.
  *
  * One pass, linear in the length, no recursion. Long strings are skipped by a native search, so
- * that the scan of a prompt costs less than `JSON.parse` and leaves no garbage. A text that passes
- * is valid JSON, but for control characters inside strings: no parser takes one for the end of a
- * string, and `JSON.parse` refuses them where a value is read.
+ * that the scan of a prompt costs less than `JSON.parse` and allocates nothing. A text that passes
+ * is valid JSON, except that strings may contain control characters: no parser treats one as the
+ * end of a string, and `JSON.parse` refuses them when a value is read.
  */
 import { isUtf8 } from "node:buffer";
 
 export interface JsonLimits {
-  /** Most objects and arrays inside one another, the outermost included. */
+  /** Maximum nesting of objects and arrays, the outermost included. */
   readonly depth: number;
-  /** Most keys and values in the whole text. */
+  /** Maximum number of keys and values in the whole text. */
   readonly values: number;
-  /** Most members of the outermost object. */
+  /** Maximum number of members of the outermost object. */
   readonly members: number;
 }
 
 /**
  * Nesting: tool schemas reach some 30 levels, and parsers of vendors stop at 100 or more. Values:
- * above the 300,000 token numbers that an embeddings request may hold; as many take `JSON.parse`
- * some 20 ms.
+ * more than the 300,000 token numbers that an embeddings request may hold; `JSON.parse` takes some
+ * 20 ms for that many.
  */
 export const JSON_LIMITS: JsonLimits = { depth: 128, values: 1_000_000, members: 256 };
 
 export interface JsonMember {
-  /** Decoded. */
+  /** Key with its escapes decoded. */
   readonly key: string;
   /** Offset of the value's first byte. */
   readonly valueStart: number;
-  /** Offset behind the value's last byte. */
+  /** Offset after the value's last byte. */
   readonly valueEnd: number;
 }
 
 export interface JsonScan {
-  /** The members of the outermost object, in order; undefined where the text is no object. */
+  /** The members of the outermost object, in order; undefined if the text is not an object. */
   readonly members: readonly JsonMember[] | undefined;
-  /** Keys that are written with escapes, in order, wherever they are. */
+  /** All keys that are written with escapes, in order. */
   readonly escapedKeys: readonly EscapedKey[];
   readonly size: JsonSize;
 }
 
-/** How much text a JSON text holds. */
+/** Amount of text in a JSON text. */
 export interface JsonSize {
   /** Bytes of all strings and keys in UTF-8, escapes decoded, and 4 for each other scalar. */
   readonly text: number;
@@ -54,15 +54,18 @@ export interface JsonSize {
 export interface EscapedKey {
   /** Offset of the opening quote. */
   readonly start: number;
-  /** Offset behind the closing quote. */
+  /** Offset after the closing quote. */
   readonly end: number;
-  /** Decoded. */
+  /** Key with its escapes decoded. */
   readonly key: string;
 }
 
-/** A text that is not JSON, or that is refused. The message is for clients and names the offset. */
+/**
+ * Error for a text that is not valid JSON or that is refused. The message is for clients and names
+ * the offset.
+ */
 export class JsonError extends Error {
-  /** @param offset in bytes; undefined where it is not known */
+  /** @param offset in bytes; undefined if unknown */
   constructor(problem: string, offset?: number) {
     super(offset === undefined ? problem : `${problem} at byte ${offset}`);
     this.name = "JsonError";
@@ -103,7 +106,7 @@ export function scanJson(bytes: Buffer, limits: JsonLimits = JSON_LIMITS): JsonS
   };
 }
 
-/** The outermost object, whose members are noted. @returns the offset behind it */
+/** Scans the outermost object and records its members. @returns the offset after it */
 function scanOutermost(
   bytes: Buffer,
   start: number,
@@ -132,8 +135,8 @@ function scanOutermost(
 }
 
 /**
- * A key of the outermost object, which decides what a request is. Keys are compared as the most
- * tolerant upstream would compare them: Go's encoding/json folds case.
+ * Reads a key of the outermost object. Keys are compared as the most tolerant upstream compares
+ * them: Go's encoding/json ignores case.
  */
 function outerKey(bytes: Buffer, start: number, end: number, keys: Set<string>): string {
   if (end - start > MAX_OUTER_KEY) {
@@ -151,8 +154,9 @@ function outerKey(bytes: Buffer, start: number, end: number, keys: Set<string>):
 const MAX_OUTER_KEY = 256;
 
 /**
- * ValueScanner skips values, nested ones with a stack of its own. Keys of the objects that are open
- * lie in one list each for their hashes and their places; an object's own begin at its base.
+ * ValueScanner skips values, and uses its own stack for nested ones. The keys of all open objects
+ * are in two lists, one for their hashes and one for their positions; an object's own keys begin at
+ * its base.
  */
 class ValueScanner {
   readonly escapedKeys: EscapedKey[] = [];
@@ -162,15 +166,15 @@ class ValueScanner {
   /** Numbers, booleans and nulls. */
   scalars = 0;
   files = 0;
-  /** Offset behind the key that was read last. */
+  /** Offset after the last key. */
   #keyEnd = 0;
   #values = 0;
   readonly #hashes: number[] = [];
   readonly #starts: number[] = [];
   readonly #ends: number[] = [];
-  /** By depth: first of the object's keys in the lists; {@link ARRAY} for an array. */
+  /** For each depth: index of the object's first key in the lists; {@link ARRAY} for an array. */
   readonly #bases: number[] = [];
-  /** By depth: keys of an object that has too many for the lists. */
+  /** For each depth: keys of an object that has too many for the lists. */
   readonly #sets: (Set<string> | undefined)[] = [];
 
   constructor(bytes: Buffer, limits: JsonLimits, strings: StringScanner) {
@@ -181,8 +185,8 @@ class ValueScanner {
 
   /**
    * @param start of the value's first byte
-   * @param depth of what is open around it
-   * @returns the offset behind the value
+   * @param depth number of open objects and arrays around it
+   * @returns the offset after the value
    */
   skip(start: number, depth: number): number {
     const bytes = this.#bytes;
@@ -191,10 +195,10 @@ class ValueScanner {
     let values = this.#values;
     let at = start;
     let level = depth;
-    /** Offset of the key whose value is next; {@link NO_KEY} in an array. */
+    /** Offset of the key of the next value; {@link NO_KEY} in an array. */
     let key = NO_KEY;
     for (;;) {
-      // At the first byte of a value.
+      // Positioned at the first byte of a value.
       values += 1;
       if (values > maxValues) throw tooMany(maxValues, at);
       const byte = bytes[at];
@@ -222,7 +226,7 @@ class ValueScanner {
         this.scalars += 1;
         at = skipScalar(bytes, at, byte);
       }
-      // Behind a value: what it is in ends here as well, or goes on.
+      // Positioned after a value: the containers around it end here or continue.
       for (;;) {
         if (level === depth) {
           this.#values = values;
@@ -249,11 +253,11 @@ class ValueScanner {
     }
   }
 
-  /** A key and its colon. @returns the offset of the value */
+  /** Reads a key and its colon. @returns the offset of the value */
   #key(start: number, level: number): number {
     const bytes = this.#bytes;
     if (bytes[start] !== QUOTE) throw unexpected(bytes, start);
-    // Short keys are hashed while their end is looked for.
+    // Short keys are hashed during the search for their end.
     let hash = 0;
     let at = start + 1;
     for (const near = Math.min(at + SHORT_KEY, bytes.length); at < near; at += 1) {
@@ -275,7 +279,7 @@ class ValueScanner {
     return behindColon(bytes, end);
   }
 
-  /** @param start of the string's opening quote; the string was skipped last */
+  /** @param start of the opening quote of the string that was skipped last */
   #noteFile(keyStart: number, start: number): void {
     const key = decodeKey(this.#bytes, keyStart, this.#keyEnd);
     if (!FILE_KEYS.has(key) || !isFile(this.#bytes, start + 1)) return;
@@ -316,7 +320,7 @@ class ValueScanner {
     keys.add(key);
   }
 
-  /** Comparing each key with all others is cheaper only while there are few. */
+  /** Comparing each key with all others is cheaper only for few keys. */
   #toSet(level: number): Set<string> {
     const keys = new Set<string>();
     for (let index = this.#bases[level] as number; index < this.#hashes.length; index += 1) {
@@ -327,7 +331,7 @@ class ValueScanner {
     return keys;
   }
 
-  /** The object's keys, when it ends. */
+  /** Forgets the object's keys when the object ends. */
   #forget(base: number, level: number): void {
     this.#hashes.length = base;
     this.#starts.length = base;
@@ -340,8 +344,8 @@ const ARRAY = -1;
 const NO_KEY = -1;
 
 /**
- * Keys under which vendors' APIs take files and signatures in base64. Text under another key is
- * text, whatever it looks like: a prompt must not count as a file.
+ * Keys under which vendors' APIs accept files and signatures in base64. Text under any other key
+ * counts as text, whatever its form: a prompt must not count as a file.
  */
 export const FILE_KEYS: ReadonlySet<string> = new Set([
   "url",
@@ -354,10 +358,10 @@ export const FILE_KEYS: ReadonlySet<string> = new Set([
   "encrypted_content",
 ]);
 
-/** With so many keys, a set is cheaper than comparing each with all others. */
+/** Number of keys above which a set is cheaper than pairwise comparison. */
 const LINEAR_KEYS = 16;
 
-/** Longest key that is hashed by hand, bytes. */
+/** Maximum length in bytes of a key that is hashed directly. */
 const SHORT_KEY = 64;
 
 /** Hash of `__proto__`, which is refused: assigned to an object, it would change its prototype. */
@@ -366,14 +370,14 @@ const PROTO_HASH = Buffer.from("__proto__").reduce(
   0,
 );
 
-/** Whether a key's first character cannot be written as it is: see {@link parseJson}. */
+/** Returns whether a key's first character needs an escape: see {@link parseJson}. */
 function needsEscape(key: string): boolean {
   const first = key.charCodeAt(0);
   if (first < 0x20 || first === QUOTE || first === BACKSLASH) return true;
   return first >= 0xd800 && first <= 0xdfff && !key.slice(0, 2).isWellFormed();
 }
 
-/** @param start of the opening quote @returns the offset behind the closing one */
+/** @param start of the opening quote @returns the offset after the closing one */
 function endOfKey(bytes: Buffer, start: number, strings: StringScanner): number {
   if (bytes[start] !== QUOTE) throw unexpected(bytes, start);
   return strings.skip(start);
@@ -446,17 +450,17 @@ function skipSpace(bytes: Buffer, from: number): number {
 }
 
 /**
- * StringScanner skips strings and adds up their sizes. Short strings and runs of escapes go byte by
- * byte, the rest by native searches for the next quote and the next backslash; each search goes on
- * from where the last one ended, so that no byte is searched twice.
+ * StringScanner skips strings and adds up their sizes. Short strings and runs of escapes are
+ * scanned byte by byte, the rest by native searches for the next quote and the next backslash. Each
+ * search continues where the last one ended, so that no byte is searched twice.
  */
 class StringScanner {
-  /** Bytes of strings and keys so far, decoded. */
+  /** Decoded bytes of all strings and keys so far. */
   text = 0;
-  /** Bytes of the last string, decoded. */
+  /** Decoded bytes of the last string. */
   length = 0;
   readonly #bytes: Buffer;
-  /** Offsets of what the last searches found; valid for every offset that is not behind them. */
+  /** Results of the last searches; valid for every offset that is not after them. */
   #quote = -1;
   #backslash = -1;
 
@@ -464,7 +468,7 @@ class StringScanner {
     this.#bytes = bytes;
   }
 
-  /** @param start of the opening quote @returns the offset behind the closing one */
+  /** @param start of the opening quote @returns the offset after the closing one */
   skip(start: number): number {
     const bytes = this.#bytes;
     let saved = 0;
@@ -504,7 +508,7 @@ class StringScanner {
     return found < 0 ? this.#bytes.length : found;
   }
 
-  /** @param saved bytes that decoding the escapes saves */
+  /** @param saved difference in bytes between the written and the decoded form */
   #add(start: number, quote: number, saved: number): number {
     this.length = quote - start - 1 - saved;
     this.text += this.length;
@@ -512,16 +516,16 @@ class StringScanner {
   }
 }
 
-/** Bytes of a string that are looked at one by one before the native search takes over. */
+/** Number of bytes of a string that are scanned one by one before the native search takes over. */
 const SHORT_STRING = 64;
 
-/** Bytes of what `\uXXXX` stands for, at most. */
+/** Maximum number of bytes of a decoded `\uXXXX`. */
 const DECODED_ESCAPE = 3;
 
-/** Counted as so many bytes of text. */
+/** Bytes of text that one scalar counts as. */
 const SCALAR_BYTES = 4;
 
-/** By byte: 1 where a backslash before it is a whole escape (RFC 8259 section 7). */
+/** By byte: 1 if a backslash followed by it is a complete escape (RFC 8259 section 7). */
 const SHORT_ESCAPES = new Uint8Array(256);
 for (const byte of Buffer.from('"\\/bfnrt')) SHORT_ESCAPES[byte] = 1;
 
@@ -545,15 +549,15 @@ function isHexDigit(byte: number | undefined): boolean {
   return (byte >= ZERO && byte <= NINE) || (letter >= 0x61 && letter <= 0x66);
 }
 
-/** Base64 of fewer characters counts as text: it is no more tokens than a file is. */
+/** Base64 of fewer characters counts as text, which is not more tokens than a file. */
 const SHORTEST_FILE = 1_024;
 
-/** Longest prefix of a data URL (RFC 2397) that is looked for. */
+/** Longest prefix of a data URL (RFC 2397) that is searched for. */
 const DATA_URL_PREFIX = 208;
 
 const BASE64 = /^(?:data:[^,]{0,200},)?[A-Za-z0-9+/_-]{1024}/;
 
-/** Whether a string begins as base64 or as a data URL does. Some encoders write `/` as `\/`. */
+/** Returns whether a string begins like base64 or a data URL. Some encoders write `/` as `\/`. */
 function isFile(bytes: Buffer, start: number): boolean {
   const head = bytes.toString("latin1", start, start + DATA_URL_PREFIX + 2 * SHORTEST_FILE);
   return BASE64.test(head.replaceAll("\\/", "/"));
@@ -568,7 +572,7 @@ function keyTwice(key: string, at: number): JsonError {
   return new JsonError(`the key ${JSON.stringify(shown)} occurs twice`, at);
 }
 
-/** Longest part of a key that an error shows, characters. */
+/** Maximum number of characters of a key in an error message. */
 const SHOWN_KEY = 64;
 
 function prototypeKey(at: number): JsonError {

@@ -1,26 +1,25 @@
 /**
- * ARNs of what a request to a service touches. Only operations that are listed here, with every
- * field of theirs that names a resource: anything else cannot be scoped, so that nothing hides in a
- * field that nobody looked at.
+ * ARNs of the resources that a request touches. Only operations listed here, with all of their
+ * fields that name a resource, can be scoped, so that no unexamined field can name one.
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
 import type { Resource } from "../contract.ts";
 import { isJsonObject, type Json } from "../strict-json.ts";
 import type { Place } from "./endpoint.ts";
 
-/** What a request says of an operation, in whichever protocol. */
+/** Parameters of an operation, in any protocol. */
 export interface Input {
   readonly operation: string;
   readonly place: Place;
-  /** Whose names without an account are; undefined where the operator did not say. */
+  /** Account of names that do not contain one; undefined if not configured. */
   readonly account: string | undefined;
   /** Labels of the path. */
   readonly labels: Readonly<Record<string, string>>;
-  /** By name; undefined where a parameter stands twice or not at all. */
+  /** By name; undefined if a parameter is missing or occurs twice. */
   readonly query: (name: string) => string | undefined;
   /** Whether there is a body, or a form in the query. */
   readonly hasBody: boolean;
-  /** JSON's members or a form's parameters; undefined where the body was not understood. */
+  /** JSON's members or a form's parameters; undefined if the body could not be parsed. */
   readonly fields: () => Readonly<Record<string, Json>> | undefined;
 }
 
@@ -34,7 +33,7 @@ export function unscopable(reason: string): Resource {
   return { kind: "unscopable", reason };
 }
 
-/** `arn:<partition>:<service>:<region>:<account>:<rest>` of one's own account. */
+/** Builds `arn:<partition>:<service>:<region>:<account>:<rest>` in the configured account. */
 export function ownArn(
   input: Pick<Input, "place" | "account">,
   service: string,
@@ -46,20 +45,20 @@ export function ownArn(
     : arn(`arn:${place.partition}:${service}:${place.region}:${account}:${rest}`);
 }
 
-/** A reference that is an ARN or a name, by patterns of what may follow the account. */
+/** A reference that is an ARN or a name, with patterns for each form. */
 interface Reference {
   readonly service: string;
-  /** Of an ARN, after the account. */
+  /** Pattern for the part of an ARN after the account. */
   readonly rest: RegExp;
-  /** Of a bare name. */
+  /** Pattern for a bare name. */
   readonly name: RegExp;
-  /** A bare name, as what would follow the account. */
+  /** Converts a bare name to the part of the ARN after the account. */
   readonly restOf: (name: string) => string;
 }
 
 const ARN = /^arn:(aws|aws-cn|aws-us-gov):([a-z0-9-]+):([a-z0-9-]*):([0-9]{12}|):(.+)$/s;
 
-/** The ARN that a reference stands for; unscopable where it is neither form. */
+/** Returns the ARN of a reference; unscopable if it has neither form. */
 export function referenced(reference: Reference, value: Json | undefined, input: Input): Resource {
   if (typeof value !== "string")
     return unscopable(`${input.operation} does not say which resource`);
@@ -76,7 +75,7 @@ export function referenced(reference: Reference, value: Json | undefined, input:
   return unscopable(`${input.operation} names its resource in a form that is not understood`);
 }
 
-/** An ARN of any service and account, as it stands. */
+/** Accepts an ARN of any service and account unchanged. */
 export function anyArn(value: Json | undefined, input: Input): Resource {
   const [, partition] = typeof value === "string" ? (ARN.exec(value) ?? []) : [];
   return typeof value === "string" && partition === input.place.partition
@@ -84,7 +83,7 @@ export function anyArn(value: Json | undefined, input: Input): Resource {
     : unscopable(`${input.operation} names something by what is not an ARN`);
 }
 
-/** All that a list or a map's keys name; unscopable where there is none. */
+/** Returns all resources named by a list or a map's keys; unscopable if there is none. */
 export function each(
   values: readonly Json[] | undefined,
   one: (value: Json) => Resource,
@@ -98,7 +97,7 @@ export function list(value: Json | undefined): readonly Json[] | undefined {
   return Array.isArray(value) ? (value as readonly Json[]) : undefined;
 }
 
-/** The fields' resources, one for each field named; every field must be there. */
+/** Returns one resource for each field; every field must be present. */
 export function fieldsOf(
   reference: Reference,
   names: readonly string[],
@@ -110,7 +109,7 @@ export function fieldsOf(
   return names.map((name) => referenced(reference, fields[name], input));
 }
 
-/** One of several fields that name the same thing: exactly one may be there. */
+/** Reads one of several fields with the same meaning: exactly one may be present. */
 export function oneOf(
   reference: Reference,
   names: readonly string[],

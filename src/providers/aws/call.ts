@@ -1,4 +1,4 @@
-/** What a request calls, as the protocols tell it. */
+/** Reads the operation of a request in each protocol. */
 import type { ServiceRequest } from "../contract.ts";
 import type { Parameters } from "../raw-url.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
@@ -21,14 +21,14 @@ export function doubt(reason: string, hint?: string): Call & { readonly kind: "d
 
 export type JsonObject = Readonly<Record<string, Json>>;
 
-/** Undefined where there is no body of JSON that every reader reads alike. */
+/** Returns undefined if the body is not JSON that every parser interprets identically. */
 export function jsonFields(request: ServiceRequest): JsonObject | undefined {
   if (request.body === undefined || request.headers.has("content-encoding")) return undefined;
   const parsed = parseStrictJson(request.body);
   return parsed.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : undefined;
 }
 
-/** What a client sent, short enough for a message and without anything that a terminal minds. */
+/** Returns client text, bounded for a message and without control characters. */
 export function safe(text: string): string {
   return text.replace(/[^A-Za-z0-9_.:/-]/g, "?").slice(0, 64) || "nothing";
 }

@@ -1,8 +1,8 @@
 /**
- * Operations whose answer is a credential. An agent that had one would call AWS without this proxy,
- * so they are refused whatever the policy says. By ids of services as in the table; from outputs of
- * the service models that hold a secret key, a session token, a password of a service or a bearer
- * token.
+ * Operations whose response is a credential. An agent that had one could call AWS without this
+ * proxy, so they are refused by every policy. Listed by ids of services as in the table; derived
+ * from outputs of the service models that contain a secret key, a session token, a password of a
+ * service or a bearer token.
  */
 const OPERATIONS: Readonly<Record<string, string>> = {
   "account-access-runtime": "GetRoleCredentials",

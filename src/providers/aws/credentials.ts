@@ -1,4 +1,4 @@
-/** The key of a user, or temporary ones of a role that it assumes, kept fresh. */
+/** The key of a user, or temporary keys of an assumed role, which are renewed. */
 import { Secret } from "../../platform/secret.ts";
 import { ConfigError, type PluginContext } from "../contract.ts";
 import type { CredentialSource } from "../credential-source.ts";
@@ -34,7 +34,7 @@ export function staticCredentials({ binding, secrets }: PluginContext): AwsCrede
 export interface Role {
   readonly arn: string;
   readonly externalId: string | undefined;
-  /** Where STS is asked. */
+  /** Region of the STS endpoint. */
   readonly region: string;
 }
 
@@ -122,7 +122,7 @@ function readAnswer(text: string, now: number): FetchedToken {
     throw new TokenExchangeError("STS's answer to AssumeRole holds no credentials");
   }
   const credentials: AwsCredentials = { accessKeyId, secretAccessKey, sessionToken };
-  // A clock of ours that is wrong must not make the session look longer than it can be.
+  // A wrong local clock must not make the session look longer than it can be.
   return {
     token: new Secret(JSON.stringify(credentials)),
     expiresAt: Math.min(expiresAt, now + SESSION_S * 1000),

@@ -5,11 +5,11 @@ import { wordDenial } from "./denial.ts";
 const DENIAL = {
   status: 403,
   code: "out_of_scope",
-  message: "bucket/<a>&\u001b is outside of the scope of aws.",
+  message: "bucket/<a>&\u001b is outside the scope of aws.",
   details: { binding: "aws", resource: "r" },
 };
 const ERROR =
-  "<Code>AccessDenied</Code><Message>bucket/&lt;a&gt;&amp;  is outside of the scope of aws.</Message>";
+  "<Code>AccessDenied</Code><Message>bucket/&lt;a&gt;&amp;  is outside the scope of aws.</Message>";
 const FORM = { "content-type": "application/x-www-form-urlencoded; charset=utf-8" };
 
 test.each<[string, string, Record<string, string>, string]>([

@@ -1,20 +1,19 @@
 /**
- * Denials as AWS words its own, in the protocol that the request speaks: an SDK shows the message
- * of an error that it can parse, and of others the status at best.
- * https://smithy.io/2.0/aws/protocols/
+ * Denials in AWS's own error formats, by the protocol of the request: an SDK shows the message only
+ * of an error that it can parse. https://smithy.io/2.0/aws/protocols/
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
 import type { Denial, ServiceRequest, WordedDenial } from "../contract.ts";
 import { endpointOf } from "./endpoint.ts";
 
 /**
- * Services that answer in XML, besides S3 and those that are asked by a form; by the first label of
+ * Services that respond in XML, besides S3 and those with the query protocol; by the first label of
  * their host.
  */
 const REST_XML: ReadonlySet<string> = new Set(["cloudfront", "route53"]);
 
 export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenial | undefined {
-  // Its region does not matter here.
+  // The region does not matter here.
   const kind = endpointOf(request.host, "us-east-1")?.kind;
   const error = `<Code>${codeOf(denial)}</Code><Message>${escaped(denial.message)}</Message>`;
   if (kind === "s3" || kind === "s3-access-point") return xml(`<Error>${error}</Error>`);
@@ -39,7 +38,7 @@ export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenia
   };
 }
 
-/** What SDKs try again is what may come to pass: a token that is not there yet. */
+/** SDKs retry errors that may be temporary, such as a token that is not available yet. */
 function codeOf({ status }: Denial): string {
   if (status === 403) return "AccessDenied";
   return status >= 500 ? "ServiceUnavailable" : "InvalidRequest";
@@ -53,7 +52,7 @@ function xml(body: string): WordedDenial {
 }
 
 function escaped(text: string): string {
-  // XML 1.0 has no place for control characters, escaped or not.
+  // XML 1.0 does not allow control characters, escaped or not.
   return text
     .replaceAll(/\p{Cc}/gu, " ")
     .replaceAll("&", "&amp;")

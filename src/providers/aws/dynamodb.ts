@@ -1,4 +1,4 @@
-/** Tables that a request to DynamoDB touches; an index where it reads one, as IAM has it. */
+/** Tables that a request to DynamoDB touches; an index if it reads one, as in IAM. */
 import type { Resource } from "../contract.ts";
 import { isJsonObject } from "../strict-json.ts";
 import {
@@ -53,7 +53,7 @@ export interface TransactionPart {
   readonly resource: Resource;
 }
 
-/** What a transaction does, item by item; undefined where the body does not tell. */
+/** Returns the parts of a transaction, item by item; undefined if the body could not be parsed. */
 export function transaction(input: Input): readonly TransactionPart[] | undefined {
   const items = list(input.fields()?.["TransactItems"]);
   if (items === undefined || items.length === 0) return undefined;

@@ -1,7 +1,7 @@
 /**
- * Which service of AWS, in which region, a host is. Only hosts that are certain to be AWS's own
- * API: under amazonaws.com there are also load balancers, machines and web sites that belong to
- * anybody. https://docs.aws.amazon.com/general/latest/gr/rande.html
+ * Determines the AWS service and region of a host. Only hosts that are certainly AWS's own API are
+ * accepted: amazonaws.com also contains load balancers, machines and web sites of customers.
+ * https://docs.aws.amazon.com/general/latest/gr/rande.html
  */
 import { servicesByHost, servicesByPrefix, type Service } from "./service-table.ts";
 
@@ -16,7 +16,7 @@ export interface Place {
 export type MethodService = "apigateway" | "execute-api" | "es" | "aoss" | "lambda-url";
 
 export type Endpoint =
-  /** `bucket` undefined: it is the path's first segment. */
+  /** If `bucket` is undefined, it is the path's first segment. */
   | (Place & { readonly kind: "s3"; readonly bucket: string | undefined })
   | (Place & { readonly kind: "s3-access-point"; readonly name: string; readonly account: string })
   | (Place & { readonly kind: "service"; readonly services: readonly Service[] })
@@ -42,7 +42,7 @@ const s3Private = new RegExp(
 const s3AccessPoint = new RegExp(
   `^(?<name>[a-z0-9][a-z0-9-]{1,48}[a-z0-9])-(?<account>[0-9]{12})\\.s3-accesspoint(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`,
 );
-/** DynamoDB, Kinesis and S3 Control have hosts of an account, too. */
+/** DynamoDB, Kinesis and S3 Control also have hosts per account. */
 const accountHost = new RegExp(
   `^(?:[0-9]{12}\\.)(?:(?<ddb>ddb)|(?<streams>streams-ddb)|(?:control|data)-(?<kinesis>kinesis)|(?<control>s3-control))(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`,
 );
@@ -91,13 +91,13 @@ const methodHosts: readonly {
 ];
 
 /**
- * RE2 and JavaScript alike: hosts of S3's objects, whose bodies are not read. A host that it
- * matches by mistake is judged without its body, which is then refused.
+ * Valid for RE2 and JavaScript: hosts of S3's objects, whose bodies are not read. A request to a
+ * host that it matches by mistake is evaluated without its body, and is then refused.
  */
 export const S3_HOSTS =
   "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
 
-/** @param fallbackRegion where S3's host names none */
+/** @param fallbackRegion region of S3 hosts that do not name one */
 export function endpointOf(host: string, fallbackRegion: string): Endpoint | undefined {
   return s3(host, fallbackRegion) ?? methodEndpoint(host) ?? service(host);
 }
@@ -161,7 +161,7 @@ function ownedPrefix(groups: Readonly<Record<string, string | undefined>>): stri
   return groups["kinesis"] === undefined ? "s3-control" : "kinesis";
 }
 
-/** China's regions are under `.cn`, and no others. */
+/** China's regions are under `.cn`, and no other regions are. */
 function placed(region: string, domain: string): Place | undefined {
   return region.startsWith("cn-") === domain.endsWith(".cn")
     ? { region, partition: partitionOf(region) }

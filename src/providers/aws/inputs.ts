@@ -1,11 +1,11 @@
 /**
- * What the body of each operation that can be scoped may hold besides the resource it is about
- * (resources.ts). Every member was read in AWS's service models: it names nothing else (`plain`), or
- * it is judged by what it names (`judged`). Any other member, also one that AWS adds, is held to
- * name something else, and the request is outside of every scope.
+ * Members that the body of each scopable operation may contain besides its own resource
+ * (resources.ts). Every member was checked in AWS's service models: it names nothing else
+ * (`plain`), or it is evaluated by what it names (`judged`). Any other member, including those that
+ * AWS adds later, is assumed to name another resource, and the request is out of every scope.
  *
- * Keys that encrypt and the guardrails of a model are used, and neither returned nor changed: they
- * count as plain, as do policies of the resource itself.
+ * Encryption keys and a model's guardrails are used, but neither returned nor changed: they count
+ * as plain, as do policies of the resource itself.
  */
 import type { Resource } from "../contract.ts";
 import { isJsonObject, jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
@@ -14,7 +14,7 @@ import { anyArn, arn, member, ownArn, unscopable, type Input } from "./arns.ts";
 type Judge = (value: Json, input: Input) => readonly Resource[];
 
 interface Reviewed {
-  /** As JSON and, after `/`, as the query protocol has it where that differs. */
+  /** Name in JSON and, after `/`, in the query protocol if it differs. */
   readonly plain: string;
   readonly judged?: Readonly<Record<string, Judge>>;
 }
@@ -48,7 +48,7 @@ function attributesOf(name: string, input: Input): ReadonlyMap<string, Json> | u
   return found;
 }
 
-/** @param plain names of attributes that name nothing else */
+/** @param plain names of attributes that name no other resource */
 function attributes(plain: string): Judge {
   const known = new Set(plain.split(" "));
   return (_value, input) => {
@@ -93,7 +93,7 @@ const topicAttribute: Judge = (_value, input) => {
     : [unscopable("The attribute has no name")];
 };
 
-/** Queues, functions and streams get the messages; an address of the web or of mail has no ARN. */
+/** Queues, functions and streams receive the messages; a web or mail address has no ARN. */
 const subscriber: Judge = (value, input) => {
   const protocol = input.fields()?.["Protocol"];
   return typeof protocol === "string" && /^(?:sqs|lambda|firehose|application)$/.test(protocol)
@@ -144,7 +144,7 @@ const ENCRYPTION = "EncryptionContext EncryptionAlgorithm";
 const DATA_KEY = `EncryptionContext NumberOfBytes KeySpec ${KEY_USE}`;
 const REGISTRY = "registryId";
 
-/** By service and operation. Names of resources.ts's own members are left out. */
+/** By service and operation. Members read by resources.ts are omitted. */
 export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>>>> = {
   "bedrock-runtime": {
     Converse: EMPTY,
@@ -268,7 +268,7 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     GetFunctionConcurrency: EMPTY,
     GetFunctionConfiguration: EMPTY,
     GetPolicy: EMPTY,
-    // What a function is called with is the caller's own data.
+    // The input of a function is the caller's own data.
     Invoke: EMPTY,
     InvokeAsync: EMPTY,
     InvokeWithResponseStream: EMPTY,
@@ -321,7 +321,7 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     },
   },
   secretsmanager: {
-    // Of filters and ids AWS takes one; by filters it would find any secret.
+    // AWS accepts either filters or ids; filters could find any secret.
     BatchGetSecretValue: { plain: PAGE },
     CancelRotateSecret: EMPTY,
     CreateSecret: {
@@ -340,7 +340,7 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     RestoreSecret: EMPTY,
     RotateSecret: {
       plain: "ClientRequestToken RotationRules RotateImmediately",
-      // It is told the secret.
+      // It receives the secret.
       judged: { RotationLambdaARN: named, ExternalSecretRotationRoleArn: named },
     },
     TagResource: { plain: "Tags" },
@@ -446,7 +446,7 @@ export const FREE_BODY: ReadonlySet<string> = new Set([
 /** Parameters of the query protocol itself. */
 const PROTOCOL = ["Action", "Version"];
 
-/** By service: members that resources.ts reads. */
+/** By service: members read by resources.ts. */
 export const OWN: Readonly<Record<string, readonly string[]>> = {
   dynamodb: ["TableName", "IndexName", "RequestItems", "ResourceArn"],
   ecr: ["repositoryName"],
@@ -463,7 +463,7 @@ export const OWN: Readonly<Record<string, readonly string[]>> = {
   stepfunctions: ["stateMachineArn", "executionArn"],
 };
 
-/** What the body names besides the resource that the operation is about. */
+/** Returns the resources that the body names besides the operation's own resource. */
 export function linkedResources(service: string, input: Input): readonly Resource[] {
   const reviewed = REVIEWED[service]?.[input.operation];
   if (reviewed === undefined) return [unscopable("how far it reaches is not known here")];
@@ -477,7 +477,7 @@ export function linkedResources(service: string, input: Input): readonly Resourc
   const found: Resource[] = [];
   const done = new Set<string>();
   for (const [key, value] of Object.entries(fields)) {
-    // The query protocol numbers what is a list or a map: `Attribute.1.Name`.
+    // The query protocol numbers lists and maps: `Attribute.1.Name`.
     const name = key.split(".")[0] as string;
     if (plain.has(name) || done.has(name)) continue;
     done.add(name);
@@ -488,7 +488,7 @@ export function linkedResources(service: string, input: Input): readonly Resourc
   return found;
 }
 
-/** Models read images, documents and videos from S3 where a request names them. */
+/** Models read images, documents and videos from S3 if a request names them. */
 function mediaInBuckets(input: Input): readonly Resource[] {
   if (!input.hasBody) return [];
   const fields = input.fields();

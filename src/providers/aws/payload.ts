@@ -1,4 +1,4 @@
-/** What a signature says of the body. */
+/** The statement of a signature about the body. */
 import { createHash } from "node:crypto";
 import type { ServiceRequest } from "../contract.ts";
 
@@ -7,13 +7,12 @@ export type Payload =
   | { readonly kind: "refused"; readonly reason: string; readonly hint?: string };
 
 const UNSIGNED = "UNSIGNED-PAYLOAD";
-/** Nothing of the body is signed, chunks and trailer go on as the client made them. */
+/** The body is not signed; chunks and trailer are forwarded unchanged. */
 const UNSIGNED_TRAILER = "STREAMING-UNSIGNED-PAYLOAD-TRAILER";
 const EMPTY = createHash("sha256").digest("hex");
 
 /**
- * S3: what the client says of its body holds, unless it signed each chunk with a key that is not
- * the real one.
+ * S3: the client's statement about its body is kept, unless it signed each chunk with its own key.
  */
 export function s3Payload(request: ServiceRequest): Payload {
   const said = request.headers.get("x-amz-content-sha256");
@@ -24,7 +23,7 @@ export function s3Payload(request: ServiceRequest): Payload {
     return {
       kind: "refused",
       reason:
-        "Each chunk of the body is signed with the client's own key, and cannot be signed anew",
+        "Each chunk of the body is signed with the client's own key, and cannot be signed again",
       hint: "Let the client leave chunks unsigned: boto3 Config(s3={'payload_signing_enabled': False}), AWS CLI s3.payload_signing_enabled=false, Java S3Configuration.chunkedEncodingEnabled(false), or an https:// endpoint in clients that sign chunks over http only.",
     };
   }
@@ -34,7 +33,7 @@ export function s3Payload(request: ServiceRequest): Payload {
   };
 }
 
-/** All other services: the body was read, and its hash is made here. */
+/** All other services: the body was read, and its hash is computed here. */
 export function bodyPayload(request: ServiceRequest): Payload {
   if (request.headers.get("x-amz-content-sha256")?.startsWith("STREAMING-") === true) {
     return { kind: "refused", reason: "A body in chunks is for S3 alone" };

@@ -1,4 +1,4 @@
-/** AWS: each request is signed anew, by Signature Version 4, with the key of the Provider. */
+/** AWS: signs each request by Signature Version 4 with the key of the Provider. */
 import {
   type ActionResolution,
   ConfigError,
@@ -19,10 +19,10 @@ import { callOf } from "./protocols.ts";
 import { isPresigned, resolve } from "./resolve.ts";
 import { sign, type AwsCredentials, type SignedScope } from "./sign.ts";
 
-/** DynamoDB and Kinesis take the largest that is common; functions and models are below. */
+/** DynamoDB and Kinesis allow the largest common bodies; functions and models allow less. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
-/** Made by the signature, never taken from the agent. */
+/** Created by the signature, never taken from the agent. */
 const OURS: ReadonlySet<string> = new Set([
   "x-amz-date",
   "x-amz-security-token",
@@ -49,7 +49,7 @@ export const plugin: ProviderPlugin = {
       "Role that the key assumes, for one hour at a time; requests are signed with its temporary keys",
   },
   bodies: [
-    // A POST to S3 is small: it deletes many keys, or begins and ends an upload.
+    // A POST to S3 is small: it deletes many keys, or begins or completes an upload.
     { hosts: [], methods: ["POST"], paths: ["/*"], maxBytes: MAX_BODY_BYTES },
     {
       hosts: [],
@@ -130,10 +130,10 @@ class AwsInstance implements ProviderInstance {
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
     const endpoint = this.#endpoint(request);
     const query = parseQuery(request.query);
-    // Nothing is signed for hosts that may be anybody's, nor with a query that the far end may read
-    // otherwise.
+    // Nothing is signed for hosts that may belong to anybody, or with a query that the service may
+    // interpret differently.
     if (endpoint === undefined)
-      throw new InjectionError(`${request.host} is no endpoint of AWS that is known`, 400);
+      throw new InjectionError(`${request.host} is not a known AWS endpoint`, 400);
     if (query === undefined || isPresigned(request.query))
       throw new InjectionError("a request with this query cannot be signed", 400);
     const payload =
@@ -186,7 +186,10 @@ class AwsInstance implements ProviderInstance {
   }
 }
 
-/** What AWS wants signed, and no more: proxies on the way may change the others. */
+/**
+ * Returns only the headers that AWS requires to be signed: proxies in between may change the
+ * others.
+ */
 function signedHeaders(request: ServiceRequest): Record<string, string> {
   const isSigned = (name: string): boolean =>
     name === "content-type" ||

@@ -1,7 +1,7 @@
 /**
- * Which operation of which service a request calls, in each of AWS's protocols: JSON
+ * Determines the service and operation of a request in each of AWS's protocols: JSON
  * (`x-amz-target`), CBOR (in the path), query (`Action`) and REST (method and path). A request that
- * could be read in two of them is refused. https://smithy.io/2.0/aws/protocols/
+ * is valid in two of them is refused. https://smithy.io/2.0/aws/protocols/
  */
 import type { ServiceRequest } from "../contract.ts";
 import { parseForm, parseQuery, repeatedName, type Parameters } from "../raw-url.ts";
@@ -39,7 +39,7 @@ export function callOf(request: ServiceRequest, services: readonly Service[]): C
 function doubtOf(request: ServiceRequest): Call | undefined {
   if (mediaType(request) === "application/vnd.amazon.eventstream")
     return doubt(
-      "Streams of signed events cannot be signed anew",
+      "Streams of signed events cannot be signed again",
       "Use the operation that does not stream its input.",
     );
   return undefined;
@@ -77,7 +77,7 @@ function cborCall(
   if (request.method !== "POST" || query.length > 0)
     return doubt("rpc-v2-cbor belongs on POST without a query");
   const [, target = "", name = ""] = path;
-  // Its name is the last part of the target's.
+  // The name is the last part of the target.
   const matching = services.filter(
     (service) => service.target === target || service.target?.split(".").at(-1) === target,
   );
@@ -90,7 +90,7 @@ function queryCall(
   services: readonly Service[],
   query: Parameters,
 ): Call {
-  // SQS's own URLs of queues: the queue must then be named in a parameter as well.
+  // SQS's own URLs of queues: a parameter must then also name the queue.
   if (request.path !== "/" && !/^\/[0-9]{12}\/[A-Za-z0-9_.-]+$/.test(request.path))
     return doubt("The query protocol belongs on the path /");
   let parameters = query;
@@ -143,7 +143,9 @@ function bodyMayBe(request: ServiceRequest): boolean {
   );
 }
 
-/** Several services share some hosts: those who know the operation must agree on what it needs. */
+/**
+ * Several services share some hosts: all services with this operation must agree on its actions.
+ */
 function named(
   services: readonly Service[],
   name: string,
@@ -156,7 +158,7 @@ function named(
   });
   const [first, ...others] = found;
   if (first === undefined)
-    return doubt(`${safe(name)} is no operation that is known of ${request.host}`);
+    return doubt(`${safe(name)} is not a known operation of ${request.host}`);
   if (
     others.some(
       ({ service, operation }) =>

@@ -1,4 +1,4 @@
-/** Which actions on which keys a request to S3 is. */
+/** Determines the actions and keys of a request to S3. */
 import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
 import { parseQuery, repeatedName } from "../raw-url.ts";
 import { arn, unscopable } from "./arns.ts";
@@ -32,7 +32,7 @@ interface Asked {
   readonly names: ReadonlySet<string>;
 }
 
-/** What the query asks for, or why that cannot be told. */
+/** Returns the parsed parameters of the query, or the reason why it is ambiguous. */
 function parametersOf(query: string): Asked | string {
   const parameters = parseQuery(query);
   if (parameters === undefined)
@@ -41,7 +41,7 @@ function parametersOf(query: string): Asked | string {
   if (repeated !== undefined) return `The parameter ${safe(repeated)} stands twice`;
   const names = new Set(parameters.map(([name]) => name));
   const unknown = [...names].find((name) => !SUBRESOURCES.has(name) && !MODIFIERS.has(name));
-  if (unknown !== undefined) return `The parameter ${safe(unknown)} is not one that is known of S3`;
+  if (unknown !== undefined) return `The parameter ${safe(unknown)} is not a known parameter of S3`;
   const [subresource = "", ...more] = [...names].filter((name) => SUBRESOURCES.has(name));
   return more.length > 0
     ? `The query names several subresources: ${[subresource, ...more].join(", ")}`
@@ -50,7 +50,7 @@ function parametersOf(query: string): Asked | string {
 
 function resolveService(request: ServiceRequest, asked: Asked): ActionResolution {
   if (request.method !== "GET" || asked.subresource !== "")
-    return unresolved(`${safe(request.method)} on no bucket is not known of S3`);
+    return unresolved(`${safe(request.method)} without a bucket is not a known request of S3`);
   return {
     kind: "resolved",
     actions: [
@@ -81,7 +81,7 @@ function resolveTarget(
   });
   if (names === undefined) {
     return unresolved(
-      `${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not known of S3`,
+      `${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not a known request of S3`,
     );
   }
   if (request.headers.has("x-amz-rename-source"))
@@ -90,7 +90,7 @@ function resolveTarget(
   const actions: ResolvedAction[] = names.map((action) => ({ action, resources }));
   const source = request.headers.get("x-amz-copy-source");
   if (source === undefined) return { kind: "resolved", actions };
-  // Elsewhere the header means nothing today; that it never will is not certain.
+  // On other requests the header currently has no effect, but that could change.
   if (!names.includes("s3:PutObject") || request.method !== "PUT" || target.kind !== "object")
     return unresolved("x-amz-copy-source belongs on PUT of an object");
   const copied = copySource(source);
@@ -106,7 +106,7 @@ function resolveTarget(
   return { kind: "resolved", actions };
 }
 
-/** Settings of a bucket whose body, which is not read, names where objects or reports of them go. */
+/** Settings of a bucket whose unread body names a destination of objects or reports. */
 const SENDS_ELSEWHERE: ReadonlySet<string> = new Set([
   "analytics",
   "inventory",
@@ -115,7 +115,7 @@ const SENDS_ELSEWHERE: ReadonlySet<string> = new Set([
   "replication",
 ]);
 
-/** What a request reaches besides its bucket or object. */
+/** Returns the resources that a request reaches besides its bucket or object. */
 function further(
   { method, body, headers }: ServiceRequest,
   target: S3Target,
@@ -130,8 +130,8 @@ function further(
 }
 
 /**
- * A restored selection is written where `OutputLocation` says. In UTF-8 and without a document type
- * XML has one way to write a name.
+ * The results of a restored selection are written to `OutputLocation`. In UTF-8 and without a
+ * document type, XML has only one way to write a name.
  */
 function isPlainRestore(body: Buffer): boolean {
   const text = body.toString("latin1");
@@ -142,7 +142,7 @@ function isPlainRestore(body: Buffer): boolean {
   );
 }
 
-/** Many keys at once: each is judged. */
+/** Many keys in one request: each is evaluated. */
 function resolveDelete(
   request: ServiceRequest,
   endpoint: S3Endpoint,

@@ -1,4 +1,4 @@
-/** Which IAM actions on which ARNs a request to AWS is. */
+/** Determines the IAM actions and ARNs of a request to AWS. */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 import { parseQuery, pathSegments } from "../raw-url.ts";
 import { arn, unscopable, type Input } from "./arns.ts";
@@ -11,7 +11,7 @@ import { callOf } from "./protocols.ts";
 import { resolveS3 } from "./resolve-s3.ts";
 import { readThrough, resourcesOf } from "./resources.ts";
 
-/** In any case, as some servers take them: a signature in the query, old or new. */
+/** In any case, because some servers ignore case: a signature in the query, old or new. */
 const PRESIGNED =
   /(?:^|&)(?:x-amz-(?:algorithm|credential|signature|security-token|date|signedheaders|expires)|awsaccesskeyid|signature)(?:=|&|$)/i;
 
@@ -23,7 +23,7 @@ export function resolve(
   if (endpoint === undefined)
     return doubtful(
       doubt(
-        `${safe(request.host)} is no endpoint of AWS that is known`,
+        `${safe(request.host)} is not a known AWS endpoint`,
         "Use a regional endpoint of a service, such as sqs.eu-west-1.amazonaws.com.",
       ),
     );
@@ -104,9 +104,7 @@ function remembered<T>(make: () => T): () => T {
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 
-/**
- * APIs and domains that are a customer's own, and API Gateway, whose IAM actions are the methods.
- */
+/** Customers' own APIs and domains, and API Gateway, whose IAM actions are the methods. */
 function resolveByMethod(
   request: ServiceRequest,
   endpoint: Endpoint & { readonly kind: "method" },
@@ -116,7 +114,7 @@ function resolveByMethod(
   if (path === undefined || parseQuery(request.query) === undefined)
     return doubtful(doubt("The path or the query can be read in more than one way"));
   if (!METHODS.has(method))
-    return doubtful(doubt(`${safe(method)} is not a method that is known of ${endpoint.service}`));
+    return doubtful(doubt(`${safe(method)} is not a known method of ${endpoint.service}`));
   const title = `${method[0] ?? ""}${method.slice(1).toLowerCase()}`;
   switch (endpoint.service) {
     case "apigateway":
@@ -151,13 +149,11 @@ function resolveByMethod(
   }
 }
 
-/** The host does not say whose it is: it may be anybody's. */
+/** The host does not contain an account: it may belong to anybody. */
 function ofAnybody(action: string): ActionResolution {
   return {
     kind: "resolved",
-    actions: [
-      { action, resources: [unscopable("the host does not tell to which account it belongs")] },
-    ],
+    actions: [{ action, resources: [unscopable("the account of the host is unknown")] }],
   };
 }
 
@@ -166,7 +162,7 @@ function doubtful(call: Call & { readonly kind: "doubt" }): ActionResolution {
   return { kind: "unresolved", reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-/** Whether a query carries a signature; escapes in a parameter's name do not hide it. */
+/** Returns whether a query contains a signature; escapes in a parameter's name do not hide it. */
 export function isPresigned(query: string): boolean {
   const plain = query.replace(/%([0-9A-Fa-f]{2})/g, (all, hex: string) => {
     const character = String.fromCharCode(Number.parseInt(hex, 16));

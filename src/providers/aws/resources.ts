@@ -1,4 +1,4 @@
-/** What each operation touches, service by service. */
+/** Resources of each operation, by service. */
 import type { ResolvedAction, Resource } from "../contract.ts";
 import { isJsonObject, type Json } from "../strict-json.ts";
 import {
@@ -20,7 +20,7 @@ import { linkedResources } from "./inputs.ts";
 
 type Extract = (input: Input) => readonly Resource[];
 
-/** Resources of an operation of `service`; one that is unscopable where it is not listed. */
+/** Returns the resources of an operation of `service`; an unscopable one if it is not listed. */
 export function resourcesOf(service: string, input: Input): readonly Resource[] {
   const table = Object.hasOwn(BY_SERVICE, service) ? BY_SERVICE[service] : undefined;
   const extract =
@@ -28,7 +28,9 @@ export function resourcesOf(service: string, input: Input): readonly Resource[] 
       ? table[input.operation]
       : undefined;
   if (extract === undefined)
-    return [unscopable(`what ${input.operation} touches cannot be told from the request`)];
+    return [
+      unscopable(`the resources of ${input.operation} cannot be determined from the request`),
+    ];
   const own = extract(input);
   return own.some(({ kind }) => kind === "unscopable")
     ? own
@@ -38,7 +40,7 @@ export function resourcesOf(service: string, input: Input): readonly Resource[] 
 /** Secrets that Parameter Store reads from Secrets Manager, by parameters of this name. */
 const SECRET_REFERENCE = /^(?:arn:[^/]*:parameter)?\/?aws\/reference\/secretsmanager\/(.+)$/s;
 
-/** What an operation reads from another service in its answer, under that service's action. */
+/** Returns the data of another service that an operation returns, with that service's action. */
 export function readThrough(service: string, input: Input): readonly ResolvedAction[] {
   if (service !== "ssm") return [];
   const { Name: name, Names: names } = input.fields() ?? {};
@@ -51,7 +53,7 @@ export function readThrough(service: string, input: Input): readonly ResolvedAct
     : [{ action: "secretsmanager:GetSecretValue", resources: references }];
 }
 
-/** The same for several operations, whose names stand apart by spaces. */
+/** Applies one extraction to several operations, separated by spaces. */
 function all(operations: string, extract: Extract): Readonly<Record<string, Extract>> {
   return Object.fromEntries(operations.split(" ").map((operation) => [operation, extract]));
 }
@@ -67,7 +69,10 @@ function simple(service: string, prefix: string, name: string): Reference {
 
 const QUEUE = "[A-Za-z0-9_-]{1,80}(?:\\.fifo)?";
 const queue = simple("sqs", "", QUEUE);
-/** Its account and name: SQS looks at nothing else. A URL of another region is a doubt. */
+/**
+ * The account and name of the queue are decisive: SQS ignores the rest. A URL of another region is
+ * refused.
+ */
 function queueOfUrl(value: Json | undefined, input: Input): Resource {
   const [, host = "", account, name] =
     typeof value === "string"
@@ -117,7 +122,7 @@ const sns = {
       : [unscopable("a phone number is no ARN")],
 };
 
-/** A name, `account:function:name`, or an ARN, each perhaps with a qualifier. */
+/** A name, `account:function:name`, or an ARN, each with an optional qualifier. */
 function functionOf(input: Input): readonly Resource[] {
   const { place, account } = input;
   const value = input.labels["FunctionName"] ?? "";
@@ -155,7 +160,7 @@ const key: Reference = {
   restOf: (value) => (value.startsWith("alias/") ? value : `key/${value}`),
 };
 
-/** A name stands for itself and the six characters that AWS appends, which nobody knows. */
+/** A name stands for itself and the six unknown characters that AWS appends. */
 const secret: Reference = {
   service: "secretsmanager",
   rest: /^secret:[A-Za-z0-9/_+=.@-]{1,512}$/,
@@ -165,7 +170,7 @@ const secret: Reference = {
 
 /**
  * `/a/b` and `a` are `parameter/a/b` and `parameter/a`; a version or label may follow, which IAM
- * does not look at.
+ * ignores.
  */
 const parameter: Reference = {
   service: "ssm",
@@ -207,7 +212,7 @@ function ecrRepository(input: Input): readonly Resource[] {
   });
 }
 
-/** Profiles that span regions begin with where they do. */
+/** Cross-region profiles begin with their geography. */
 const GEOGRAPHY = /^(?:us|us-gov|eu|apac|ap|au|jp|ca|sa|me|af|uk|in|kr|il|mx|global|amer|emea)\./;
 function bedrockModel(input: Input): readonly Resource[] {
   const { place } = input;
@@ -221,8 +226,7 @@ function bedrockModel(input: Input): readonly Resource[] {
       known?.[1] === place.partition ? arn(value) : unscopable("the model's ARN is not understood"),
     ];
   }
-  // Custom and imported models and profiles have ids without a dot, and one cannot tell which of
-  // these an id is.
+  // Custom and imported models and profiles have ids without a dot, which do not show the kind.
   if (!/^[a-z0-9-]+\.[A-Za-z0-9._:-]+$/.test(value))
     return [unscopable("the model's id does not tell what it is: send its ARN")];
   if (GEOGRAPHY.test(value)) return [ownArn(input, "bedrock", `inference-profile/${value}`)];
@@ -310,7 +314,7 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   sts: { GetCallerIdentity: nothing },
 };
 
-/** The answer is the state machine, whose name stands in the execution's. */
+/** The resource is the state machine, whose name is part of the execution's. */
 function machineOfExecution(input: Input): readonly Resource[] {
   const found = fieldsOf(execution, ["executionArn"], input);
   return found.flatMap((resource): readonly Resource[] => {
@@ -321,7 +325,7 @@ function machineOfExecution(input: Input): readonly Resource[] {
   });
 }
 
-/** For the test that each operation's body was reviewed. */
+/** For the test that every operation's body was reviewed. */
 export const SCOPED_OPERATIONS: readonly string[] = Object.entries(BY_SERVICE).flatMap(
   ([service, table]) => Object.keys(table).map((operation) => `${service}.${operation}`),
 );

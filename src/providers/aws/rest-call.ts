@@ -1,4 +1,4 @@
-/** Which operation of a REST service a method and a path are. */
+/** Finds the operation of a REST service by method and path. */
 import type { ServiceRequest } from "../contract.ts";
 import { pathSegments, type Parameters } from "../raw-url.ts";
 import { doubt, jsonFields, safe, type Call } from "./call.ts";
@@ -15,7 +15,7 @@ export function restCall(
   services: readonly Service[],
   query: Parameters,
 ): Call {
-  // Labels such as ARNs arrive with their slashes escaped.
+  // Slashes in labels such as ARNs arrive escaped.
   const path = pathSegments(request.path, { slashes: true });
   if (path === undefined)
     return doubt(
@@ -31,7 +31,7 @@ export function restCall(
   const [first, ...others] = best;
   if (first === undefined)
     return doubt(
-      `${safe(request.method)} ${safe(request.path)} is no operation that is known of ${request.host}`,
+      `${safe(request.method)} ${safe(request.path)} is not a known operation of ${request.host}`,
     );
   if (
     others.some(
@@ -71,7 +71,7 @@ function matchOf(
   return [{ service, operation, labels }];
 }
 
-/** What each label of a path stands for; undefined where the path is another one. */
+/** Returns the value of each label of a path; undefined if the path does not match. */
 function labelsOf(
   parts: readonly PathPart[],
   segments: readonly string[],
@@ -92,7 +92,8 @@ function labelsOf(
 }
 
 /**
- * Literals beat labels, labels beat greedy ones, from the left; then who asks for more parameters.
+ * Literals take precedence over labels, and labels over greedy ones, from the left; then the route
+ * with more required parameters wins.
  */
 function mostSpecific(matches: readonly Match[]): readonly Match[] {
   const ranks = matches.map(

@@ -1,7 +1,7 @@
 /**
- * The keys that a DeleteObjects request names. Its XML is read by a grammar much narrower than
- * XML's: no comments, no CDATA, no DOCTYPE, no attributes but `xmlns`. What does not fit is not
- * understood, and so not permitted.
+ * Reads the keys of a DeleteObjects request. Its XML is parsed by a grammar much narrower than
+ * XML's: no comments, no CDATA, no DOCTYPE, no attributes but `xmlns`. Any other body is not
+ * understood, and therefore not permitted.
  * https://docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObjects.html
  */
 
@@ -22,10 +22,10 @@ const NAMED: Readonly<Record<string, string>> = {
   quot: '"',
   apos: "'",
 };
-/** S3 takes no more in one request. */
+/** Maximum number of objects that S3 accepts in one request. */
 const MAX_OBJECTS = 1000;
 
-/** Undefined where the body is not certain to be read as S3 reads it. */
+/** Returns undefined if S3 might interpret the body differently. */
 export function deletedObjects(body: Buffer): readonly DeletedObject[] | undefined {
   let text: string;
   try {
@@ -93,7 +93,7 @@ function unescaped(text: string): string | undefined {
       return String.fromCodePoint(code);
     },
   );
-  // XML normalises line ends and some readers trim; control characters have no place in an audit
+  // XML normalises line ends and some readers trim; control characters must not be in an audit
   // record.
   return whole && value === value.trim() && !/\p{Cc}/u.test(value) ? value : undefined;
 }

@@ -1,10 +1,10 @@
 /**
- * Which IAM actions a request to S3 needs, by method, subresource and headers. From the Service
+ * The IAM actions that a request to S3 needs, by method, subresource and headers. From the Service
  * Authorization Reference and "Required permissions for Amazon S3 API operations".
  * https://docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html
  */
 
-/** By subresource; `""` is a request that names none. */
+/** By subresource; `""` is a request without one. */
 type BySubresource = Readonly<Record<string, string>>;
 
 const BUCKET: Readonly<Record<string, BySubresource>> = {
@@ -81,7 +81,7 @@ const BUCKET: Readonly<Record<string, BySubresource>> = {
   },
 };
 
-/** Of objects; `*Version` in place of `*` where the request names a version. */
+/** Actions on objects; `*Version` instead of `*` if the request names a version. */
 const OBJECT: Readonly<Record<string, BySubresource>> = {
   GET: {
     "": "GetObject",
@@ -111,7 +111,7 @@ const OBJECT: Readonly<Record<string, BySubresource>> = {
   DELETE: { "": "DeleteObject", tagging: "DeleteObjectTagging", uploadId: "AbortMultipartUpload" },
 };
 
-/** What an action is called that is about one version. */
+/** Names of actions on one version. */
 const OF_A_VERSION: Readonly<Record<string, string>> = {
   DeleteObject: "DeleteObjectVersion",
   DeleteObjectTagging: "DeleteObjectVersionTagging",
@@ -125,7 +125,7 @@ const OF_A_VERSION: Readonly<Record<string, string>> = {
 };
 
 /**
- * Headers of a request that writes an object and does one thing more; names that end in `-` are
+ * Headers that add a further action to a request that writes an object; names that end in `-` are
  * prefixes.
  */
 const WITH_OBJECT: readonly (readonly [header: string, action: string])[] = [
@@ -144,7 +144,10 @@ const WITH_BUCKET: readonly (readonly [header: string, action: string])[] = [
 ];
 const BYPASS = "x-amz-bypass-governance-retention";
 
-/** Parameters that choose what is done. `delete` is by its body: {@link file://./s3-delete.ts}. */
+/**
+ * Parameters that select the operation. `delete` depends on its body: {@link
+ * file://./s3-delete.ts}.
+ */
 export const SUBRESOURCES: ReadonlySet<string> = new Set([
   "delete",
   "session",
@@ -153,7 +156,7 @@ export const SUBRESOURCES: ReadonlySet<string> = new Set([
     .filter(Boolean),
 ]);
 
-/** Parameters that say how, not what. */
+/** Parameters that modify an operation without changing its action. */
 export const MODIFIERS: ReadonlySet<string> = new Set([
   "bucket-region",
   "continuation-token",
@@ -189,12 +192,12 @@ export interface S3Question {
   readonly method: string;
   readonly level: "bucket" | "object";
   readonly subresource: string;
-  /** Whether `versionId` is there. */
+  /** Whether `versionId` is present. */
   readonly versioned: boolean;
   readonly headers: ReadonlyMap<string, string>;
 }
 
-/** Names of IAM actions, all of which are needed; undefined for a request that S3 does not know. */
+/** Returns the names of all required IAM actions; undefined for an unknown request. */
 export function s3Actions(question: S3Question): readonly string[] | undefined {
   const { method, level, subresource, versioned, headers } = question;
   const names = (level === "bucket" ? BUCKET : OBJECT)[method]?.[subresource]?.split(" ");

@@ -1,6 +1,6 @@
 /**
- * Bucket and key of a request to S3. S3 decodes a path once and takes the rest as the key's name,
- * `..` and `//` included; nothing may normalise it on the way.
+ * Bucket and key of a request to S3. S3 decodes a path once and uses the rest as the key's name,
+ * including `..` and `//`; nothing may normalise it in between.
  */
 import { decodeOnce } from "../raw-url.ts";
 
@@ -11,15 +11,15 @@ export type S3Target =
   | { readonly kind: "doubtful"; readonly reason: string };
 
 /**
- * Old buckets of us-east-1 may have upper case and underscores; never an escape, and never dots
- * alone.
+ * Old buckets of us-east-1 may have upper case and underscores; never an escape, and never only
+ * dots.
  */
 const BUCKET = /^(?!\.)(?!.*\.\.)[A-Za-z0-9._-]{3,255}$/;
 
-/** @param bucket the host's; undefined where the path begins with it */
+/** @param bucket the host's bucket; undefined if the path begins with it */
 export function s3Target(path: string, bucket: string | undefined): S3Target {
-  // S3 reads a plus in a path as a space, others do not; no SDK sends one. `;` begins parameters to
-  // some proxies.
+  // S3 treats a plus in a path as a space, other servers do not; no SDK sends one. `;` begins
+  // parameters for some proxies.
   if (/[+;]/.test(path)) return doubtful("the path holds + or ; unescaped: send %2B or %3B");
   if (bucket !== undefined)
     return path === "/" ? { kind: "bucket", bucket } : object(bucket, path.slice(1));
@@ -45,12 +45,13 @@ function doubtful(reason: string): S3Target {
 }
 
 /**
- * `bucket/key?versionId=v` or an access point's ARN of `x-amz-copy-source`, which S3 decodes once.
+ * Parses `bucket/key?versionId=v` or an access point's ARN of `x-amz-copy-source`, which S3 decodes
+ * once.
  */
 export function copySource(
   header: string,
 ): { readonly arn: (partition: string) => string; readonly versioned: boolean } | undefined {
-  // Two headers arrive joined: S3 would take one of them.
+  // Two headers arrive joined: S3 would use one of them.
   if (/,\s/.test(header) || /[+;]/.test(header)) return undefined;
   const question = header.indexOf("?");
   const raw = question < 0 ? header : header.slice(0, question);
@@ -58,7 +59,7 @@ export function copySource(
   if (versioned && !/^versionId=[A-Za-z0-9._-]+$/.test(header.slice(question + 1)))
     return undefined;
   const decoded = decodeOnce(raw);
-  // An escaped `?` may be part of the key, or be read as the begin of a version.
+  // An escaped `?` may be part of the key, or be interpreted as the beginning of a version.
   if (decoded === undefined || decoded.includes("?")) return undefined;
   if (decoded.startsWith("arn:")) {
     return /^arn:aws[a-z-]*:s3:[a-z0-9-]+:[0-9]{12}:accesspoint\/[a-z0-9-]{3,50}\/object\/.+$/s.test(

@@ -1,7 +1,7 @@
 /**
- * What operations.json says of each AWS service: its hosts, how requests name an operation, and
- * which IAM actions that is. The table is made by scripts/aws-operations.py from AWS's own service
- * models. Services are unpacked when first asked for.
+ * The data of operations.json for each AWS service: its hosts, its protocols, and the IAM actions
+ * of its operations. scripts/aws-operations.py generates the table from AWS's own service models.
+ * Services are unpacked on first use.
  */
 import table from "./operations.json" with { type: "json" };
 
@@ -18,9 +18,9 @@ interface Row {
 }
 
 export interface Operation {
-  /** As the API names it. */
+  /** Name in the API. */
   readonly name: string;
-  /** IAM's names, e.g. `dynamodb:PutItem`; all are needed. */
+  /** IAM's names, e.g. `dynamodb:PutItem`; all are required. */
   readonly actions: readonly string[];
 }
 
@@ -31,17 +31,17 @@ export type PathPart =
 export interface RestOperation extends Operation {
   readonly method: string;
   readonly path: readonly PathPart[];
-  /** Parameters that must be there; a value where it matters. */
+  /** Required parameters; with a value if it matters. */
   readonly query: readonly { readonly name: string; readonly value: string | undefined }[];
 }
 
 export class Service {
   readonly id: string;
-  /** What it is called in a signature. */
+  /** Name of the service in a signature. */
   readonly signingName: string;
-  /** Of `x-amz-target`, and of CBOR's paths; undefined where it speaks neither. */
+  /** Prefix of `x-amz-target`, and of CBOR's paths; undefined if it supports neither. */
   readonly target: string | undefined;
-  /** Whether it understands `Action=`. */
+  /** Whether it supports `Action=`. */
   readonly speaksQuery: boolean;
   readonly #row: Row;
   #rpc: ReadonlyMap<string, Operation> | undefined;
@@ -55,7 +55,7 @@ export class Service {
     this.#row = row;
   }
 
-  /** An operation that is named in a header, a form or CBOR's path. */
+  /** Finds an operation named in a header, a form or CBOR's path. */
   rpc(name: string): Operation | undefined {
     this.#rpc ??= new Map(
       (this.#row.rpc ?? "")
@@ -66,7 +66,7 @@ export class Service {
     return this.#rpc.get(name);
   }
 
-  /** Operations that are told by method and path. */
+  /** Operations identified by method and path. */
   get rest(): readonly RestOperation[] {
     this.#rest ??= (this.#row.rest ?? "")
       .split("\n")
@@ -123,8 +123,8 @@ export function servicesByPrefix(prefix: string): readonly Service[] | undefined
 }
 
 /**
- * Services at a host that is not made of a prefix and a region, with the region that its signatures
- * name.
+ * Services at a host that does not consist of a prefix and a region, with the region in their
+ * signatures.
  */
 export function servicesByHost(
   host: string,

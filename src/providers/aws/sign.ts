@@ -1,6 +1,6 @@
 /**
- * AWS Signature Version 4, by AWS's own signer. What this file adds is that a request is signed as
- * it is on the wire: the path is given raw, and a query keeps repeated names.
+ * AWS Signature Version 4, by AWS's own signer. This file ensures that a request is signed as on
+ * the wire: the path is raw, and a query keeps repeated names.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import { createHash, createHmac, type Hash, type Hmac } from "node:crypto";
@@ -17,7 +17,7 @@ export interface AwsCredentials {
 export interface SignedScope {
   readonly service: string;
   readonly region: string;
-  /** S3 signs its paths as they are; all others normalise and escape them once more. */
+  /** S3 signs its paths unchanged; all others normalise and escape them once more. */
   readonly rawPath: boolean;
 }
 
@@ -28,14 +28,14 @@ export interface RequestToSign {
   /** Decoded. */
   readonly query: Parameters;
   /**
-   * Only what is to be signed, by lower-case name, `host` among them. `x-amz-content-sha256` speaks
-   * for the body.
+   * Only the headers to be signed, by lower-case name, including `host`. `x-amz-content-sha256`
+   * represents the body.
    */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer | undefined;
 }
 
-/** The headers that the signature added or changed. */
+/** Returns the headers that the signature added or changed. */
 export async function sign(
   request: RequestToSign,
   scope: SignedScope,
@@ -71,8 +71,8 @@ export async function sign(
 }
 
 /**
- * The signer wants all values of a name together; a canonical query is sorted, so their place among
- * others is lost nowhere.
+ * The signer expects all values of a name together; a canonical query is sorted, so the order among
+ * names does not matter.
  */
 function grouped(query: Parameters): Record<string, string | string[]> {
   const groups = new Map<string, string[]>();
@@ -85,7 +85,7 @@ function grouped(query: Parameters): Record<string, string | string[]> {
   );
 }
 
-/** What the signer needs of a hash, by node:crypto. */
+/** The signer's hash interface, implemented by node:crypto. */
 class NodeSha256 implements Checksum {
   readonly #secret: SourceData | undefined;
   #hash: Hash | Hmac;

@@ -1,4 +1,4 @@
-/** For tests of AWS: a plugin at work, and what it says in short. */
+/** Test helpers for AWS: a plugin instance, and a short form of its results. */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 import { context } from "../testing.ts";
 import { plugin } from "./plugin.ts";
@@ -13,7 +13,7 @@ export const aws = plugin.create(
   context({ authType: "access-key", secrets: KEY, config: { accountId: ACCOUNT } }),
 );
 
-/** Each action with what it touches, as lines; a reason in brackets where it cannot be told. */
+/** Returns each action with its resources as lines; a reason in brackets if it is unresolved. */
 export function told(request: ServiceRequest): readonly string[] {
   const resolution: ActionResolution = aws.resolveAction(request);
   if (resolution.kind === "unresolved") return [`(${resolution.reason})`];

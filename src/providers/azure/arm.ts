@@ -1,7 +1,7 @@
 /**
- * Azure Resource Manager: the action is the resource's type and what the method does, as roles have
- * it. Segments stand in pairs of type and name behind the last `providers`; a POST ends in the name
- * of what it does.
+ * Azure Resource Manager: the action is the resource's type and the method's operation, as in
+ * roles. Segments are pairs of type and name after the last `providers`; a POST ends in the name of
+ * its operation.
  * https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
  */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
@@ -13,7 +13,7 @@ import { unresolved } from "./unresolved.ts";
 
 const NAMESPACE = /^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)+$/;
 const TYPE = /^[A-Za-z][A-Za-z0-9._-]*$/;
-/** POST actions that answer with keys, tokens, passwords or links that hold one. */
+/** POST actions whose responses contain keys, tokens, passwords or links that contain one. */
 const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
   "list",
   "getaccesstoken",
@@ -27,7 +27,10 @@ const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
   "vpnclientpackage",
 ]);
 
-/** The same by a verb, and by words of which one stands after it; none: every name with the verb. */
+/**
+ * Further credential actions by a verb and a word after it; an empty list matches every name with
+ * the verb.
+ */
 const CREDENTIAL_VERBS: readonly (readonly [verb: string, words: readonly string[]])[] = [
   [
     "list",
@@ -59,10 +62,10 @@ function answersWithCredentials(name: string): boolean {
   });
 }
 
-/** What their bodies name cannot be told, or is moved out of where it is. */
+/** Operations whose bodies name other places, or that move resources. */
 const WRITES_FURTHER =
   /^microsoft\.resources\/(?:deployments|deploymentstacks|links|.*moveresources|.*validatemoveresources)/i;
-/** Whatever the method: their answers are of other places. */
+/** Actions whose responses concern other places, for any method. */
 const REACHES_FURTHER: readonly (readonly [action: RegExp, reason: string])[] = [
   [
     /^microsoft\.(?:operationalinsights\/workspaces|insights\/components)\/(?:.*\/)?(?:api|query|search)(?:\/|$)|^microsoft\.(?:insights\/logs|resourcegraph)\//i,
@@ -76,7 +79,7 @@ const REACHES_FURTHER: readonly (readonly [action: RegExp, reason: string])[] = 
 
 type Segments = readonly string[];
 
-/** Parameters that filter or shape an answer. */
+/** Parameters that filter or shape a response. */
 const WITHIN_PARAMETERS =
   /^(?:api-version|\$(?:count|expand|filter|orderby|select|skip|skiptoken|top))$/i;
 
@@ -89,7 +92,7 @@ export function resolveArm(
   const { method } = request;
   const place = placeOf(segments);
   if (place === undefined)
-    return unresolved("This path is not one of Azure Resource Manager's that is known");
+    return unresolved("This path is not a known path of Azure Resource Manager");
   const typed = typeOf(segments, place.rest);
   if (typed === undefined) return unresolved("The path's types and names do not come in pairs");
   const verb = verbOf(method, typed);
@@ -123,7 +126,7 @@ function furtherReason(action: string, method: string): string | undefined {
   return REACHES_FURTHER.find(([pattern]) => pattern.test(action))?.[1];
 }
 
-/** What the query and the body name. */
+/** Returns the places that the query and the body name. */
 function placesBesides(
   { body, headers }: ServiceRequest,
   segments: Segments,
@@ -144,7 +147,7 @@ function placesBesides(
 
 interface Place {
   readonly resources: readonly Resource[];
-  /** What is behind subscription and group, or the whole path. */
+  /** The part after subscription and group, or the whole path. */
   readonly rest: Segments;
   readonly level: "tenant" | "subscription" | "group";
 }
@@ -153,7 +156,7 @@ const is = (segment: string | undefined, word: string): boolean => segment?.toLo
 
 function placeOf(segments: Segments): Place | undefined {
   const [first, subscription, groups, group] = segments;
-  // A scope inside a name: an id of another resource as an extension's parent would be read twice.
+  // A scope inside a name: an id of another resource as an extension's parent would be ambiguous.
   if (segments.slice(1).some((segment) => is(segment, "subscriptions"))) return undefined;
   if (!is(first, "subscriptions")) {
     return is(first, "providers") || is(first, "tenants")
@@ -172,7 +175,7 @@ function placeOf(segments: Segments): Place | undefined {
     };
   if (is(groups, "resourcegroups") && group !== undefined)
     return { resources: within(subscription, group), rest: segments.slice(4), level: "group" };
-  // A group named further behind would be outside of what is judged.
+  // A group named later in the path would not be evaluated.
   if (segments.slice(3).some((segment) => is(segment, "resourcegroups"))) return undefined;
   return {
     resources: within(subscription, undefined),
@@ -186,7 +189,7 @@ interface Typed {
   readonly type: string;
   /** Whether the path ends in a type and not in a name. */
   readonly open: boolean;
-  /** The last type, which a POST does; empty for a list that nothing can be done to. */
+  /** The last type, for which a POST names the operation; empty for a list without operations. */
   readonly last: string;
 }
 
@@ -196,7 +199,7 @@ function typeOf(segments: Segments, rest: Segments): Typed | undefined {
     const [namespace = "", ...pairs] = rest.slice(at + 1);
     return NAMESPACE.test(namespace) ? paired(namespace, pairs) : undefined;
   }
-  // What Resource Manager itself keeps: subscriptions, groups, and lists of them.
+  // Resources of Resource Manager itself: subscriptions, groups, and lists of them.
   if (at >= 0 && rest.length === at + 2)
     return { type: "Microsoft.Resources/providers", open: true, last: "" };
   if (is(segments[0], "tenants"))

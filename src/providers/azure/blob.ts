@@ -104,7 +104,7 @@ export function resolveBlob(
 
 const MAX_SHOWN = 1_024;
 
-/** Where the account is, and the container; of the whole account there is none. */
+/** Returns the place of the account, and the container; for the whole account there is none. */
 function blobResources(
   account: string,
   [container, ...blob]: readonly string[],
@@ -117,7 +117,7 @@ function blobResources(
   return [...place, { kind: "scoped", key: "containers", value, shown }];
 }
 
-/** What is read, as well, where the service fetches the data itself. */
+/** Returns the source that is read if the service itself fetches the data. */
 function copyOf(request: ServiceRequest, places: Places): ResolvedAction | "doubt" | undefined {
   if (request.headers.has("x-ms-rename-source") || request.headers.has("x-ms-file-copy-source"))
     return "doubt";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ContractSample, request } from "../testing.ts";
 
-/** Where a pod's projected token would be. */
+/** Location of a pod's projected token. */
 export const tokenFile = path.join(mkdtempSync(path.join(tmpdir(), "svc-azure-")), "token");
 writeFileSync(tokenFile, "federated.pod.token\n");
 

@@ -1,4 +1,4 @@
-/** Which service of Azure's public cloud a host is, and for whom its tokens are. */
+/** Determines the service of a host in Azure's public cloud, and the audience of its tokens. */
 
 export type AzureHost =
   | { readonly kind: "arm"; readonly audience: string }
@@ -6,7 +6,7 @@ export type AzureHost =
   | { readonly kind: "blob" | "vault"; readonly audience: string; readonly account: string };
 
 export const ARM_AUDIENCE = "https://management.azure.com/.default";
-/** They answer with tokens: intercepted so that they can be refused. */
+/** Hosts that issue tokens: intercepted so that requests to them can be refused. */
 export const TOKEN_HOSTS: readonly string[] = [
   "login.microsoftonline.com",
   "login.windows.net",

@@ -1,21 +1,21 @@
 /**
- * Every place that a body or a parameter of Resource Manager names: resources by their ids, storage
- * accounts, vaults and registries by their addresses, and subscriptions and groups by members that
- * are called so. Scripts and images are not looked into: they act as the machine that runs them.
+ * Finds every place that a body or a parameter of Resource Manager names: resources by their ids,
+ * storage accounts, vaults and registries by their addresses, and subscriptions and groups by their
+ * members' names. Scripts and images are not examined: they act as the machine that runs them.
  */
 import type { Resource } from "../contract.ts";
 import { isJsonObject, jsonMembers, type Json } from "../strict-json.ts";
 import { placeOf, type Places, unscopable, within } from "./resources.ts";
 
-/** More places than this are not judged one by one. */
+/** Maximum number of places that are evaluated individually. */
 const MAX_PLACES = 200;
 
-/** A name that a group cannot have stands for a whole subscription. */
+/** Represents a whole subscription; not a valid name of a group. */
 const WHOLE_SUBSCRIPTION = "*";
 
 export class Locators {
   readonly #places: Places;
-  /** Of the path; a body that names it alone names nothing new. */
+  /** The path's subscription; a body that only repeats it names nothing new. */
   readonly #own: string | undefined;
   readonly #found = new Map<string, Resource>();
 
@@ -34,7 +34,7 @@ export class Locators {
     for (const { key, value } of jsonMembers(document)) {
       if (this.#found.size > MAX_PLACES) return;
       if (typeof value === "string") this.addText(value);
-      // Ids are keys of some maps, such as userAssignedIdentities.
+      // Some maps have ids as keys, such as userAssignedIdentities.
       else if (isJsonObject(value)) {
         for (const name of Object.keys(value)) if (name.includes("/")) this.addText(name);
         this.#addMembers(value);
@@ -43,7 +43,7 @@ export class Locators {
     }
   }
 
-  /** Names in a text; prose, which has spaces, only where it begins with one. */
+  /** Finds names in a text; in prose, which contains spaces, only at its beginning. */
   addText(text: string): void {
     const trimmed = text.trimStart();
     if (/\s/.test(trimmed) && !/^\/|^https?:\/\//i.test(trimmed)) return;
@@ -67,7 +67,7 @@ export class Locators {
       this.#add([unscopable("the request names a service whose place nobody knows")]);
   }
 
-  /** `subscriptionId` and `resourceGroupName`, which stand side by side. */
+  /** `subscriptionId` and `resourceGroupName`, which are siblings. */
   #addMembers(value: { readonly [key: string]: Json }): void {
     let subscription: string | undefined;
     const groups: string[] = [];
@@ -106,10 +106,10 @@ export class Locators {
   }
 }
 
-/** A cheap look, as most texts are none. */
+/** A cheap filter, because most texts name no place. */
 const MAY_LOCATE =
   /subscriptions(?:[\\/]|%2f)|\.windows\.net|\.azure\.net|\.azurecr\.io|managementGroups/i;
-/** Slashes that are doubled, or lean the other way, are read as one. */
+/** Doubled slashes and backslashes count as one slash. */
 const RESOURCE_ID =
   /(?<![\w-])subscriptions[\\/]+([^\\/?#\s"']+)(?:[\\/]+resourceGroups[\\/]+([^\\/?#\s"']+))?/gi;
 const MANAGEMENT_GROUP = /managementGroups\//i;

@@ -23,7 +23,7 @@ import { unresolved } from "./unresolved.ts";
 import { resolveVault } from "./vault.ts";
 
 const MINUTE_MS = 60_000;
-/** Resource Manager takes half of it. */
+/** Resource Manager allows half of it. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
 
 export const plugin: ProviderPlugin = {
@@ -71,7 +71,7 @@ class AzureInstance implements ProviderInstance {
   readonly #context: PluginContext;
   readonly #application: Application;
   readonly #places: Places;
-  /** By audience; those besides Resource Manager's begin when they are first asked for. */
+  /** By audience; all except Resource Manager's are obtained on first use. */
   readonly #tokens = new Map<string, TokenRefresher>();
 
   constructor(context: PluginContext) {
@@ -85,9 +85,9 @@ class AzureInstance implements ProviderInstance {
     if (TOKEN_HOSTS.includes(request.host))
       return unresolved(
         "This host answers with tokens, which an agent must not have",
-        "Call the API itself: the proxy puts the token on.",
+        "Call the API itself: the proxy adds the token.",
       );
-    if (host === undefined) return unresolved("This host is no service of Azure that is known");
+    if (host === undefined) return unresolved("This host is not a known service of Azure");
     const path = pathSegments(request.path, { slashes: host.kind === "blob" });
     const query = parseQuery(request.query);
     if (path === undefined || query === undefined || path.trailingSlash) {

@@ -1,11 +1,11 @@
-/** Subscriptions and resource groups as `spec.scope` names them. */
+/** Subscriptions and resource groups in the form of `spec.scope`. */
 import type { Resource } from "../contract.ts";
 
-/** Where the operator says storage accounts and vaults are: `<subscription>/<group>` by name. */
+/** Configured places of storage accounts and vaults: `<subscription>/<group>` by name. */
 export type Places = ReadonlyMap<string, string>;
 
 export const SUBSCRIPTION = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Azure's rule; a name that ends in a dot is none. */
+/** Azure's rule; a name may not end in a dot. */
 export const GROUP = /^[\p{L}\p{N}_().-]{0,89}[\p{L}\p{N}_()-]$/u;
 
 export function unscopable(reason: string): Resource {
@@ -34,7 +34,7 @@ export function placeOf(account: string, places: Places): readonly Resource[] {
           kind: "unscopable",
           reason:
             "the host does not tell the subscription: list it in config.places of the Provider",
-          // A container goes by its account, wherever that is.
+          // A container is identified by its account, wherever that is.
           keys: ["subscriptions", "resourceGroups"],
         },
       ]

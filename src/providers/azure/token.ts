@@ -1,5 +1,5 @@
 /**
- * Tokens of an application, by a secret of it or by a token of the pod that it trusts.
+ * Tokens of an application, by its secret or by a token of the pod that it trusts.
  * https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow
  */
 import { readFile } from "node:fs/promises";
@@ -114,17 +114,17 @@ function tokenOf(text: string, now: number): FetchedToken {
   };
   const seconds = Number(lifetime);
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || !(seconds > 0)) throw wrong;
-  // The longest that Entra gives is 28 hours.
+  // Maximum lifetime of Entra's tokens: 28 hours.
   return { token: new Secret(token), expiresAt: now + Math.min(seconds, 28 * 3600) * 1000 };
 }
 
-/** Read anew each time: whoever projects the file renews it. */
+/** Read again for each exchange, because the file is renewed externally. */
 async function assertion(path: string): Promise<string> {
   try {
     const text = (await readFile(path, "utf8")).trim();
     if (/^[\x21-\x7e]+$/.test(text)) return text;
   } catch {
-    // Its path is the operator's to see.
+    // The operator may see its path.
   }
   throw new TokenExchangeError(`no token can be read from ${path}: is it mounted in the sidecar?`);
 }

@@ -13,8 +13,8 @@ import { redactPath, resolveDiscord } from "./resolve.ts";
 
 export const plugin: ProviderPlugin = {
   providerName: "discord",
-  // Not the gateway (wss://gateway.discord.gg), whose token is in a message, and not
-  // cdn.discordapp.com, which wants none.
+  // Without the gateway (wss://gateway.discord.gg), whose token is in a message, and without
+  // cdn.discordapp.com, which needs none.
   defaultHosts: ["discord.com"],
   hostPatterns: [],
   authTypes: { token: { required: ["token"], optional: [] } },

@@ -1,17 +1,18 @@
 /**
- * How far each operation on a channel reaches. Every route that names a channel stands in exactly
- * one of these tables, put there after its body and answer were read in Discord's documentation. A
- * route that stands in none is held to be outside of every scope, and a test fails.
+ * The reach of each operation on a channel. Every route that names a channel is in exactly one of
+ * these tables, after a review of its body and response in Discord's documentation. An unlisted
+ * route is out of every scope, and a test fails.
  *
- * A thread is a channel of its own. What reads a thread shows the message it began with, which is of
- * its parent; what was forwarded to a channel, or is shown by its webhooks, is the channel's.
+ * A thread is a channel of its own. Reading a thread shows the message that started it, which
+ * belongs to its parent; messages forwarded to a channel, or shown by its webhooks, belong to the
+ * channel.
  */
 import type { BodyRule, Resource, ServiceRequest } from "../contract.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
 
 type JsonObject = { readonly [key: string]: Json };
 
-/** Routes whose effect and answer stay within the channel that the path names. */
+/** Routes whose effect and response stay within the channel of the path. */
 const WITHIN_LINES = `
   GET,DELETE /channels/{channel}
   PUT,DELETE /channels/{channel}/permissions/{overwrite}
@@ -58,7 +59,7 @@ export const REACHES_FURTHER: Readonly<Record<string, string>> = {
   "GET /channels/{channel}/users/@me/threads/archived/private": THREADS,
 };
 
-/** A reply or, with `type` 1, a forwarded message, which is read where `channel_id` says. */
+/** A reply or, with `type` 1, a forwarded message, which is read from `channel_id`. */
 function reference(message: Json | undefined): readonly Resource[] {
   const found = isJsonObject(message) ? (message["message_reference"] ?? null) : null;
   if (found === null) return [];
@@ -83,7 +84,7 @@ export const JUDGED_BY_BODY: ReadonlySet<string> = new Set(Object.keys(JUDGES));
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** Messages with files come as multipart and stream: those cannot be judged by their body. */
+/** Messages with files are multipart and stream: they cannot be evaluated by their body. */
 export const BODIES: readonly BodyRule[] = ["PATCH", "POST"].map((method) => ({
   hosts: [],
   exceptContentTypes: "multipart/.*",
@@ -95,7 +96,10 @@ export const BODIES: readonly BodyRule[] = ["PATCH", "POST"].map((method) => ({
   maxBytes: MAX_BODY_BYTES,
 }));
 
-/** What a route reaches besides the channel of its path. @param route `METHOD template` */
+/**
+ * Returns the channels that a route reaches besides the one of its path. @param route `METHOD
+ * template`
+ */
 export function linkedResources(route: string, request: ServiceRequest): readonly Resource[] {
   if (WITHIN.has(route)) return [];
   const further = REACHES_FURTHER[route];

@@ -1,4 +1,4 @@
-/** What a request to Discord is. */
+/** Resolves requests to Discord. */
 import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
 import { type RouteMatch, RouteTrie } from "../route-trie.ts";
 import { splitPath } from "../url-path.ts";
@@ -7,13 +7,13 @@ import { ROUTES, TOKEN_ROUTES } from "./routes.ts";
 
 export interface DiscordRequest {
   readonly resolution: ActionResolution;
-  /** False where the path has a token of its own. */
+  /** False if the path contains a token of its own. */
   readonly authenticated: boolean;
 }
 
 const HOST = "discord.com";
 const API = /^\/api\/v(?:9|10)(?=\/)/;
-/** About the bot itself, or about nothing. */
+/** Requests about the bot itself, or about no channel. */
 const ABOUT_NOTHING = new Set([
   "GET /users/@me",
   "GET /gateway",
@@ -44,7 +44,7 @@ export function resolveDiscord(request: ServiceRequest): DiscordRequest {
   const match = trie.find(request.method, split.segments, split.trailingSlash);
   if (match === undefined)
     return refused(
-      `${request.method} of this path is no operation of Discord's API that is known here`,
+      `${request.method} of this path is not a known operation of Discord's API`,
       "See https://docs.discord.com/developers/reference",
     );
   const { category, method, subcategory, template } = match.route;
@@ -56,10 +56,10 @@ export function resolveDiscord(request: ServiceRequest): DiscordRequest {
   };
 }
 
-/** Deletes by another method. */
+/** Deletes with another method. */
 const DELETES = new Set(["POST /channels/{channel}/messages/bulk-delete"]);
 
-/** What deletes is a write, too: policies that know only that cover it. */
+/** A delete is also a write: policies that name only the wider action cover it. */
 function actionOf(
   category: string,
   method: string,
@@ -89,7 +89,7 @@ function refused(reason: string, hint: string): DiscordRequest {
   return { authenticated: false, resolution: { kind: "unresolved", reason, hint } };
 }
 
-/** Without the tokens of webhooks and interactions: who has the path may post. */
+/** Removes the tokens of webhooks and interactions: anybody who has the path may post. */
 export function redactPath(path: string): string {
   return path.replace(/(\/(?:webhooks|interactions)\/[^/]*\/)[^/]+/gi, "$1[redacted]");
 }

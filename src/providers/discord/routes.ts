@@ -1,7 +1,7 @@
 /**
- * Discord's HTTP API, as its documentation has it: https://docs.discord.com/developers/reference.
- * Lines are `category`, then what it serves: `METHODS path`; ids are numbers. What is not here is
- * no operation.
+ * Discord's HTTP API, from its documentation: https://docs.discord.com/developers/reference.
+ * Entries are a category and its operations: `METHODS path`; ids are numbers. Unlisted operations
+ * are denied.
  */
 export const ROUTES: Readonly<Record<string, readonly string[]>> = {
   channels: [
@@ -120,7 +120,7 @@ export const ROUTES: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * With a token of their own in the path, which is the whole credential: the bot's is not put on.
+ * Routes with a token in the path, which is the whole credential: the bot's token is not injected.
  */
 export const TOKEN_ROUTES: Readonly<Record<string, readonly string[]>> = {
   interactions: ["POST /interactions/{interaction:int}/{token}/callback"],

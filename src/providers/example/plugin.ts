@@ -1,7 +1,7 @@
 /**
  * An example to copy: the plugin of a fictional service, a library at api.library.example, which
- * wants an API key in the header `x-library-key`. docs/providers/writing-a-plugin.md walks through
- * it.
+ * requires an API key in the header `x-library-key`. docs/providers/writing-a-plugin.md walks
+ * through it.
  */
 import type { Secret } from "../../platform/secret.ts";
 import {
@@ -42,7 +42,7 @@ class ExampleInstance implements ProviderInstance {
     return { ...NO_INJECTION, set: [["x-library-key", this.#key.reveal()]] };
   }
 
-  // An API key does not age: nothing to get, to renew or to end. A token that does: see
+  // An API key does not expire: nothing to obtain, renew or end. For an expiring token, see
   // token-refresher.ts.
   start(): Promise<void> {
     return Promise.resolve();

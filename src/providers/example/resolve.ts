@@ -1,5 +1,5 @@
 /**
- * What a request to the library is. Its whole API:
+ * Resolves requests to the library. Its whole API:
  *
  *     GET    /v1/status
  *     GET    /v1/shelves/{shelf}/books              POST /v1/shelves/{shelf}/books
@@ -7,15 +7,12 @@
  */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 
-/**
- * The path as it is on the wire. What does not look exactly like this is no operation: nothing is
- * decoded, nothing mended.
- */
+/** The path as on the wire. Any other path is not an operation: nothing is decoded or corrected. */
 const BOOKS = /^\/v1\/shelves\/([a-z0-9-]{1,40})\/books(\/\d{1,10})?$/;
 
 export function resolve({ host, method, path }: ServiceRequest): ActionResolution {
   if (host !== "api.library.example")
-    return { kind: "unresolved", reason: "This host is none of the library's" };
+    return { kind: "unresolved", reason: "This host does not belong to the library" };
   if (method === "GET" && path === "/v1/status") {
     return {
       kind: "resolved",
@@ -27,7 +24,7 @@ export function resolve({ host, method, path }: ServiceRequest): ActionResolutio
   if (shelf === undefined || verb === undefined) {
     return {
       kind: "unresolved",
-      reason: "This is no operation of the library",
+      reason: "This is not an operation of the library",
       hint: "Books are at /v1/shelves/<shelf>/books",
     };
   }

@@ -10,7 +10,7 @@ const { privateKey } = generateKeyPairSync("rsa", {
   publicKeyEncoding: { type: "spki", format: "pem" },
 });
 
-/** Where a pod's projected token would be. */
+/** Location of a pod's projected token. */
 const file = path.join(mkdtempSync(path.join(tmpdir(), "svc-gcp-")), "token");
 writeFileSync(file, "federated.subject.token\n");
 

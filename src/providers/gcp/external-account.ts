@@ -1,7 +1,6 @@
 /**
- * Workload identity federation: a token of somebody else's (a projected file of the pod) is
- * exchanged at STS, and perhaps again for one of a service account.
- * https://google.aip.dev/auth/4117
+ * Workload identity federation: an external token (a projected file of the pod) is exchanged at
+ * STS, and optionally again for a token of a service account. https://google.aip.dev/auth/4117
  */
 import { readFile } from "node:fs/promises";
 import { Secret } from "../../platform/secret.ts";
@@ -14,7 +13,7 @@ export interface ExternalAccount {
   readonly tokenType: string;
   readonly tokenUrl: string;
   readonly file: string;
-  /** Member of the file's JSON that is the token; undefined where the file is the token. */
+  /** Member of the file's JSON that contains the token; undefined if the file is the token. */
   readonly field: string | undefined;
   readonly impersonationUrl: string | undefined;
 }
@@ -114,14 +113,14 @@ export async function exchangeExternalAccount(
     Number.isNaN(expiresAt)
   )
     throw new TokenExchangeError("the answer holds no token of the service account");
-  // A clock of ours that is behind must not make it look longer than it was asked for.
+  // A slow local clock must not make the lifetime look longer than requested.
   return {
     token: new Secret(accessToken),
     expiresAt: Math.min(expiresAt, context.clock.now() + 3_600_000),
   };
 }
 
-/** Read anew each time: whoever projects the file renews it. */
+/** Read again for each exchange, because the file is renewed externally. */
 async function subjectToken(account: ExternalAccount): Promise<string> {
   try {
     const text = (await readFile(account.file, "utf8")).trim();
@@ -131,7 +130,7 @@ async function subjectToken(account: ExternalAccount): Promise<string> {
         : (JSON.parse(text) as Record<string, unknown>)[account.field];
     if (typeof token === "string" && token !== "") return token;
   } catch {
-    // The file's path is the operator's to see, its contents nobody's.
+    // The operator may see the file's path, but nobody its contents.
   }
   throw new TokenExchangeError(
     `no token can be read from ${account.file}: is it mounted in the sidecar?`,

@@ -1,13 +1,13 @@
-/** Which API a host is. https://cloud.google.com/apis/docs/endpoints */
+/** Determines the API of a host. https://cloud.google.com/apis/docs/endpoints */
 import { isKnownHost } from "./methods.ts";
 
 export type GoogleHost =
   /** `host` as the table has it; `name` is the API's. */
   | { readonly kind: "api"; readonly host: string; readonly name: string }
-  /** Answers with credentials. */
+  /** Issues credentials. */
   | { readonly kind: "tokens" };
 
-/** Their answers are credentials, or what can be made into one. */
+/** Services whose responses are credentials, or can be converted into one. */
 const TOKEN_SERVICES = new Set([
   "oauth2",
   "sts",
@@ -23,7 +23,7 @@ const plain = /^([a-z0-9]+)\.googleapis\.com$/;
 const replicated = new RegExp(`^([a-z0-9]+)\\.(?:${LOCATION})\\.rep\\.googleapis\\.com$`);
 const located = new RegExp(`^(?:${LOCATION})-([a-z0-9]+)\\.googleapis\\.com$`);
 
-/** Undefined where nobody knows what is there: a bucket's own host, a private copy of an API. */
+/** Returns undefined for a host of unknown use: a bucket's own host, a private copy of an API. */
 export function googleHost(host: string): GoogleHost | undefined {
   if (host === "metadata.google.internal" || host === "accounts.google.com")
     return { kind: "tokens" };

@@ -1,20 +1,20 @@
 /**
- * Every place that a body, a parameter or a path names: projects, buckets, and what cannot be held
- * to a project. Google's APIs name resources alike, so that this holds for every method: by full
- * names (`projects/p/topics/t`, with or without the API's host), by addresses of storage
- * (`gs://b/o`), and by members that are called after what they name (`projectId`, `bucket`).
+ * Finds every place that a body, a parameter or a path names: projects, buckets, and resources
+ * without a project. Google's APIs use uniform names, so one method covers all of them: full names
+ * (`projects/p/topics/t`, with or without the API's host), addresses of storage (`gs://b/o`), and
+ * members named after their content (`projectId`, `bucket`).
  *
- * Programs are not looked into (scripts, images of containers while they run, workflows): they act
- * as the service account that runs them.
+ * Programs are not examined (scripts, images of running containers, workflows): they act as the
+ * service account that runs them.
  */
 import type { Resource } from "../contract.ts";
 import { jsonMembers, type Json } from "../strict-json.ts";
 import { type BucketProjects, project, projectOfBucket, unscopable } from "./resources.ts";
 
-/** More places than this are not judged one by one. */
+/** Maximum number of places that are evaluated individually. */
 const MAX_PLACES = 200;
 
-/** Collects places; each is kept once. */
+/** Collects places without duplicates. */
 export class Places {
   readonly #buckets: BucketProjects;
   readonly #found = new Map<string, Resource>();
@@ -29,7 +29,7 @@ export class Places {
       : [...this.#found.values()];
   }
 
-  /** Every member of a body, but for those that hold the caller's own data. */
+  /** Adds every member of a body, except those that contain the caller's own data. */
   addDocument(document: Json, data?: ReadonlySet<string>): void {
     for (const { key, value } of jsonMembers(document, data)) {
       if (this.#found.size > MAX_PLACES) return;
@@ -50,7 +50,9 @@ export class Places {
     this.addText(value);
   }
 
-  /** Names and addresses in a text; prose, which has spaces, only where it begins with one. */
+  /**
+   * Finds names and addresses in a text; in prose, which contains spaces, only at its beginning.
+   */
   addText(text: string): void {
     const trimmed = text.trimStart();
     if (/\s/.test(trimmed) && !LOCATOR_START.test(trimmed)) return;
@@ -71,7 +73,10 @@ export class Places {
     }
   }
 
-  /** `project.dataset.table` or `project:dataset.table`; without a project it is one's own. */
+  /**
+   * Adds `project.dataset.table` or `project:dataset.table`; without a project it is in the
+   * caller's own.
+   */
   #addTable(value: string): void {
     const name = /^`?([A-Za-z0-9:.-]{1,80}?)[:.][A-Za-z0-9_-]+\.[A-Za-z0-9_$*-]+`?$/.exec(
       value,
@@ -92,13 +97,13 @@ export class Places {
 const PROJECT_MEMBERS = /(?:^|_|[a-z])projects?(?:_?(?:ids?|numbers?|names?))?$/i;
 const BUCKET_MEMBERS = /bucket(?:_?(?:name|id))?$/i;
 const TABLE_MEMBERS = /(?:table|dataset|view)(?:_?(?:id|name|uri))?$/i;
-/** Of BigQuery and of its transfers: statements that are run, or stand for a table. */
+/** Members of BigQuery and its transfers that contain SQL statements, or represent a table. */
 const SQL_MEMBERS = /^(?:query|definitionBody|definition_body|filterPredicate|filter_predicate)$/;
 const DRIVE_MEMBERS = /^(?:google)?_?drive_?(?:source|ids?|folder)?s?$/i;
 
 const LOCATOR_START =
   /^(?:gs|bq):\/\/|^(?:\/\/|https?:\/\/)?[a-z0-9.-]*googleapis\.com\/|^\/?projects\/|^https:\/\/(?:storage\.cloud|drive|docs)\.google\.com\//i;
-/** A cheap look, as most texts are none. */
+/** A cheap filter, because most texts name no place. */
 const MAY_LOCATE =
   /projects(?:\/|%2f)|:\/\/|googleapis\.com|organizations\/|folders\/|billingAccounts\/|gcr\.io|pkg\.dev|gserviceaccount\.com|:[a-z]{1,20}-[a-z]{1,20}\d{1,2}:/i;
 
@@ -107,7 +112,7 @@ type Kind = "project" | "bucket" | `${"a" | "an"} ${string}`;
 const END = "[^/?#&,;\"'`\\s]";
 const LOCATION = "[a-z]+-[a-z]+[0-9]{1,2}";
 const NAMES: readonly { readonly pattern: RegExp; readonly kind: Kind }[] = [
-  // `projects/_/buckets/b` is how storage names a bucket.
+  // Storage names a bucket `projects/_/buckets/b`.
   { kind: "project", pattern: new RegExp(`(?<![\\w-])projects/(?!_/buckets/)(${END}+)`, "gi") },
   { kind: "bucket", pattern: new RegExp(`(?<![\\w-])projects/_/buckets/(${END}+)`, "gi") },
   { kind: "bucket", pattern: new RegExp(`gs://(${END}+)`, "gi") },

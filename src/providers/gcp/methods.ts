@@ -5,7 +5,7 @@ interface Part {
   readonly kind: "literal" | "label";
   /** A literal's text, a label's name. */
   readonly text: string;
-  /** Custom verb behind a label, `publish` of `{}:publish`. */
+  /** Custom verb after a label, `publish` of `{}:publish`. */
   readonly verb: string | undefined;
 }
 
@@ -33,7 +33,7 @@ export function isKnownHost(host: string): boolean {
 }
 
 /**
- * The most specific methods whose paths these segments are: one, or several that differ in name.
+ * Returns the most specific methods that match these segments: one, or several that differ in name.
  * @param verbs whether a colon in the last segment begins a verb; in names of objects it does not
  */
 export function matchMethods(
@@ -103,11 +103,11 @@ function labelsOf(
       if (!value.endsWith(`:${part.verb}`)) return undefined;
       value = value.slice(0, -part.verb.length - 1);
     }
-    // A colon in the last segment begins a verb: one that is not known is not part of a name.
+    // A colon in the last segment begins a verb: an unknown verb is not part of a name.
     if (value === "" || (verbs && index === parts.length - 1 && value.includes(":")))
       return undefined;
     if (part.text !== "") labels[part.text] = value;
-    // The next label after `projects` names one, whatever it is called.
+    // The label after `projects` names one, whatever its name is.
     if (parts[index - 1]?.kind === "literal" && parts[index - 1]?.text === "projects")
       labels["project"] = value;
   }

@@ -1,4 +1,4 @@
-/** Google Cloud: access tokens of a service account or a federated identity, kept fresh. */
+/** Google Cloud: access tokens of a service account or a federated identity, which are renewed. */
 import {
   type ActionResolution,
   ConfigError,
@@ -17,13 +17,13 @@ import type { BucketProjects } from "./resources.ts";
 import { exchangeServiceAccount, readServiceAccount } from "./token.ts";
 
 const MINUTE_MS = 60_000;
-/** Requests to models hold images and sound. */
+/** Requests to models contain images and sound. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const CLOUD_PLATFORM = "https://www.googleapis.com/auth/cloud-platform";
 
 export const plugin: ProviderPlugin = {
   providerName: "gcp",
-  // Intercepted so that they can be refused.
+  // Intercepted so that requests to them can be refused.
   defaultHosts: ["accounts.google.com", "metadata.google.internal"],
   hostPatterns: ["*.googleapis.com"],
   authTypes: {
@@ -93,8 +93,8 @@ class GcpInstance implements ProviderInstance {
   }
 
   async injectCredentials(request: ServiceRequest): Promise<Injection> {
-    // Not even in audit mode: a token server would answer with more, and a host that nobody knows
-    // may be anybody's.
+    // Not even in audit mode: a token server would issue further credentials, and an unknown host
+    // may belong to anybody.
     if (googleHost(request.host)?.kind !== "api")
       throw new InjectionError(`Provider ${this.#binding}: this host gets no credential`, 400);
     const token = await this.#token.current();

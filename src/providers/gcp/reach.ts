@@ -1,8 +1,8 @@
 /**
- * Methods whose answer or effect reaches another project than those that the request names. What a
- * request names, in its body as well, is judged by locators.ts for every method alike; here stand
- * the others, found by reading the list of methods (methods.json) API by API. reach.test.ts fails
- * when an API has methods that were not read.
+ * Methods whose response or effect reaches another project than those that the request names.
+ * locators.ts evaluates everything that a request names, also in its body, for every method; the
+ * remaining methods are listed here, from a review of the list of methods (methods.json) API by
+ * API. reach.test.ts fails if an API has methods that were not reviewed.
  */
 
 const METRICS = "the answer holds metrics of every project that the project monitors";
@@ -38,7 +38,7 @@ const REACHES_FURTHER: readonly (readonly [action: RegExp, reason: string])[] = 
   ],
 ];
 
-/** By path: one action's name stands for several methods. */
+/** By path: the name of one action covers several methods. */
 const PATHS_FURTHER: readonly (readonly [path: RegExp, reason: string])[] = [
   [
     /^v1\/projects\/[^/]+(?:\/locations\/[^/]+)?\/notes\/[^/]+\/occurrences$/,
@@ -46,7 +46,7 @@ const PATHS_FURTHER: readonly (readonly [path: RegExp, reason: string])[] = [
   ],
 ];
 
-/** Undefined for methods that stay within what they name. */
+/** Returns undefined for methods that stay within the resources that they name. */
 export function reachesFurther(action: string, segments: readonly string[]): string | undefined {
   const byAction = REACHES_FURTHER.find(([pattern]) => pattern.test(action))?.[1];
   if (byAction !== undefined) return byAction;

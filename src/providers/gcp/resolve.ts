@@ -1,4 +1,4 @@
-/** Which method of which API a request to Google is, and on which project. */
+/** Determines the API, the method and the project of a request to Google. */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
 import { parseQuery, pathSegments, repeatedName, type Parameters } from "../raw-url.ts";
 import { parseStrictJson, type Json } from "../strict-json.ts";
@@ -9,13 +9,13 @@ import { isObjectPath, objectSegments } from "./object-path.ts";
 import { reachesFurther } from "./reach.ts";
 import { type BucketProjects, project, projectOfBucket, unscopable } from "./resources.ts";
 
-/** Parameters with a dollar that every API knows, and that say how, not what. */
+/** Parameters with a dollar sign that every API knows, and that do not affect the action. */
 const SYSTEM = new Set(["$.xgafv", "$alt", "$fields", "$prettyPrint", "$unique"]);
 const PROJECT_PARAMETERS = ["project", "projectId", "userProject"];
 
 /**
- * Answers that are credentials: keys of service accounts, signatures in their names, keys of APIs
- * and of storage.
+ * Methods whose responses are credentials: keys of service accounts, signatures in their names,
+ * keys of APIs and of storage.
  */
 const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
   "aiplatform.featureViews.generateFetchAccessToken",
@@ -43,7 +43,7 @@ const CREDENTIAL_ACTIONS: ReadonlySet<string> = new Set([
 ]);
 const CREDENTIAL_RPCS =
   /^(?:CreateServiceAccountKey|UploadServiceAccountKey|SignBlob|SignJwt|GetKeyString|CreateKey|CreateHmacKey|GenerateAccessToken|GenerateIdToken|GenerateEphemeralCert|FetchReadToken|FetchReadWriteToken|ResetUserPassword|CreateUserCreds|Generate[A-Za-z]*AccessToken)$/;
-/** Parameters that filter or shape an answer, or name what is in a bucket. */
+/** Parameters that filter or shape a response, or name something in a bucket. */
 const WITHIN_PARAMETERS: ReadonlySet<string> = new Set([
   "delimiter",
   "endOffset",
@@ -58,7 +58,7 @@ const WITHIN_PARAMETERS: ReadonlySet<string> = new Set([
   "upload_id",
 ]);
 
-/** By action: members of the body that hold the caller's own data, which names nothing. */
+/** By action: members of the body that contain the caller's own data, which names no resource. */
 const DATA: readonly (readonly [action: RegExp, members: ReadonlySet<string>])[] = [
   [/^aiplatform\.(?:models|endpoints)\./, new Set(["text"])],
   [/^bigquery\.tabledata\.insertAll$/, new Set(["json"])],
@@ -73,7 +73,7 @@ const DATA: readonly (readonly [action: RegExp, members: ReadonlySet<string>])[]
   ],
 ];
 
-/** Content of an object or a file, which streams and is not read. */
+/** Content of an object or a file, which streams unread. */
 const UPLOADS = /^(?:resumable\/)?upload\//;
 export const UNREAD_PATHS = "(?:/resumable)?/upload/.*";
 export const UNREAD_CONTENT_TYPES = "application/grpc(?:[+;].*)?";
@@ -86,13 +86,13 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
   const host = googleHost(request.host);
   if (host === undefined)
     return unresolved(
-      "This host is no API of Google that is known",
+      "This host is not a known API of Google",
       "Use the API's own host, such as storage.googleapis.com or us-central1-aiplatform.googleapis.com.",
     );
   if (host.kind === "tokens")
     return unresolved(
       "This host answers with credentials, which an agent must not have",
-      "Call the API itself: the proxy puts the access token on.",
+      "Call the API itself: the proxy adds the access token.",
     );
   const query = parseQuery(request.query);
   const objects = isStorage(host.host) && isObjectPath(request.path);
@@ -117,7 +117,7 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
   return resolveRest(request, host.host, path.segments, query, buckets);
 }
 
-/** Hosts at which the JSON API of Cloud Storage is. */
+/** Returns whether a host serves the JSON API of Cloud Storage. */
 function isStorage(host: string): boolean {
   return host === "storage.googleapis.com" || host === "www.googleapis.com";
 }
@@ -138,12 +138,12 @@ function doubtOfQuery(query: Parameters): string | undefined {
     : undefined;
 }
 
-/** The method is the path; projects stand in a body that nobody here can read. */
+/** The method is the path; the project is in a body that is not decoded here. */
 function resolveGrpc(request: ServiceRequest, api: string): ActionResolution {
   const [, service = "", method = ""] =
     /^\/google\.[A-Za-z0-9_.]+\.([A-Za-z0-9_]+)\/([A-Za-z0-9_]+)$/.exec(request.path) ?? [];
   if (request.method !== "POST" || service === "" || request.query !== "")
-    return unresolved("This is no call of gRPC that is known");
+    return unresolved("This is not a known gRPC call");
   if (CREDENTIAL_RPCS.test(method))
     return unresolved(`${method} answers with credentials, which an agent must not have`);
   return {
@@ -169,13 +169,13 @@ function resolveRest(
   buckets: BucketProjects,
 ): ActionResolution {
   const resumed = isUpload(segments) && query.some(([name]) => name === "upload_id");
-  // An upload that was begun goes on, or ends, by the same path with other methods.
+  // An upload that has begun continues, or ends, at the same path with other methods.
   const method =
     resumed && (request.method === "PUT" || request.method === "DELETE") ? "POST" : request.method;
   const matches = matchMethods(host, method, segments, !isObjectPath(request.path));
   if (matches.length === 0)
     return unresolved(
-      "This is no method that is known of this API",
+      "This is not a known method of this API",
       "Methods are those of Google's discovery documents.",
     );
   const credential = matches.find(({ action }) => CREDENTIAL_ACTIONS.has(action));
@@ -212,7 +212,7 @@ function resourcesOf(match: Match, sent: Sent): readonly Resource[] {
   for (const [name, value] of query)
     if (PROJECT_PARAMETERS.includes(name)) found.push(project(value));
   if (found.length === 0) return [unscopable("the request names no project")];
-  // Whose quota and money it takes.
+  // The project whose quota and money the request uses.
   const quota = request.headers.get("x-goog-user-project");
   if (quota !== undefined) found.push(project(quota));
   const further = reachesFurther(match.action, segments);
@@ -226,13 +226,13 @@ function resourcesOf(match: Match, sent: Sent): readonly Resource[] {
   return [...found, ...besides];
 }
 
-/** What the rest of the path, the query and the body name. */
+/** Returns the places that the rest of the path, the query and the body name. */
 function placesBesides(
   { action }: Match,
   { request, segments, query, buckets }: Sent,
 ): readonly Resource[] {
   const places = new Places(buckets);
-  // Names of objects are anything, and name nothing else.
+  // Names of objects are arbitrary, and name no other resource.
   if (!action.startsWith("storage.")) for (const segment of segments) places.addText(segment);
   for (const [name, value] of query)
     if (!WITHIN_PARAMETERS.has(name)) places.addMember(name, value);
@@ -244,7 +244,7 @@ function placesBesides(
   return places.resources;
 }
 
-/** Declared as anything else, Google may read the same bytes in another way. */
+/** With another content type, Google may interpret the same bytes differently. */
 function readBody({ body, headers }: ServiceRequest): Json | undefined {
   const type = headers.get("content-type") ?? "";
   const isJson = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(type);

@@ -1,7 +1,7 @@
-/** Projects as `spec.scope` names them. */
+/** Projects in the form of `spec.scope`. */
 import type { Resource } from "../contract.ts";
 
-/** Projects that the operator says buckets are in. */
+/** Configured projects of buckets. */
 export type BucketProjects = ReadonlyMap<string, string>;
 
 const PROJECT = /^(?:[a-z][a-z0-9.-]{0,61}:)?[a-z0-9][a-z0-9-]{0,61}$/;

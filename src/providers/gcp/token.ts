@@ -17,14 +17,14 @@ export interface ServiceAccount {
   readonly key: KeyObject;
 }
 
-/** The Secret's JSON, whose members are not yet looked at. @throws ConfigError */
+/** Parses the Secret's JSON, whose members are not checked yet. @throws ConfigError */
 export function readJson(context: PluginContext, name: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(context.secrets.get(name)?.reveal() ?? "");
     if (typeof value === "object" && value !== null && !Array.isArray(value))
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // What it holds is not shown.
+    // Its content is not shown.
   }
   throw new ConfigError(
     `Provider ${context.binding}: the Secret's key ${name} must be the JSON file that Google Cloud gave, whole`,
@@ -47,7 +47,7 @@ export function readServiceAccount(context: PluginContext): ServiceAccount {
     throw wrong("must be a key of a service account: its type is not service_account");
   if (typeof email !== "string" || !/^[\w.@:-]{3,254}$/.test(email))
     throw wrong("has no client_email");
-  // The JWT is worth a token: it goes to Google and to nobody else.
+  // The JWT is equivalent to a token: it is only sent to Google.
   if (tokenUri !== undefined && tokenUri !== TOKEN_URL)
     throw wrong(`has another token_uri than ${TOKEN_URL}`);
   let key: KeyObject;
@@ -99,7 +99,7 @@ export interface Exchange {
   readonly body: URLSearchParams | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** What to look at where it is refused. */
+  /** Advice for a refusal. */
   readonly advice: string;
 }
 
@@ -138,17 +138,19 @@ export async function post(
     if (typeof value === "object" && value !== null)
       return value as Readonly<Record<string, unknown>>;
   } catch {
-    // What it holds may be a token.
+    // Its content may be a token.
   }
-  throw new TokenExchangeError(`${host} answered with something else than JSON`);
+  throw new TokenExchangeError(`${host} did not answer with JSON`);
 }
 
-/** Of an OAuth2 answer: `access_token`, and `expires_in` in seconds. @throws TokenExchangeError */
+/**
+ * Reads an OAuth2 response: `access_token`, and `expires_in` in seconds. @throws TokenExchangeError
+ */
 export function tokenOf(answer: Readonly<Record<string, unknown>>, now: number): FetchedToken {
   const { access_token: token, expires_in: lifetime } = answer;
   const seconds = Number(lifetime);
   if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token) || !(seconds > 0))
     throw new TokenExchangeError("the token server's answer holds no token");
-  // No token of theirs lives longer than half a day.
+  // None of Google's tokens is valid for more than half a day.
   return { token: new Secret(token), expiresAt: now + Math.min(seconds, 12 * 3600) * 1000 };
 }

@@ -7,9 +7,9 @@ import { ConfigError, type PluginContext } from "../contract.ts";
 import { Secret } from "../../platform/secret.ts";
 import { type FetchedToken, TokenExchangeError } from "../token-refresher.ts";
 
-/** Put back, for a GitHub whose clock is behind ours. */
+/** Subtracted for the case that GitHub's clock is behind ours. */
 const ISSUED_BEFORE_S = 60;
-/** GitHub takes ten minutes at most. */
+/** GitHub accepts at most ten minutes. */
 const LIFETIME_S = 9 * 60;
 const MAX_ANSWER_BYTES = 256 * 1024;
 
@@ -77,7 +77,7 @@ export async function fetchInstallationToken(
         "user-agent": "svc",
         "x-github-api-version": "2022-11-28",
       },
-      // The JWT is for GitHub alone.
+      // The JWT is only sent to GitHub.
       redirect: "error",
       signal,
     },
@@ -88,7 +88,7 @@ export async function fetchInstallationToken(
   }
   const answer = parseAnswer(await response.text());
   const serverNow = Date.parse(response.headers.get("date") ?? "");
-  // By the server's own clock, so that ours may be wrong.
+  // Computed from the server's own clock, because ours may be wrong.
   const lifetime = answer.expiresAt - (Number.isNaN(serverNow) ? clock.now() : serverNow);
   return { token: answer.token, expiresAt: clock.now() + lifetime };
 }

@@ -3,7 +3,7 @@ import { type ContractSample, request } from "../testing.ts";
 
 export const INSTALLATION_TOKEN = "ghs_installation0123456789";
 
-/** As GitHub makes them: PKCS #1. */
+/** In the form that GitHub generates: PKCS #1. */
 export const { privateKey: APP_KEY, publicKey: APP_PUBLIC_KEY } = generateKeyPairSync("rsa", {
   modulusLength: 2_048,
   privateKeyEncoding: { type: "pkcs1", format: "pem" },
@@ -16,7 +16,7 @@ export const APP_SECRETS = {
   privateKey: APP_KEY,
 };
 
-/** An answer of an hour, by a server whose clock is the one given. */
+/** A response valid for one hour, by a server with the given clock. */
 export function installationToken(nowMs: number, token = INSTALLATION_TOKEN): Response {
   const body = {
     token,

@@ -5,7 +5,7 @@ import { wordDenial } from "./denial.ts";
 const DENIAL = {
   status: 403,
   code: "out_of_scope",
-  message: "other/hello is outside of the scope of github.",
+  message: "other/hello is outside the scope of github.",
   details: {},
 };
 
@@ -16,7 +16,7 @@ test.each([
 ])("git is told in plain text: %s", (line) => {
   expect(wordDenial(request(line), DENIAL)).toEqual({
     headers: [["content-type", "text/plain; charset=utf-8"]],
-    body: "svc: other/hello is outside of the scope of github.\n",
+    body: "svc: other/hello is outside the scope of github.\n",
   });
 });
 

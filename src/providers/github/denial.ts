@@ -1,6 +1,6 @@
 /**
- * Denials that git shows: it prints an answer's text after `remote:` when it is plain, and else the
- * status alone.
+ * Denials that git shows: it prints the text of a plain response after `remote:`, and otherwise
+ * only the status.
  */
 import type { Denial, ServiceRequest, WordedDenial } from "../contract.ts";
 
@@ -11,7 +11,7 @@ export function wordDenial(
   { message }: Denial,
 ): WordedDenial | undefined {
   if (!GIT_PATH.test(path)) return undefined;
-  // A terminal is at the other end.
+  // The text is shown on a terminal.
   return {
     headers: [["content-type", "text/plain; charset=utf-8"]],
     body: `svc: ${message.replaceAll(/\p{Cc}/gu, " ")}\n`,

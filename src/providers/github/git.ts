@@ -1,6 +1,7 @@
 /**
- * Git over HTTPS, LFS and downloads, as github.com serves them. Only the smart protocol: the dumb
- * one would read files of `.git` by paths that say nothing. https://git-scm.com/docs/http-protocol
+ * Git over HTTPS, LFS and downloads, as github.com serves them. Only the smart protocol is
+ * supported: the dumb one would read files of `.git` by paths without a meaning for policies.
+ * https://git-scm.com/docs/http-protocol
  */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
 import { type LfsOperation, readLfsOperation } from "./lfs.ts";
@@ -10,7 +11,7 @@ import { unresolved } from "./unresolved.ts";
 
 export interface GitRequest {
   readonly resolution: ActionResolution;
-  /** False where github.com does not take the token: pages that redirect to a download. */
+  /** False if github.com does not accept the token: pages that redirect to a download. */
   readonly authenticated: boolean;
 }
 
@@ -66,7 +67,7 @@ export function resolveGit(request: ServiceRequest): GitRequest {
   return resolved(lfs === "download" ? READ : WRITE);
 }
 
-/** `name`, `name.git`, and the wiki that belongs to it, which has no name of its own in a scope. */
+/** `name`, `name.git`, and the repository's wiki, which has no name of its own in a scope. */
 function gitRepository(owner: Segment, name: Segment): Resource | undefined {
   return repositoryResource(owner.text, name.text.replace(/\.git$/, "").replace(/\.wiki$/, ""));
 }

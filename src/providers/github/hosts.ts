@@ -1,12 +1,12 @@
 /**
- * Which hosts are GitHub's, what each serves, and how each wants the token. Hosts that are not here
- * are not bound: what GitHub redirects downloads to (objects.githubusercontent.com,
- * release-assets.githubusercontent.com, storage of Amazon and Azure) has a signature in its
- * address, and a token on top would only be one more place that sees it.
+ * GitHub's hosts, the surfaces that each serves, and the form in which each expects the token.
+ * Unlisted hosts are not bound: the targets of GitHub's download redirects
+ * (objects.githubusercontent.com, release-assets.githubusercontent.com, storage of Amazon and
+ * Azure) have a signature in their address and need no token.
  */
 
 export type Surface =
-  /** REST, and GraphQL at `graphqlPath`; `prefix` is before each path of REST. */
+  /** REST, and GraphQL at `graphqlPath`; `prefix` precedes each path of REST. */
   | { readonly kind: "api"; readonly prefix: string; readonly graphqlPath: string }
   | { readonly kind: "uploads"; readonly prefix: string }
   /** Git over HTTPS, LFS, and downloads from the web pages. */
@@ -14,7 +14,7 @@ export type Surface =
   /** `/owner/repo/<rest>`: raw files, and archives. */
   | { readonly kind: "files" };
 
-/** Surfaces of a host, the first that takes the path. */
+/** Surfaces of a host; the first that accepts the path is used. */
 export type Hosts = ReadonlyMap<string, readonly Surface[]>;
 
 const API: Surface = { kind: "api", prefix: "", graphqlPath: "/graphql" };
@@ -38,8 +38,8 @@ const HOST =
 /**
  * @param enterprise host of GitHub Enterprise: `octocorp.ghe.com`, or a server's own; undefined for
  * github.com.
- *   A token is for one of them: with an enterprise's, nothing goes to github.com.
- * @returns undefined where that is no host
+ *   A token is only for one of them: an enterprise's token is never sent to github.com.
+ * @returns undefined if that is not a valid host
  */
 export function hostsOf(enterprise: string | undefined): Hosts | undefined {
   if (enterprise === undefined) return PUBLIC;
@@ -64,7 +64,7 @@ export function hostsOf(enterprise: string | undefined): Hosts | undefined {
   ]);
 }
 
-/** Where installation tokens are got. */
+/** Returns the base URL that issues installation tokens. */
 export function apiBaseOf(enterprise: string | undefined): string {
   if (enterprise === undefined) return "https://api.github.com";
   return enterprise.endsWith(".ghe.com")

@@ -1,5 +1,5 @@
 /**
- * Whether a batch of Git LFS downloads or uploads.
+ * Determines whether a batch of Git LFS downloads or uploads.
  * https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md
  */
 import type { ServiceRequest } from "../contract.ts";
@@ -9,7 +9,7 @@ export type LfsOperation = "download" | "upload";
 
 export const LFS_BATCH_PATH = "*/info/lfs/objects/batch";
 
-/** What cannot be read for sure counts as an upload: who may write may read. */
+/** An unclear batch counts as an upload: a caller that may write may also read. */
 export function readLfsOperation(request: ServiceRequest): LfsOperation {
   const { body, headers } = request;
   if (body === undefined || headers.has("content-encoding")) return "upload";

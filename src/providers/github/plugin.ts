@@ -44,7 +44,7 @@ export const plugin: ProviderPlugin = {
   scopeKeys: { repositories: "Repositories as owner/name" },
   scopeIgnoresCase: true,
   configKeys: {
-    host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), in the place of github.com",
+    host: "Host of GitHub Enterprise (octocorp.ghe.com, or a server's own), instead of github.com",
   },
   bodies: [
     { hosts: [], methods: ["POST"], paths: ["/graphql", "/api/graphql"], maxBytes: MAX_BODY_BYTES },
@@ -84,7 +84,7 @@ class GithubInstance implements ProviderInstance {
     const surface = this.#surface(request);
     switch (surface?.kind) {
       case undefined:
-        return unresolved("This host is none of the binding's");
+        return unresolved("This host does not belong to the binding");
       case "git":
         return resolveGit(request).resolution;
       case "files":
@@ -128,7 +128,7 @@ class GithubInstance implements ProviderInstance {
   }
 }
 
-/** Git's host wants Basic, with this very name for tokens of an App. */
+/** Git's host expects Basic credentials, with this exact user name for tokens of an App. */
 function authorization(surface: Surface, token: string): string {
   if (surface.kind === "git")
     return `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;

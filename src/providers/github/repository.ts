@@ -1,12 +1,12 @@
-/** Names of repositories, and what of them a scope is held against. */
+/** Names of repositories, and the values that a scope is matched against. */
 import type { Resource } from "../contract.ts";
 
 const OWNER = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 const NAME = /^[A-Za-z0-9._-]{1,100}$/;
 
 /**
- * The resource of `owner/name`, or undefined where that is no repository's name. GitHub takes a
- * name with `.git` for the one without it, so there is one way to write each here: without.
+ * Returns the resource of `owner/name`, or undefined if that is not a repository's name. GitHub
+ * treats a name with `.git` as the one without it, so only the form without it is used here.
  */
 export function repositoryResource(owner: string, name: string): Resource | undefined {
   if (
@@ -20,7 +20,7 @@ export function repositoryResource(owner: string, name: string): Resource | unde
   return { kind: "scoped", key: "repositories", value: `${owner}/${name}` };
 }
 
-/** Of `owner/name` in one piece. */
+/** Parses `owner/name` from one text. */
 export function namedRepository(text: string): Resource | undefined {
   const [owner, name, ...more] = text.split("/");
   return owner === undefined || name === undefined || more.length > 0

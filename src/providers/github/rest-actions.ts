@@ -1,14 +1,14 @@
 /**
- * Which actions a REST operation is: GitHub's category of it, `read` or `write` by its method, and
- * the effects it has beyond its category. The tables are what people decided;
- * docs/providers/github.md says why.
+ * Determines the actions of a REST operation: GitHub's category of it, `read` or `write` by its
+ * method, and its effects beyond its category. The tables are maintained by hand;
+ * docs/providers/github.md explains them.
  */
 import type { ResolvedAction } from "../contract.ts";
 import type { Route } from "../route-trie.ts";
 
 /**
- * `category.subcategory`, or a category, that goes by the name of GitHub's permission, since its
- * effect is that.
+ * `category.subcategory`, or a category, that uses the name of GitHub's permission, because its
+ * effect is covered by that permission.
  */
 const RENAMED: Readonly<Record<string, string>> = {
   "repos.contents": "contents",
@@ -20,8 +20,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * What an operation does besides, so that denying that does deny it: every action must be
- * permitted.
+ * Additional effects of an operation, so that denying such an effect also denies the operation:
+ * every action must be permitted.
  */
 const EFFECTS: Readonly<Record<string, readonly string[]>> = {
   "pulls/merge": ["contents:write"],
@@ -42,8 +42,8 @@ const EFFECTS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What every member sees of a repository: GitHub's permission `metadata`. To a policy that names
- * `repos:read` it is that.
+ * Data of a repository that every member sees: GitHub's permission `metadata`. Policies that name
+ * `repos:read` also cover it.
  */
 const METADATA = new Set([
   "repos/get",
@@ -55,7 +55,7 @@ const METADATA = new Set([
   "repos/list-tags",
 ]);
 
-/** Posts that change nothing: their body is a question. */
+/** POST operations that change nothing: their body is a query. */
 const READING_POSTS = new Set([
   "markdown/render",
   "markdown/render-raw",
@@ -64,7 +64,7 @@ const READING_POSTS = new Set([
   "repos/generate-release-notes",
 ]);
 
-/** They hand out, test or revoke credentials: for who holds credentials, and an agent does not. */
+/** Operations that issue, test or revoke credentials, which an agent must not hold. */
 const CREDENTIALS = new Set([
   "actions/create-registration-token-for-org",
   "actions/create-registration-token-for-repo",
@@ -91,7 +91,7 @@ export function categoryOf(route: Route): string {
 
 type Named = Pick<ResolvedAction, "action" | "broader">;
 
-/** At least one. */
+/** Returns at least one action. */
 export function actionsOf(route: Route): readonly Named[] {
   if (METADATA.has(route.operation)) return [METADATA_READ];
   const reads = route.method === "GET" || READING_POSTS.has(route.operation);
@@ -107,5 +107,5 @@ export function handsOutCredentials(route: Route): boolean {
   return CREDENTIALS.has(route.operation);
 }
 
-/** For the test that every line of a table is about an operation that exists. */
+/** For the test that every line of a table matches an existing operation. */
 export const TABLES = { RENAMED, EFFECTS, METADATA, READING_POSTS, CREDENTIALS };

@@ -1,6 +1,6 @@
 /**
- * Operations whose body may name something of another repository: the body is read, and judged by
- * every name in it. Bodies are read as JSON, whatever they are declared to be, as GitHub does.
+ * Operations whose body may name something in another repository: the body is read, and evaluated
+ * by every name in it. Bodies are parsed as JSON, whatever their content type is, as GitHub does.
  */
 import type { BodyRule, Resource, ServiceRequest } from "../contract.ts";
 import { isJsonObject, jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
@@ -14,17 +14,20 @@ interface Repository {
 }
 
 interface BodyJudge {
-  /** Members that decide. None of them may stand in the query, or beside the JSON in a form. */
+  /**
+   * Members that affect the decision. None of them may be in the query, or beside the JSON in a
+   * form.
+   */
   readonly members: readonly string[];
-  /** Resources besides the repository of the path. */
+  /** Returns resources besides the repository of the path. */
   readonly judge: (body: JsonObject, repository: Repository) => readonly Resource[];
 }
 
 const isSet = (value: Json | undefined): boolean => (value ?? null) !== null;
 
 /**
- * The head of a pull request is a branch of the repository itself, or of another one of its network:
- * `owner:branch`, and `head_repo` where one account has several of them.
+ * The head of a pull request is a branch of the repository itself, or of another one in its
+ * network: `owner:branch`, and `head_repo` if one account has several of them.
  */
 const pullRequestHead: BodyJudge = {
   members: ["head", "head_repo"],
@@ -98,7 +101,7 @@ export function bodyRules(maxBytes: number): readonly BodyRule[] {
   }));
 }
 
-/** Undefined for an operation that its path tells alone. */
+/** Returns undefined for an operation that its path determines alone. */
 export function bodyResources(
   operation: string,
   request: ServiceRequest,
@@ -124,12 +127,12 @@ function readBody({ body, headers }: ServiceRequest): JsonObject | undefined {
   return parsed.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : undefined;
 }
 
-/** `curl -d` declares a form, whatever it sends. */
+/** `curl -d` declares a form, whatever the content is. */
 function isDeclaredJson({ headers }: ServiceRequest): boolean {
   return /^\s*application\/(?:[\w.+-]+\+)?json\b/i.test(headers.get("content-type") ?? "");
 }
 
-/** Names of parameters as a lenient reader may find them. */
+/** Returns the names of parameters that a lenient parser may find. */
 function names(text: string): readonly string[] {
   return [...new URLSearchParams(text.replaceAll(";", "&")).keys()].map((name) =>
     name.replace(/\[.*$/s, "").trim().toLowerCase(),

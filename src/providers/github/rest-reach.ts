@@ -1,14 +1,16 @@
 /**
- * How far each REST operation on a repository reaches. Every operation whose path names a
- * repository stands in exactly one of these tables, put there after its parameters, body and answer
- * were read in GitHub's OpenAPI description. An operation that stands in none (GitHub added it
- * since) is held to be outside of every scope, and rest-reach.test.ts fails until it is classified.
+ * The reach of each REST operation on a repository. Every operation whose path names a repository
+ * is in exactly one of these tables, after a review of its parameters, body and response in
+ * GitHub's OpenAPI description. An unlisted operation (which GitHub added later) is out of every
+ * scope, and rest-reach.test.ts fails until it is classified.
  *
- * Two things are no reach: text that mentions another repository, and objects that a network of
- * forks shares, which are found by their hash through every repository of the network.
+ * Two things do not count as reach: text that mentions another repository, and objects that a
+ * network of forks shares, which every repository of the network returns by their hash.
  */
 
-/** Operations whose effect and answer stay within the repository, by the first part of their id. */
+/**
+ * Operations whose effect and response stay within the repository, by the first part of their id.
+ */
 const WITHIN_BY_CATEGORY: Readonly<Record<string, string>> = {
   actions: `
     list-artifacts-for-repo get-artifact delete-artifact download-artifact
@@ -205,10 +207,10 @@ function ids(byCategory: Readonly<Record<string, string>>): ReadonlySet<string> 
 export const WITHIN = ids(WITHIN_BY_CATEGORY);
 
 /**
- * Operations whose answer also describes what this repository is linked to by design (the
- * repository that a fork came from, the fork that a pull request or a workflow run came from, the
- * organization's rules that hold here): its name, owner, description and settings, and never its
- * content. Without them no repository and no pull request could be read within a scope.
+ * Operations whose response also describes linked repositories by design (the repository that was
+ * forked, the fork of a pull request or a workflow run, the organization's rules for this
+ * repository): their name, owner, description and settings, and never their content. Without them
+ * no repository and no pull request could be read within a scope.
  */
 export const DESCRIBES_LINKED = ids({
   actions: `

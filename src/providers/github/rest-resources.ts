@@ -1,7 +1,7 @@
 /**
- * What a REST operation touches, in words of a repository scope: the repository that its path
- * names, and what it reaches beyond it (rest-reach.ts, rest-body.ts). A number names no repository,
- * since GitHub looks it up among all repositories that the token sees.
+ * The resources of a REST operation in terms of a repository scope: the repository that its path
+ * names, and its reach beyond it (rest-reach.ts, rest-body.ts). A number names no repository,
+ * because GitHub looks it up among all repositories that the token can access.
  */
 import type { Resource, ServiceRequest } from "../contract.ts";
 import { repositoryResource, unscopable } from "./repository.ts";
@@ -10,7 +10,7 @@ import { bodyResources } from "./rest-body.ts";
 import { DESCRIBES_LINKED, REACHES_FURTHER, WITHIN } from "./rest-reach.ts";
 import { searchScope } from "./search-scope.ts";
 
-/** Prefixes behind which the repository alone is named. */
+/** Prefixes after which only the repository is named. */
 const WITHIN_PREFIXES = [
   "/repos/{owner}/{repo}",
   "/repos/{template_owner}/{template_repo}",
@@ -19,7 +19,7 @@ const WITHIN_PREFIXES = [
   "/user/starred/{owner}/{repo}",
 ];
 
-/** Public, about no repository, or about the caller alone. */
+/** Public, about no repository, or only about the caller. */
 const ABOUT_NO_REPOSITORY = new Set([
   "meta",
   "rate-limit",
@@ -38,7 +38,10 @@ const OPERATIONS_ABOUT_NO_REPOSITORY = new Set([
   "security-advisories/get-global-advisory",
 ]);
 
-/** Parameters of a path and of a query that name a ref or a commit. No name of a ref has a colon. */
+/**
+ * Parameters of a path and of a query that name a ref or a commit. A ref's name cannot contain a
+ * colon.
+ */
 const REF_PARAMETERS = [
   "basehead",
   "branch",
@@ -59,7 +62,7 @@ export const TABLES = {
   SEARCHES,
 };
 
-/** @returns undefined where what stands in the repository's place is no repository's name */
+/** @returns undefined if the path has no valid repository name */
 export function resourcesOf(
   match: RouteMatch,
   request: ServiceRequest,
@@ -82,7 +85,7 @@ export function resourcesOf(
   return [named.resource, ...linkedResources(match, request, named)];
 }
 
-/** What the operation touches besides the repository of its path. */
+/** Returns the resources of the operation besides the repository of its path. */
 function linkedResources(
   { route, parameters }: RouteMatch,
   request: ServiceRequest,

@@ -1,5 +1,5 @@
 /**
- * A request to GitHub's REST API: the operation that it is, by GitHub's own description of its
+ * Resolves requests to GitHub's REST API to an operation, by GitHub's own description of its
  * routes.
  */
 import generated from "../../gen/github-routes.json" with { type: "json" };
@@ -11,7 +11,7 @@ import { RouteTrie } from "../route-trie.ts";
 import { unresolved } from "./unresolved.ts";
 
 /**
- * The same paths as of another route, which has them whole: `compare/{base}...{head}` is
+ * Returns whether a route has the same paths as another, complete one: `compare/{base}...{head}` is
  * `compare/{basehead}`.
  */
 export function isTwin(line: string): boolean {
@@ -19,8 +19,8 @@ export function isTwin(line: string): boolean {
 }
 
 /**
- * GitHub's pages of a list link to these, by number. They name no repository, so nothing is in
- * scope by them.
+ * GitHub's pages of a list link to these, by number. They name no repository, so no scope allows
+ * them.
  */
 const BY_NUMBER = [
   ["/repositories/{id:int}", "/repos/{owner}/{repo}"],
@@ -31,27 +31,26 @@ const routes = new RouteTrie();
 for (const line of generated.routes) if (!isTwin(line)) routes.add(line);
 for (const [typed, template] of BY_NUMBER) routes.alias(typed, template);
 
-/** @param path of the API: without the prefix that GitHub Enterprise Server has */
+/** @param path path of the API, without the prefix of GitHub Enterprise Server */
 export function resolveRest(request: ServiceRequest, path: string): ActionResolution {
   const split = splitPath(path);
   if (split.kind === "refused") return unresolved(split.reason, split.hint);
   const match = routes.find(request.method, split.segments, split.trailingSlash);
   if (match === undefined) {
     return unresolved(
-      `${request.method} of this path is no operation of GitHub's REST API that is known here`,
+      `${request.method} of this path is not a known operation of GitHub's REST API`,
       split.trailingSlash
-        ? "Take the slash at the end away"
+        ? "Remove the trailing slash"
         : "See https://docs.github.com/rest for the paths, without `.git`",
     );
   }
   if (handsOutCredentials(match.route)) {
     return unresolved(
       "This operation hands out or revokes credentials, which agents do not hold",
-      "Call the API itself: the credential is put on for you",
+      "Call the API itself: the proxy adds the credential",
     );
   }
-  // By number (BY_NUMBER) the path has fewer parameters than the template, and `owner` is not among
-  // them.
+  // Paths by number (BY_NUMBER) have fewer parameters than the template, and no `owner`.
   const byNumber =
     ["repositories", "organizations"].includes(split.segments[0]?.text ?? "") &&
     /^\d+$/.test(split.segments[1]?.text ?? "");

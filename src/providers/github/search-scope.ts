@@ -1,13 +1,13 @@
 /**
- * To which repositories a search is confined. `repo:a/b` narrows a search only where nothing widens
- * it again: `user:` and `org:` add to it, `OR` and parentheses make it one case of several. So each
- * word must be known to be harmless.
+ * Determines the repositories to which a search is restricted. `repo:a/b` restricts a search only
+ * if nothing widens it again: `user:` and `org:` add to it, `OR` and parentheses make it one of
+ * several alternatives. Therefore each word must be known to be harmless.
  * https://docs.github.com/search-github/searching-on-github/searching-issues-and-pull-requests
  */
 import type { Resource } from "../contract.ts";
 import { namedRepository } from "./repository.ts";
 
-/** Qualifiers that only ever narrow. */
+/** Qualifiers that only narrow. */
 const NARROWING = new Set(
   (
     "is state type author assignee mentions commenter involves label milestone no language created updated closed merged " +
@@ -19,9 +19,7 @@ const NARROWING = new Set(
 const OPERATORS = new Set(["OR", "AND", "NOT"]);
 const WORD = /(?:[^\s"]|"[^"]*")+/g;
 
-/**
- * @returns at least one repository, or undefined where the search is not confined, or not surely
- */
+/** @returns at least one repository, or undefined if the search is not certainly restricted */
 export function searchScope(search: string): readonly Resource[] | undefined {
   if (search.length > 4_096 || (search.match(/"/g)?.length ?? 0) % 2 === 1) return undefined;
   const repositories: Resource[] = [];

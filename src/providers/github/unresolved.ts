@@ -1,8 +1,8 @@
 import type { ActionResolution } from "../contract.ts";
 
 /**
- * @param reason sentence for the agent, without its full stop; holds nothing of the request that a
- * log should not
+ * @param reason sentence for the agent, without its full stop; contains nothing of the request that
+ * must not be logged
  */
 export function unresolved(
   reason: string,

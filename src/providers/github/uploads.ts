@@ -1,4 +1,4 @@
-/** uploads.github.com: files of a release. The one operation that GitHub serves there. */
+/** uploads.github.com: assets of a release, the only operation that GitHub serves there. */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 import { resolveRest } from "./rest.ts";
 import { unresolved } from "./unresolved.ts";

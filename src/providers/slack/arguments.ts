@@ -1,7 +1,7 @@
 /**
- * Arguments of a call: from the query and from a body, JSON or a form. Slack joins them; an
- * argument that comes twice, or whose name another parser could read as another's (`channel[]`,
- * `channel.id`), cannot be judged.
+ * Parses the arguments of a call: from the query and from a body, JSON or a form. Slack merges
+ * them; a duplicate argument, or one whose name another parser could interpret as another's
+ * (`channel[]`, `channel.id`), cannot be evaluated.
  */
 import type { ServiceRequest } from "../contract.ts";
 import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
@@ -33,7 +33,7 @@ export function readArguments(request: ServiceRequest): Arguments {
   return { kind: "arguments", values };
 }
 
-/** A text says why it cannot be told. */
+/** A text result is the reason for a failure. */
 function bodyArguments({
   method,
   headers,
@@ -49,11 +49,11 @@ function bodyArguments({
   if (/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/.test(type)) {
     const parsed = parseStrictJson(body);
     if (parsed.kind === "invalid") return `The body ${parsed.reason}`;
-    return isJsonObject(parsed.value) ? Object.entries(parsed.value) : "The body is no object";
+    return isJsonObject(parsed.value) ? Object.entries(parsed.value) : "The body is not an object";
   }
   if (/^application\/x-www-form-urlencoded(?:\s*;\s*charset="?utf-8"?)?\s*$/.test(type)) {
     const text = body.toString("latin1");
-    // `;` once parted arguments, and bytes beyond ASCII are for parsers to disagree on.
+    // `;` was once a separator of arguments, and parsers disagree on bytes beyond ASCII.
     return /^[\x21-\x3a\x3c-\x7e]*$/.test(text)
       ? [...new URLSearchParams(text)]
       : "The form holds bytes that must be percent-encoded";

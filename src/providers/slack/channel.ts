@@ -3,7 +3,7 @@ import type { Json } from "../strict-json.ts";
 
 const CHANNEL = /^[A-Za-z0-9#_@.-]{1,200}$/;
 
-/** A conversation as an argument or a link names it. */
+/** Returns the resource of a conversation named in an argument or a link. */
 export function channelResource(value: Json): Resource {
   return typeof value === "string" && CHANNEL.test(value)
     ? { kind: "scoped", key: "channels", value }

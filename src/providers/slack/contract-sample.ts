@@ -1,6 +1,9 @@
 import { type ContractSample, request } from "../testing.ts";
 
-/** As Slack answers a refresh token: https://docs.slack.dev/authentication/using-token-rotation */
+/**
+ * A response of Slack to a refresh token:
+ * https://docs.slack.dev/authentication/using-token-rotation
+ */
 export function rotated(number: number): Response {
   return Response.json({
     ok: true,

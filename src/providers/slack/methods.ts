@@ -1,17 +1,16 @@
 /**
- * Slack's Web API: by action, the methods that are it. The actions are the bot scopes that Slack
- * itself asks for (https://docs.slack.dev/reference/methods); where it asks for none, or for one of
- * four by the kind of conversation, the name is the first one's. A method that is not here is
- * denied.
+ * Slack's Web API: the methods of each action. The actions are the bot scopes that Slack itself
+ * requires (https://docs.slack.dev/reference/methods); if it requires none, or one of four by the
+ * kind of conversation, the first one's name is used. Unlisted methods are denied.
  */
 
-/** Actions that Slack has no scope of its own for, with the wider one that it asks for. */
+/** Actions without a scope of their own in Slack, with the wider scope that it requires. */
 export const BROADER: Readonly<Record<string, readonly string[]>> = {
   "chat:delete": ["chat:write"],
   "chat:update": ["chat:write"],
 };
 
-/** About the conversation that an argument names. */
+/** Methods on the conversation that an argument names. */
 export const IN_CHANNEL: Readonly<Record<string, readonly string[]>> = {
   "chat:write": [
     "chat.postMessage",
@@ -54,7 +53,7 @@ export const IN_CHANNEL: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** About more than one conversation, or about none that an argument names. */
+/** Methods on more than one conversation, or on none that an argument names. */
 export const WIDE: Readonly<Record<string, readonly string[]>> = {
   "chat:read": ["chat.scheduledMessages.list"],
   "channels:read": ["conversations.list"],
@@ -98,7 +97,7 @@ export const WIDE: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** About the caller alone, or about nothing. */
+/** Methods about the caller only, or about no conversation. */
 export const ABOUT_NOTHING: Readonly<Record<string, readonly string[]>> = {
   "auth:read": ["auth.test", "api.test"],
 };

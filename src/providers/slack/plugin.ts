@@ -1,4 +1,4 @@
-/** Slack: the Web API and files; a bot's token, or one that rotates. */
+/** Slack: the Web API and files, with a bot's token or a rotating one. */
 import type { Secret } from "../../platform/secret.ts";
 import {
   ConfigError,
@@ -20,8 +20,8 @@ const MAX_BODY_BYTES = 1024 * 1024;
 
 export const plugin: ProviderPlugin = {
   providerName: "slack",
-  // Not hooks.slack.com, whose addresses are credentials, and not wss-primary.slack.com, whose
-  // address apps.connections.open gives.
+  // Without hooks.slack.com, whose addresses are credentials, and without wss-primary.slack.com,
+  // whose address apps.connections.open returns.
   defaultHosts: ["slack.com", "files.slack.com"],
   hostPatterns: [],
   authTypes: {

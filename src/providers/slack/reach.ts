@@ -1,11 +1,12 @@
 /**
- * How far each method on a conversation reaches. Every method of `IN_CHANNEL` has a line here with
- * the arguments that name nothing besides that conversation and the messages, members and settings
- * in it, as https://docs.slack.dev/reference/methods describes them. An argument that stands on no
- * line (`file`, `file_ids`, `unfurl_id`, `entity_id`, ..., or one that Slack adds) is held to name
- * something else, and the request is outside of every scope.
+ * The reach of each method on a conversation. Every method of `IN_CHANNEL` has a line here with the
+ * arguments that name nothing besides that conversation and the messages, members and settings in
+ * it, as https://docs.slack.dev/reference/methods describes them. An unlisted argument (`file`,
+ * `file_ids`, `unfurl_id`, `entity_id`, ..., or one that Slack adds later) is assumed to name
+ * another resource, and the request is out of every scope.
  *
- * The text of a message is looked at as well: a link to a message is shown with that message in it.
+ * The text of a message is also checked, because Slack expands a link to a message with the message
+ * itself.
  */
 import type { Resource } from "../contract.ts";
 import { jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
@@ -70,14 +71,14 @@ const KNOWN: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   ]),
 );
 
-/** Arguments that are JSON; in a form, and often in a body of JSON, they come as text. */
+/** Arguments that are JSON; in a form, and often in a JSON body, they are sent as text. */
 const STRUCTURED: ReadonlySet<string> = new Set(
   "attachments blocks chunks metadata prompts unfurls user_auth_blocks".split(" "),
 );
 /** Members by which a block or an attachment shows a file, a call or a canvas. */
 const EMBEDDED = /^(?:slack_file|file|file_ids?|files|external_id|call_id|canvas_id|list_id)$/;
 
-/** The conversations that the arguments name, and whatever else they name. */
+/** Returns the conversations that the arguments name, and all other resources in them. */
 export function resourcesOf(
   method: string,
   values: ReadonlyMap<string, Json>,
@@ -94,7 +95,7 @@ export function resourcesOf(
   return [...channels, ...shownResources(values)];
 }
 
-/** What texts link to, and what blocks show. */
+/** Returns the targets of links in texts, and the objects in blocks. */
 function shownResources(values: ReadonlyMap<string, Json>): readonly Resource[] {
   const conversations = new Set<string>();
   for (const [name, value] of values) {
@@ -102,10 +103,10 @@ function shownResources(values: ReadonlyMap<string, Json>): readonly Resource[] 
     if (document === undefined) return [unscopable(`\`${name}\` is not JSON`)];
     for (const { key, value: inner } of jsonMembers(document)) {
       if (EMBEDDED.test(key)) return [unscopable("A block shows a file, a call or a canvas")];
-      // The key as well: `unfurls` goes by addresses.
+      // The key is checked as well: `unfurls` is keyed by addresses.
       for (const text of typeof inner === "string" ? [key, inner] : [key])
         if (!collectLinks(text, conversations))
-          return [unscopable("The text links to something in Slack that cannot be told")];
+          return [unscopable("The text links to an unknown object in Slack")];
     }
     if (conversations.size > MAX_LINKED)
       return [unscopable("The message links to too many conversations")];
@@ -113,7 +114,7 @@ function shownResources(values: ReadonlyMap<string, Json>): readonly Resource[] 
   return [...conversations].map(channelResource);
 }
 
-/** Undefined where text that should be JSON is not. */
+/** Returns undefined for text that should be JSON but is not. */
 function documentOf(name: string, value: Json): Json | undefined {
   if (!STRUCTURED.has(name) || typeof value !== "string" || value === "") return value;
   const parsed = parseStrictJson(Buffer.from(value));
@@ -127,9 +128,9 @@ const MESSAGE_LINK =
 const CONVERSATION_PARAMETER = /[?&#;](?:cid|channel)=([A-Za-z0-9]*)/g;
 
 /**
- * Adds the conversations that a text links to; false where it links to something else in Slack.
- * Slack reads addresses as browsers do, so that lookalikes of its letters and dots, and invisible
- * characters, count as what they stand for.
+ * Adds the conversations that a text links to; returns false if it links to something else in
+ * Slack. Slack interprets addresses like browsers, so lookalikes of its letters and dots, and
+ * invisible characters, are normalized.
  */
 function collectLinks(text: string, conversations: Set<string>): boolean {
   if (!/\S\.|[^\0-\x7f]/.test(text)) return true;
@@ -143,7 +144,7 @@ function collectLinks(text: string, conversations: Set<string>): boolean {
     let start = host.index;
     while (start > 0 && /[a-z0-9.-]/i.test(token[start - 1] as string)) start -= 1;
     const link = token.slice(start).replace(/[.,;:!?]{1,9}$/, "");
-    // A bare mention of the host links to nothing.
+    // A bare mention of the host is not a link.
     if (more.length === 0 && !/[/?#:%\\]/.test(link)) continue;
     const channel = more.length === 0 ? MESSAGE_LINK.exec(link)?.[1] : undefined;
     if (channel === undefined) return false;

@@ -1,4 +1,4 @@
-/** What a request to Slack is. */
+/** Resolves requests to Slack. */
 import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
 import type { Json } from "../strict-json.ts";
 import { splitPath } from "../url-path.ts";
@@ -8,7 +8,7 @@ import { resourcesOf } from "./reach.ts";
 
 export interface SlackRequest {
   readonly resolution: ActionResolution;
-  /** False where the address has a signature of its own. */
+  /** False if the address contains a signature of its own. */
   readonly authenticated: boolean;
 }
 
@@ -43,14 +43,14 @@ export function resolveSlack(request: ServiceRequest): SlackRequest {
   const method = METHODS.get(name);
   if (method === undefined || (request.method !== "GET" && request.method !== "POST")) {
     return refused(
-      "This is no method of Slack's Web API that is known here",
+      "This is not a known method of Slack's Web API",
       "See https://docs.slack.dev/reference/methods",
     );
   }
   const read = readArguments(request);
   if (read.kind === "refused") return refused(read.reason, read.hint);
   if (read.values.has("token"))
-    return refused("The arguments hold a token", "Leave it out: the credential is put on for you");
+    return refused("The arguments hold a token", "Omit it: the proxy adds the credential");
   return resolved(method.action, touched(name, method.kind, read.values));
 }
 
@@ -64,8 +64,7 @@ function touched(
 }
 
 /**
- * Downloads want the token; an upload goes to an address that files.getUploadURLExternal gave, and
- * wants none.
+ * Downloads need the token; uploads go to an address from files.getUploadURLExternal and need none.
  */
 function resolveFile({ method, path }: ServiceRequest): SlackRequest {
   const split = splitPath(path);
@@ -103,7 +102,7 @@ function refused(reason: string, hint: string): SlackRequest {
   return { authenticated: false, resolution: { kind: "unresolved", reason, hint } };
 }
 
-/** Without the signature of an upload. */
+/** Removes the signature of an upload. */
 export function redactPath(path: string): string {
   return path.replace(/(\/upload\/v1\/)[^/]+/gi, "$1[redacted]");
 }

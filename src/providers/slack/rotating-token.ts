@@ -1,8 +1,8 @@
 /**
- * Slack's token rotation: an access token of twelve hours for a refresh token, which each use
- * replaces by a new one. https://docs.slack.dev/authentication/using-token-rotation
+ * Slack's token rotation: a refresh token is exchanged for an access token of twelve hours and a
+ * new refresh token. https://docs.slack.dev/authentication/using-token-rotation
  *
- * The new refresh token is kept in memory alone. After a restart the one in the Secret is tried.
+ * The new refresh token is kept only in memory. After a restart, the one in the Secret is tried.
  */
 import { Secret } from "../../platform/secret.ts";
 import type { PluginContext } from "../contract.ts";
@@ -11,7 +11,7 @@ import { type FetchedToken, TokenExchangeError } from "../token-refresher.ts";
 
 const ADDRESS = "https://slack.com/api/oauth.v2.access";
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** Errors of Slack's that asking again does not mend. */
+/** Slack's errors that a retry does not fix. */
 const REFUSALS = new Set([
   "invalid_refresh_token",
   "invalid_client_id",
@@ -80,7 +80,7 @@ export class RotatingToken {
         "Slack's answer holds no tokens: is token rotation on for the app?",
       );
     }
-    // Before anything else can fail: the old one has had its use.
+    // Stored before anything else can fail, because the old one has been used.
     this.#refreshToken = new Secret(next);
     return { token: new Secret(token), expiresAt: this.#context.clock.now() + seconds * 1_000 };
   }

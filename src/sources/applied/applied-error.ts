@@ -1,11 +1,11 @@
 /**
- * Why a change of an applied object was refused, in words for a person. Holds no value of a Secret.
+ * Reason why a change of an applied object was refused, for people. Contains no value of a Secret.
  */
 export type AppliedFault =
-  /** What was given is not valid. */
+  /** The input is not valid. */
   | "invalid"
   | "not-found"
-  /** It was to be created, and is there. */
+  /** It should be created, but already exists. */
   | "exists"
   /** Another file defines it, or it changed in the meantime. */
   | "conflict"
@@ -14,7 +14,7 @@ export type AppliedFault =
 
 export class AppliedError extends Error {
   readonly fault: AppliedFault;
-  /** One line each. */
+  /** One line for each problem. */
   readonly problems: readonly string[];
 
   constructor(fault: AppliedFault, problems: readonly string[]) {

@@ -1,8 +1,8 @@
 /**
- * Objects that came over the control API, as files of the watched folder: one file an object in
- * `applied/`, so that the folder stays the one source of truth, whoever else watches it sees the
- * same, and they outlive a restart. Writes are one at a time. A file is written beside and renamed:
- * no reader ever sees half of one.
+ * Stores objects from the control API as files of the watched folder: one file per object in
+ * `applied/`, so that the folder remains the only source of truth, other processes that watch it
+ * see the same objects, and objects survive a restart. Writes are serialized. A file is written
+ * under a temporary name and renamed, so that no reader sees a partial file.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { AppliedError } from "./applied-error.ts";
 import { documentText, type Manifest, type ManifestObject, readManifests } from "./manifest.ts";
 import { patchDocument } from "./merge-patch.ts";
 
-/** Below the folder of resources. */
+/** Subfolder of the folder of resources. */
 export const APPLIED_FOLDER = "applied";
 
 export interface ObjectRef {
@@ -35,11 +35,11 @@ export interface Applied extends ObjectRef {
 export interface AppliedStoreOptions {
   /** The folder of resources. */
   readonly dir: string;
-  /** Looks at the folder. */
+  /** Rescans the folder. */
   readonly refresh: () => Promise<unknown>;
-  /** Resolves once what was found there is in force. */
+  /** Resolves when the result of the scan is in force. */
   readonly inForce: () => Promise<void>;
-  /** Where the folder defines an object, as `file:line`, by its id. */
+  /** Returns the place where the folder defines an object, as `file:line`, by its id. */
   readonly placeOf: (id: string) => string | undefined;
 }
 
@@ -54,7 +54,7 @@ export class AppliedStore {
   }
 
   /**
-   * Puts all objects of the manifests in force, or none.
+   * Applies all objects of the manifests, or none.
    * @param create refuse objects that exist
    * @throws AppliedError
    */
@@ -101,8 +101,8 @@ export class AppliedStore {
   }
 
   /**
-   * Changes an object by a JSON merge patch (RFC 7396). A patch that holds
-   * `metadata.resourceVersion` demands it.
+   * Changes an object by a JSON merge patch (RFC 7396). A patch with `metadata.resourceVersion`
+   * requires that version.
    * @throws AppliedError
    */
   patch(ref: ObjectRef, patch: unknown): Promise<Applied> {
@@ -152,7 +152,7 @@ export class AppliedStore {
     await this.#options.inForce();
   }
 
-  /** The text of the object's file. @throws AppliedError where there is none */
+  /** Returns the text of the object's file. @throws AppliedError if there is none */
   async #existing(ref: ObjectRef, verb: string): Promise<string> {
     const text = await this.#read(ref);
     if (text !== undefined) return text;
@@ -164,7 +164,7 @@ export class AppliedStore {
         ]);
   }
 
-  /** What is wrong with applying an object that another file defines. */
+  /** Returns the problem with applying an object that another file defines. */
   #elsewhere({ id, resource }: ManifestObject): string | undefined {
     const place = this.#options.placeOf(id);
     if (place === undefined || place.startsWith(`${APPLIED_FOLDER}/${fileName(resource)}:`))
@@ -181,7 +181,7 @@ export class AppliedStore {
     }
   }
 
-  /** All are written beside first: a full disk changes nothing. */
+  /** All files are first written under temporary names: a full disk changes nothing. */
   async #write(objects: readonly ManifestObject[]): Promise<void> {
     if (objects.length === 0) return;
     const staged = objects.map(({ resource, text }) => ({
@@ -192,8 +192,8 @@ export class AppliedStore {
     try {
       await orExplain(this.#options.dir, async () => {
         await this.#prepare();
-        // All come to their end before the first failure is told: none is written after the others
-        // were taken away.
+        // All writes end before the first failure is reported, so that none is written after the
+        // others were removed.
         const written = await inParallel(staged, ({ from, text }) =>
           writeSynced(from, text).catch((error: unknown) => ({ error })),
         );
@@ -205,9 +205,7 @@ export class AppliedStore {
     }
   }
 
-  /**
-   * The folder holds Secrets: it is this user's alone, and a folder, not a link to somewhere else.
-   */
+  /** The folder contains Secrets: it must be private to this user, and a folder, not a link. */
   async #prepare(): Promise<void> {
     await mkdir(this.#dir, { mode: 0o700 }).catch((error: unknown) => {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -239,14 +237,12 @@ async function writeSynced(name: string, text: string): Promise<void> {
   }
 }
 
-/**
- * `agent.default.hello.yaml`. Kind, namespace and name hold no `/`: only checked names come here.
- */
+/** `agent.default.hello.yaml`. Kind, namespace and name are validated and contain no `/`. */
 function fileName({ kind, namespace, name }: ObjectRef): string {
   const file = `${kind}.${namespace}.${name}.yaml`.toLowerCase();
   if (/[^a-z0-9.-]/.test(file) || file.includes(".."))
     throw AppliedError.invalid([`${kind} ${namespace}/${name} is no name of an object`]);
-  // The most that file systems take, with what a file's name is while it is written.
+  // Maximum length of file names in file systems, minus the suffix of temporary names.
   if (file.length > 255)
     throw AppliedError.invalid([
       `${kind} ${name}: the name is too long to be kept as a file; put it in a file of the folder instead`,

@@ -1,6 +1,6 @@
 /**
- * What a caller hands in to be applied: texts of YAML or JSON, each with several documents. Checked
- * as strictly as a file of the folder; one bad document refuses all of them.
+ * Manifests to apply: texts of YAML or JSON, each with several documents. Validated as strictly as
+ * files of the folder; one invalid document refuses all of them.
  */
 import { Document } from "yaml";
 import { duplicateOf, parseDocuments } from "../../resources/parse.ts";
@@ -9,12 +9,12 @@ import { resourceId, type Resource } from "../../resources/resource-set.ts";
 import { readDocuments } from "../../resources/yaml.ts";
 
 export interface Manifest {
-  /** Names the text in problems: the file it came from. */
+  /** Name of the text in problems: its file. */
   readonly source: string;
   readonly text: string;
 }
 
-/** One object of a manifest, and the text that its file will have. */
+/** One object of a manifest, and the text of its file. */
 export interface ManifestObject {
   readonly id: string;
   readonly resource: Resource;
@@ -26,7 +26,8 @@ export type ReadManifests =
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
 
 /**
- * Fields that change with every write, taken off what is kept: `svc get -o yaml` can be applied.
+ * Fields that change with every write, removed from the stored text, so that the output of `svc get
+ * -o yaml` can be applied.
  */
 const SERVER_METADATA = ["resourceVersion", "managedFields", "generation"] as const;
 
@@ -64,8 +65,8 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
 }
 
 /**
- * A text that holds the very object that was checked: where the document's own does not (a `%YAML
- * 1.1`), a plain one.
+ * Returns a text that parses to exactly the validated object: a plain one if the document's own
+ * does not (a `%YAML 1.1`).
  */
 function keptText(document: Document, version: string): string {
   const value: unknown = document.toJS({ maxAliasCount: 100 });
@@ -75,16 +76,20 @@ function keptText(document: Document, version: string): string {
     : documentText(new Document(value));
 }
 
-/** The text of a document as it is kept: comments stay, what the server writes goes. */
+/**
+ * Returns the stored text of a document: with comments, without the fields that the server writes.
+ */
 export function documentText(document: Document): string {
   document.delete("status");
   for (const field of SERVER_METADATA)
     if (document.hasIn(["metadata", field])) document.deleteIn(["metadata", field]);
-  // Directives and end marks belong to the file it came from.
+  // Directives and end marks belong to the original file.
   return document.toString({ lineWidth: 0, directives: false });
 }
 
-/** The price overrides: a ConfigMap that the folder may hold, and that nothing reads from there. */
+/**
+ * The price overrides: a ConfigMap that the folder may contain, but that is not read from there.
+ */
 function notOurs(source: string, line: number): Problem {
   return {
     reason: "InvalidSpec",

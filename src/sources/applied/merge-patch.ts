@@ -1,7 +1,7 @@
 /**
- * JSON merge patch (RFC 7396) of a YAML document, comments kept where they can be. The plain
- * algorithm decides what the result is; the document is edited beside it, and written anew from the
- * plain result where the two differ (anchors).
+ * Applies a JSON merge patch (RFC 7396) to a YAML document, and keeps comments where possible. The
+ * plain algorithm determines the result; the document is edited in parallel, and rewritten from the
+ * plain result if the two differ (anchors).
  */
 import { isDeepStrictEqual } from "node:util";
 import { Document, isMap, type YAMLMap } from "yaml";
@@ -17,7 +17,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
   return Object.fromEntries(result);
 }
 
-/** The patched document; `document` itself may be changed. */
+/** Returns the patched document; `document` itself may be changed. */
 export function patchDocument(document: Document, patch: unknown): Document {
   const wanted = mergePatch(document.toJS({ maxAliasCount: 100 }), patch);
   try {
@@ -26,7 +26,7 @@ export function patchDocument(document: Document, patch: unknown): Document {
       if (isDeepStrictEqual(document.toJS({ maxAliasCount: 100 }), wanted)) return document;
     }
   } catch {
-    // An alias that lost its anchor, for one: written anew.
+    // For example an alias that lost its anchor: rewritten.
   }
   return new Document(wanted);
 }
@@ -39,7 +39,7 @@ function edit(document: Document, map: YAMLMap, patch: Readonly<Record<string, u
     }
     const node = map.get(key, true) as unknown;
     if (isObject(value) && isMap(node)) edit(document, node, value);
-    // A plain value is put into the node that is there, with its comment.
+    // A plain value replaces that of the existing node, which keeps its comment.
     else
       map.set(
         key,

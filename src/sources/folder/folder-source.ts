@@ -1,7 +1,7 @@
 /**
- * Resources from a folder of YAML, watched. Events only say that something happened: what did is
- * found by looking at the files again, so renames, swapped links and lost events all come out
- * right. Only files that changed are read, and only text that changed is parsed.
+ * Resources from a watched folder of YAML. Events only trigger a scan, which determines the
+ * changes, so that renames, swapped links and lost events are handled correctly. Only changed files
+ * are read, and only changed text is parsed.
  */
 import { createHash } from "node:crypto";
 import { stat } from "node:fs/promises";
@@ -24,50 +24,51 @@ import {
   scanFolder,
 } from "./scan.ts";
 
-/** What is logged; pino's loggers fit. */
+/** The logging interface; pino's loggers implement it. */
 export interface FolderLog {
   warn(fields: Record<string, unknown>, message: string): void;
 }
 
 export interface FolderOptions {
   readonly dir: string;
-  /** Called after each change that made a difference; never during `openFolder`. */
+  /** Called after each effective change; never during `openFolder`. */
   readonly onChange: (load: LoadResult) => void;
   readonly log: FolderLog;
   /** Quiet time that ends a burst of events, in milliseconds. @defaultValue 50 */
   readonly debounceMs?: number;
-  /** How often the files are looked at without an event, in milliseconds. @defaultValue 10000 */
+  /** Interval between scans without an event, in milliseconds. @defaultValue 10000 */
   readonly rescanMs?: number;
 }
 
 export interface FolderSource {
   current(): LoadResult;
-  /** Where an object is defined, as `file:line`, by its id; undefined where it is not. */
+  /**
+   * Returns the place where an object is defined, as `file:line`, by its id; undefined if it is
+   * not.
+   */
   placeOf(id: string): string | undefined;
-  /** Looks at the files now, and returns what is there. */
+  /** Scans the files now, and returns the result. */
   refresh(): Promise<LoadResult>;
   close(): Promise<void>;
 }
 
 interface CachedFile {
-  /** undefined: look again. */
+  /** undefined forces a scan. */
   readonly stamp: string | undefined;
   readonly hash: string;
   readonly state: FileState;
 }
 
-/** A burst of events that does not end is looked at after this long, in milliseconds. */
+/** Maximum delay in milliseconds of a scan during a continuous burst of events. */
 const MAX_WAIT_MS = 500;
 
 /**
- * How long a file that was just emptied keeps its objects, in milliseconds: many writers truncate
+ * Time for which an emptied file keeps its objects, in milliseconds, because many writers truncate
  * first.
  */
 const EMPTIED_GRACE_MS = 1_000;
 
-/**
- * Loads a folder and goes on watching it. @throws where `dir` is not a directory that can be read.
- */
+/** Loads a folder and starts to watch it. @throws if `dir` is not a readable directory. */
 export async function openFolder(options: FolderOptions): Promise<FolderSource> {
   const { dir, onChange, log, debounceMs = 50, rescanMs = 10_000 } = options;
   if (!(await stat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);
@@ -78,12 +79,12 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
   let load: LoadResult = { resources: EMPTY_RESOURCE_SET, problems: [] };
   let closed = false;
 
-  // The watcher starts first, so that no change falls between the first look and it.
+  // The watcher starts before the first scan, so that no change is missed.
   const watcher = watch(dir, {
     ignoreInitial: true,
     ignorePermissionErrors: true,
-    // Hidden names are not listed, but their directory's own events (a ConfigMap's swap of
-    // `..data`) are seen raw.
+    // Hidden names are not listed, but raw events of their directory (a ConfigMap's swap of
+    // `..data`) are received.
     ignored: (path, stats) =>
       path !== dir &&
       (isHidden(basename(path)) || (stats?.isFile() === true && !isResourceFile(basename(path)))),
@@ -128,7 +129,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
     return true;
   };
 
-  // Looks never overlap: each waits for the one before.
+  // Scans never overlap: each waits for the previous one.
   let last: Promise<unknown> = Promise.resolve();
   const lookNow = (): Promise<LoadResult> => {
     const run = last.then(async () => {
@@ -184,7 +185,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
   };
 }
 
-/** Reads and parses one file; parses only where its text changed. undefined where it is gone. */
+/** Reads and parses one file; parses only changed text. Returns undefined if the file is gone. */
 async function loadFile(
   dir: string,
   { file, stamp, size, modified }: FoundFile,

@@ -1,7 +1,7 @@
 /**
- * Files' documents -> one load. Pure. Where a document was refused, the last good version of its
- * object goes on serving; where it cannot be told which object a refused document was, all earlier
- * objects of its file that no other document claims do.
+ * Merges files' documents into one load. Pure. If a document was refused, the last good version of
+ * its object stays in use; if the object of a refused document is unknown, all earlier objects of
+ * its file that no other document defines stay in use.
  */
 import type { ParsedDocument } from "../../resources/parse.ts";
 import { duplicateOf } from "../../resources/parse.ts";
@@ -18,22 +18,22 @@ export interface FileState {
   readonly unreadable: Problem | undefined;
 }
 
-/** What serves, by id, and the file it came from. */
+/** Objects in use, by id, with their files. */
 export type Serving = ReadonlyMap<string, { readonly resource: Resource; readonly file: string }>;
 
 export interface Merged {
   readonly serving: Serving;
-  /** Where each object is defined, by id: `file:line`. Also of one that was refused. */
+  /** Place of each object's definition, by id: `file:line`; also for refused ones. */
   readonly places: ReadonlyMap<string, string>;
   readonly load: LoadResult;
 }
 
-/** Merges files, given in the order of their names, with what served before. */
+/** Merges files, given in the order of their names, with the objects previously in use. */
 export function mergeFiles(files: readonly FileState[], before: Serving): Merged {
   const serving = new Map<string, { resource: Resource; file: string }>();
   const claimed = new Map<string, string>();
   const problems: Problem[] = [];
-  /** Files with a document whose object is not known. */
+  /** Files with a document whose object is unknown. */
   const unclear = new Set<string>();
 
   for (const { file, documents, unreadable } of files) {

@@ -1,27 +1,25 @@
-/**
- * Finding and reading the resource files of a folder, with what tells whether a file has changed.
- */
+/** Finds and reads the resource files of a folder, and detects changes of files. */
 import type { Dirent } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A file larger than this is not read, in bytes. */
+/** Maximum size of a file in bytes; larger files are not read. */
 export const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
-/** Files read at once: enough to hide latency, few enough not to run out of descriptors. */
+/** Number of files read at once: enough to hide latency, few enough not to exhaust descriptors. */
 const PARALLEL = 32;
 
 /**
- * Whether a file's name says it holds resources: YAML or JSON, no dotfile, no editor's temporary
- * file.
+ * Returns whether a file's name indicates resources: YAML or JSON, not a dotfile, not an editor's
+ * temporary file.
  */
 export function isResourceFile(name: string): boolean {
   return /\.(?:ya?ml|json)$/i.test(name) && !isHidden(name);
 }
 
 /**
- * Dotfiles (also the `..data` of a mounted ConfigMap, and vim's swap files), `#emacs#` and
- * `backup~`.
+ * Returns whether a name is hidden: dotfiles (also the `..data` of a mounted ConfigMap, and vim's
+ * swap files), `#emacs#` and `backup~`.
  */
 export function isHidden(name: string): boolean {
   return name.startsWith(".") || name.startsWith("#") || name.endsWith("~");
@@ -31,8 +29,8 @@ export interface FoundFile {
   /** Relative to the folder, with `/`. */
   readonly file: string;
   /**
-   * Changes when the file does: inode, size, modification and change time. undefined where it
-   * cannot be looked at.
+   * Changes with the file: inode, size, modification and change time. undefined if it cannot be
+   * read.
    */
   readonly stamp: string | undefined;
   readonly size: number;
@@ -41,8 +39,8 @@ export interface FoundFile {
 }
 
 /**
- * All resource files under `dir`, by name. Follows symbolic links; a link back up the tree ends at
- * a depth of 16.
+ * Returns all resource files under `dir`, by name. Follows symbolic links; a link to a parent ends
+ * at a depth of 16.
  */
 export async function scanFolder(dir: string): Promise<FoundFile[]> {
   const files: string[] = [];
@@ -59,7 +57,7 @@ export async function scanFolder(dir: string): Promise<FoundFile[]> {
         modified: Number(stats.mtimeMs),
       };
     } catch (error) {
-      // Gone since it was listed, or a link to nothing: not there. Anything else is shown when it
+      // Deleted since it was listed, or a dangling link: ignored. Other errors are reported when it
       // is read.
       return isMissing(error) ? undefined : { file, stamp: undefined, size: 0, modified: 0 };
     }
@@ -67,7 +65,7 @@ export async function scanFolder(dir: string): Promise<FoundFile[]> {
   return found.filter((entry) => entry !== undefined);
 }
 
-/** Text of a file; undefined where it is gone. @throws where it cannot be read. */
+/** Returns the text of a file; undefined if it is gone. @throws if it cannot be read. */
 export async function readResourceFile(dir: string, file: string): Promise<string | undefined> {
   try {
     return await readFile(join(dir, file), "utf8");
@@ -77,7 +75,7 @@ export async function readResourceFile(dir: string, file: string): Promise<strin
   }
 }
 
-/** Runs `work` on all items, some at a time, and keeps their order. */
+/** Runs `work` on all items, several at a time, and keeps their order. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -97,7 +95,8 @@ function isMissing(error: unknown): boolean {
 async function walk(dir: string, prefix: string, depth: number, files: string[]): Promise<void> {
   const entries = await readdir(join(dir, prefix), { withFileTypes: true }).catch(
     (error: unknown) => {
-      // A directory that went while it was being listed is empty; the folder itself must be there.
+      // A directory that was deleted while it was being listed counts as empty; the folder itself
+      // must exist.
       if (prefix !== "" && isMissing(error)) return [];
       throw error;
     },

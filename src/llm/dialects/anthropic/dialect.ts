@@ -1,4 +1,4 @@
-/** What the pipeline needs of Anthropic's wire format. */
+/** Anthropic's wire format, as far as the pipeline needs it. */
 import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
 import { requiredModel, streamFlag, tokenLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";

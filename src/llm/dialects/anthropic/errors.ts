@@ -44,7 +44,9 @@ export function parseError(status: number, body: unknown): UpstreamError | undef
   return { status, code: text(error["type"]) ?? typeOf(status), message, param: undefined };
 }
 
-/** An error inside a stream has no HTTP status: the one that the same error has outside of it. */
+/**
+ * An error inside a stream has no HTTP status: returns that of the same error outside of a stream.
+ */
 export function statusOfCode(code: string): number {
   if (code === "overloaded_error") return 529;
   const found = Object.entries(TYPES).find(([, type]) => type === code);

@@ -10,8 +10,8 @@ export function parseFinish(reason: string, sequence: unknown, details: unknown)
       return typeof sequence === "string" ? { kind: "stop_sequence", sequence } : { kind: "stop" };
     case "tool_use":
       return { kind: "tool_calls" };
-    // The turn is not finished: the other dialects have no word for "go on", but all can say that
-    // it was broken off.
+    // The turn is not finished: the other dialects cannot express "continue", but all can express a
+    // truncation.
     case "max_tokens":
     case "pause_turn":
     case "model_context_window_exceeded":

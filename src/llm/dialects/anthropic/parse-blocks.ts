@@ -37,7 +37,7 @@ export function parseContent(message: Fields, leftovers: Leftover[]): Block[] {
   if (typeof content === "string") return content === "" ? [] : [{ kind: "text", text: content }];
   if (content === undefined) message.fail("content", "a string or a list of blocks");
   const blocks: Block[] = [];
-  /** Gemini's signature of a call travels as a redacted block before it. */
+  /** Gemini's signature of a call is a redacted block before it. */
   let pending: Signature | undefined;
   message.each("content", (fields) => {
     const block = parseBlock(fields, leftovers);
@@ -89,7 +89,7 @@ function parseBlock(block: Fields, leftovers: Leftover[]): Block {
   }
 }
 
-/** A wrapped signature without a value names a vendor that did not sign. */
+/** A wrapped signature without a value names a vendor without a signature. */
 function parseSignature(value: string | undefined): Pick<ThinkingBlock, "vendor" | "signature"> {
   const { signature } = unwrap(value ?? "", "anthropic");
   return { vendor: signature.vendor, signature: signature.value === "" ? undefined : signature };
@@ -165,7 +165,7 @@ function mediaOf(type: string, source: Fields): Media {
 }
 
 function parseToolUse(block: Fields, leftovers: Leftover[]): Block {
-  // Who called the tool: always the model itself, as server tools are refused.
+  // The caller of the tool: always the model itself, because server tools are refused.
   block.ignore("caller");
   return done(block, leftovers, {
     kind: "tool_call",

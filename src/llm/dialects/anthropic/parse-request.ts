@@ -102,7 +102,7 @@ function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
       strict: item.boolean("strict") ?? false,
       cache: parseCache(item),
     };
-    // How the arguments are cut into deltas changes no answer.
+    // The split of the arguments into deltas does not affect the answer.
     item.ignore("eager_input_streaming");
     if (item.peek("defer_loading") === false) item.ignore("defer_loading");
     item.rest(leftovers);
@@ -170,7 +170,7 @@ interface ParsedThinking {
   readonly show: boolean | undefined;
 }
 
-/** An effort is the finer word where thinking is adaptive or not mentioned; a budget is exact. */
+/** An effort is more specific if thinking is adaptive or not set; a budget is exact. */
 function parseThinking(
   fields: Fields,
   effort: Effort | undefined,

@@ -40,7 +40,7 @@ export class AnthropicStreamParser implements StreamParser {
       case "error":
         return [parseStreamError(event)];
       default:
-        // `ping`, and events that are yet to be invented, which Anthropic asks its clients to skip.
+        // `ping`, and future events, which Anthropic asks its clients to skip.
         return [];
     }
   }
@@ -88,7 +88,7 @@ export class AnthropicStreamParser implements StreamParser {
           signature: undefined,
         };
         const input = block["input"];
-        // Usually `{}` here, and the arguments follow as deltas; some servers send all at once.
+        // Usually `{}` here, with the arguments in later deltas; some servers send all at once.
         const whole = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : "";
         return whole === "" ? [start] : [start, { kind: "call_arguments", call, text: whole }];
       }

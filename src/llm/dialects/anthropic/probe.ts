@@ -1,4 +1,4 @@
-/** Reads a messages stream in passing. */
+/** Inspects a messages stream as it passes. */
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";

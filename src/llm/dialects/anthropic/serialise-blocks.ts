@@ -11,7 +11,7 @@ function cached(mark: CacheMark | undefined): object {
   return mark === undefined ? {} : { cache_control: cacheControl(mark) };
 }
 
-/** Anthropic refuses empty texts and foreign signatures: both are left out. */
+/** Anthropic refuses empty texts and foreign signatures: both are omitted. */
 export function serialiseBlocks(content: readonly Block[], notes: string[]): object[] {
   return content.flatMap((block) => serialiseBlock(block, notes));
 }

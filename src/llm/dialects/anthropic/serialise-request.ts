@@ -92,8 +92,7 @@ function serialiseSampling(request: ChatRequest, notes: string[]): object {
 }
 
 /**
- * Anthropic refuses stop sequences of white space only; its OpenAI-compatible endpoint leaves them
- * out.
+ * Anthropic refuses stop sequences of only white space; its OpenAI-compatible endpoint omits them.
  */
 function serialiseStop(request: ChatRequest, notes: string[]): readonly string[] {
   const usable = request.stop.filter((sequence) => sequence.trim() !== "");
@@ -104,13 +103,13 @@ function serialiseStop(request: ChatRequest, notes: string[]): readonly string[]
   return usable;
 }
 
-/** A choice among some of the tools is a request that has only those. */
+/** A choice among some of the tools becomes a request with only those. */
 function chosenTools({ tools, toolChoice }: ChatRequest): readonly Tool[] {
   if (toolChoice === undefined || toolChoice.kind === "none" || toolChoice.only === undefined)
     return tools;
   const only = new Set(toolChoice.only);
-  // One forced tool is named by the choice itself: the list, and with it the prompt cache, stays as
-  // it is.
+  // One forced tool is named by the choice itself: the list, and with it the prompt cache, is
+  // unchanged.
   if (toolChoice.kind === "required" && only.size === 1) return tools;
   return tools.filter(({ name }) => only.has(name));
 }
@@ -216,7 +215,7 @@ function serialiseReasoning(
   };
 }
 
-/** With a thinking budget, a tool loop must go on from Anthropic's own thinking. */
+/** With a thinking budget, a tool loop must continue from Anthropic's own thinking. */
 function callsWithoutThinking(turns: Dialogue["turns"]): boolean {
   if (!turns.at(-1)?.content.some(({ kind }) => kind === "tool_result")) return false;
   const last = turns.findLast(({ role }) => role === "assistant")?.content ?? [];

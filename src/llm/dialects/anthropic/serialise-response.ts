@@ -44,7 +44,8 @@ function serialiseBlock(block: Block, response: ChatResponse): object[] {
     case "tool_call": {
       const input = argumentsObject(block.arguments);
       if (input === undefined) {
-        // Broken off by the output limit, which the stop reason says: half an object is no call.
+        // Truncated by the output limit, as the stop reason shows: an incomplete object is not a
+        // call.
         if (response.finish.kind === "length") return [];
         throw new UpstreamFormatError(
           `the arguments of the call to ${block.name} are not a JSON object`,

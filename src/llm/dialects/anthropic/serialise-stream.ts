@@ -1,4 +1,4 @@
-/** Model events into a messages stream: one block at a time, each opened and closed. */
+/** Converts model events to a messages stream: one block at a time, each opened and closed. */
 import type { DialectName } from "../dialect.ts";
 import type {
   ContentEvent,
@@ -131,7 +131,7 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     );
   }
 
-  /** A block of its own that has no deltas. */
+  /** A separate block without deltas. */
   #whole(block: object): string {
     const before = this.#start() + this.#close();
     const index = this.#take();
@@ -144,8 +144,7 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
 
   #arguments(call: number, text: string): string {
     const open = this.#open;
-    // Clients read a block as complete when the next begins: arguments that come later would be
-    // lost.
+    // Clients consider a block complete when the next begins: later arguments would be lost.
     if (open?.kind !== "call" || open.call !== call)
       throw new UpstreamFormatError("the upstream interleaved the arguments of two tool calls");
     open.hasArguments = true;
@@ -160,8 +159,8 @@ export class AnthropicStreamSerialiser implements StreamSerialiser {
     const open = this.#open;
     if (open === undefined) return "";
     let last = "";
-    // Every thinking block has a signature; without a value it says whose model thought and did not
-    // sign.
+    // Every thinking block has a signature; one without a value names the vendor of the unsigned
+    // thinking.
     if (open.kind === "thinking")
       last = this.#delta({
         type: "signature_delta",

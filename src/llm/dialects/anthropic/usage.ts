@@ -1,6 +1,6 @@
 /**
- * Anthropic's `usage`: `input_tokens` excludes what was read from and written to the cache. Reports
- * of a stream are cumulative and partial: each field replaces what was known of it.
+ * Anthropic's `usage`: `input_tokens` excludes cache reads and writes. Reports of a stream are
+ * cumulative and partial: each field replaces its previous value.
  */
 import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";
@@ -30,7 +30,7 @@ export function parseUsage(value: unknown): ModelUsage | undefined {
   const split = isObject(value["cache_creation"]) ? value["cache_creation"] : {};
   const wrote5m = count(split["ephemeral_5m_input_tokens"]);
   const wrote1h = count(split["ephemeral_1h_input_tokens"]);
-  // The split may be missing or fall short of the total: the rest has the default lifetime.
+  // The split may be missing or smaller than the total: the rest has the default lifetime.
   const written = Math.max(count(value["cache_creation_input_tokens"]), wrote5m + wrote1h);
   const details = value["output_tokens_details"];
   return {

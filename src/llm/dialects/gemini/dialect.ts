@@ -1,6 +1,6 @@
 /**
- * What the pipeline needs of Gemini's wire format. The path, not the body, names the model and asks
- * for a stream.
+ * Gemini's wire format, as far as the pipeline needs it. The path, not the body, names the model
+ * and requests a stream.
  */
 import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
 import { choiceCount, largestLimit } from "../facts.ts";
@@ -11,7 +11,7 @@ import { parseUsage } from "./usage.ts";
 export const gemini: Dialect = {
   name: "gemini",
   readFacts(body: BodyFields): CallFacts {
-    // Google's API takes a field in both spellings: what counts is the larger.
+    // Google's API accepts a field in both spellings: the larger value counts.
     const configs = [body.get("generationConfig"), body.get("generation_config")].filter(isObject);
     const read = (camel: string, snake: string): unknown[] =>
       configs.flatMap((config) => [config[camel], config[snake]]);
@@ -41,7 +41,7 @@ export const gemini: Dialect = {
   renderStreamError,
 };
 
-/** Thinking budgets: 0 is off, a negative one leaves it to the model. */
+/** Thinking budgets: 0 disables thinking, a negative one leaves the amount to the model. */
 function reasoningBound(budgets: readonly unknown[]): ReasoningBound {
   const tokens = budgets.filter((budget) => typeof budget === "number");
   if (tokens.length === 0) return { kind: "unspecified" };

@@ -6,8 +6,8 @@ export type ParsedFinish =
   | { readonly kind: "failed"; readonly error: UpstreamError };
 
 /**
- * Only `STOP` is a stop: every other and every future reason is shown as what it is, a broken-off
- * or refused answer.
+ * Only `STOP` is a normal stop: every other and every future reason is shown as a truncated or
+ * refused answer.
  */
 export function parseFinish(
   reason: string,
@@ -19,8 +19,8 @@ export function parseFinish(
       return { kind: "finish", finish: hasCalls ? { kind: "tool_calls" } : { kind: "stop" } };
     case "MAX_TOKENS":
       return { kind: "finish", finish: { kind: "length" } };
-    // The model failed to call a tool properly: no other dialect has a finish for that, so it is an
-    // error.
+    // The model failed to call a tool correctly: no other dialect has a finish reason for that, so
+    // it is an error.
     case "MALFORMED_FUNCTION_CALL":
     case "UNEXPECTED_TOOL_CALL":
     case "TOO_MANY_TOOL_CALLS":

@@ -5,9 +5,7 @@ import type { Block, Leftover, Media, ResultContent, Turn } from "../model.ts";
 import { unwrapBase64 } from "../signature.ts";
 import { argumentsText } from "../tool-arguments.ts";
 
-/**
- * Calls that no response has answered yet: Gemini matches them by id, or by name in their order.
- */
+/** Calls without a response yet: Gemini matches them by id, or by name in their order. */
 interface OpenCall {
   readonly id: string;
   readonly name: string;

@@ -10,7 +10,7 @@ import { argumentsText } from "../tool-arguments.ts";
 import { parseFinish } from "./finish.ts";
 import { parseUsage } from "./usage.ts";
 
-/** `id` makes the ids of calls, which Gemini before 3 does not give. */
+/** `id` is used for the ids of calls, which Gemini before 3 does not send. */
 export function parseResponse(body: unknown, id: string): ChatResponse {
   if (!isObject(body)) throw notAnAnswer();
   const candidate: unknown = Array.isArray(body["candidates"]) ? body["candidates"][0] : undefined;
@@ -36,7 +36,7 @@ export function parseResponse(body: unknown, id: string): ChatResponse {
   return { ...shared, content, finish: finish.finish };
 }
 
-/** A prompt that was refused has no candidates at all. */
+/** A refused prompt has no candidates. */
 export function blockedPrompt(feedback: unknown): Finish | undefined {
   if (!isObject(feedback) || typeof feedback["blockReason"] !== "string") return undefined;
   return {

@@ -14,12 +14,12 @@ import { parseUsage } from "./usage.ts";
 const MALFORMED: StreamEvent = { kind: "error", error: { ...STREAM_MALFORMED, param: undefined } };
 
 export class GeminiStreamParser implements StreamParser {
-  /** Makes the ids of calls, which Gemini before 3 does not give. */
+  /** Creates the ids of calls, which Gemini before 3 does not send. */
   readonly #id: string;
   #started = false;
   #calls = 0;
   #finished = false;
-  /** There is no closing event: usage may follow the finish reason, and the stream just ends. */
+  /** There is no final event: usage may follow the finish reason, and the stream simply ends. */
   readonly closed = false;
 
   constructor(id: string) {
@@ -90,7 +90,7 @@ export class GeminiStreamParser implements StreamParser {
   }
 
   #call(call: JsonObject, signature: Signature | undefined, events: StreamEvent[]): void {
-    // Arguments in pieces come only to those who ask for them, which this translation does not.
+    // Arguments in pieces are only sent on request, which this translation does not make.
     if (call["partialArgs"] !== undefined || call["willContinue"] === true) {
       events.push(MALFORMED);
       return;

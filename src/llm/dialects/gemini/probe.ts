@@ -1,6 +1,6 @@
 /**
- * Reads a streamGenerateContent stream in passing. Every event carries usage so far: only the last
- * one is parsed.
+ * Inspects a streamGenerateContent stream as it passes. Every event contains the usage so far: only
+ * the last one is parsed.
  */
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
@@ -69,7 +69,7 @@ export class GeminiProbe implements StreamProbe {
 
   get usage(): Usage | undefined {
     if (this.#usageBlock !== undefined) {
-      // The last report counts, however the bytes before it were cut into blocks.
+      // The last report counts, however the preceding bytes were split into blocks.
       const last = splitEvents(this.#usageBlock).findLast((bytes) => bytes.includes(USAGE));
       const chunk = last === undefined ? undefined : parseJson(readEvent(last)?.data ?? "");
       this.#usage = isObject(chunk) ? parseUsage(chunk["usageMetadata"]) : undefined;

@@ -7,8 +7,8 @@ import type { CallIndex, Dialogue } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 
 /**
- * Gemini 3 refuses the first call of a turn without a signature. This one is documented for calls
- * that another model made: https://ai.google.dev/gemini-api/docs/thought-signatures
+ * Gemini 3 refuses the first call of a turn without a signature. This value is documented for calls
+ * of another model: https://ai.google.dev/gemini-api/docs/thought-signatures
  */
 const UNSIGNED_CALL = "skip_thought_signature_validator";
 
@@ -25,7 +25,7 @@ export function serialiseContents(
     if (needsSignature && firstCall !== undefined && firstCall["thoughtSignature"] === undefined)
       firstCall["thoughtSignature"] = UNSIGNED_CALL;
     if (role === "assistant") return parts.length === 0 ? [] : [{ role: "model", parts }];
-    // The turn behind a call holds the call's responses and nothing else.
+    // The turn after a call contains only the call's responses.
     const responses = parts.filter((part) => "functionResponse" in part);
     const rest = parts.filter((part) => !("functionResponse" in part));
     return [responses, rest]

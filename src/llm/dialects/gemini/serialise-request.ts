@@ -21,7 +21,7 @@ export const GEMINI_DROPS: DropTable = {
   prompt_cache_options: CACHES,
 };
 
-/** The largest thinking budget that every thinking model before Gemini 3 takes. */
+/** The largest thinking budget that every thinking model before Gemini 3 accepts. */
 const LARGEST_BUDGET = 24576;
 
 export function serialiseRequest(request: ChatRequest, { model }: Target): Serialised {
@@ -84,10 +84,7 @@ function serialiseTool(tool: Tool): object {
   };
 }
 
-/**
- * `VALIDATED` is Gemini's word for strict schemas, and for a choice among some tools that may be
- * none.
- */
+/** `VALIDATED` is Gemini's mode for strict schemas, and for an optional choice among some tools. */
 function toolConfig({ tools, toolChoice }: ChatRequest): object {
   if (tools.length === 0) return {};
   const strict = tools.some((tool) => tool.strict);
@@ -154,7 +151,7 @@ function thinkingConfig(
   return { thinkingConfig: { ...amount, ...(shown ? { includeThoughts: true } : {}) } };
 }
 
-/** From Gemini 3 on; thinking cannot be turned off there, only kept minimal. */
+/** From Gemini 3 on; thinking cannot be disabled there, only minimised. */
 function thinkingLevel(reasoning: Reasoning): object {
   switch (reasoning.kind) {
     case "off":

@@ -33,7 +33,8 @@ function serialisePart(block: Block, response: ChatResponse): object[] {
     case "tool_call": {
       const args = argumentsObject(block.arguments);
       if (args !== undefined) return [{ functionCall: { id: block.id, name: block.name, args } }];
-      // Broken off by the output limit, which the finish reason says: half an object is no call.
+      // Truncated by the output limit, as the finish reason shows: an incomplete object is not a
+      // call.
       if (response.finish.kind === "length") return [];
       throw new UpstreamFormatError(
         `the arguments of the call to ${block.name} are not a JSON object`,

@@ -1,5 +1,5 @@
 /**
- * Model events into a streamGenerateContent stream. A call is one part: it is sent once its
+ * Converts model events to a streamGenerateContent stream. A call is one part: it is sent when its
  * arguments are complete.
  */
 import { UpstreamFormatError } from "../model.ts";
@@ -23,7 +23,7 @@ interface PendingCall {
 
 export class GeminiStreamSerialiser implements StreamSerialiser {
   readonly #identity: ResponseIdentity;
-  /** Number of the call -> what came of it; in the order in which they began. */
+  /** Number of the call -> its state, in the order in which the calls began. */
   readonly #calls = new Map<number, PendingCall>();
 
   constructor(identity: ResponseIdentity) {

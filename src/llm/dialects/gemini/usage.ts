@@ -1,6 +1,6 @@
 /**
- * Gemini's `usageMetadata`: the prompt count includes cached tokens; thoughts are counted beside
- * the candidates.
+ * Gemini's `usageMetadata`: the prompt count includes cached tokens; thoughts are counted
+ * separately from the candidates.
  */
 import { isObject } from "../fields.ts";
 import type { ModelUsage } from "../model.ts";

@@ -2,7 +2,7 @@
 import type { Fields } from "../fields.ts";
 import type { CacheMark } from "../model.ts";
 
-/** OpenAI's breakpoint, or Anthropic's mark as clients of gateways write it on the same parts. */
+/** OpenAI's breakpoint, or Anthropic's mark, which clients of gateways write on the same parts. */
 export function parseCache(part: Fields): CacheMark | undefined {
   const breakpoint = part.raw("prompt_cache_breakpoint");
   const control = part.fields("cache_control");

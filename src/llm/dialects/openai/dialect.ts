@@ -1,4 +1,4 @@
-/** What the pipeline needs of OpenAI's wire format. */
+/** OpenAI's wire format, as far as the pipeline needs it. */
 import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
 import { choiceCount, requiredModel, streamFlag, tokenLimit } from "../facts.ts";
 import { isObject } from "../fields.ts";
@@ -12,7 +12,7 @@ export const openai: Dialect = {
   name: "openai",
   readFacts(body: BodyFields): CallFacts {
     const options = body.get("stream_options");
-    // Which of two an upstream heeds is its own affair: what counts is the larger.
+    // It is up to the upstream which of two values it uses: the larger one counts.
     const limits = OUTPUT_LIMITS.flatMap((name) => tokenLimit(body.get(name), name) ?? []);
     return {
       model: requiredModel(body),
@@ -28,7 +28,7 @@ export const openai: Dialect = {
   renderStreamError,
 };
 
-/** An effort is no number of tokens: only `none` bounds it. */
+/** An effort is not a number of tokens: only `none` bounds it. */
 function reasoningBound(effort: unknown): ReasoningBound {
   if (effort === undefined || effort === null) return { kind: "unspecified" };
   return effort === "none" ? { kind: "off" } : { kind: "open" };

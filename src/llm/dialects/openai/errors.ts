@@ -26,7 +26,9 @@ export function renderStreamError(error: PublicError): string {
   return `data: ${renderError(error)}\n\n`;
 }
 
-/** Some servers of this dialect put the error at the top level (vLLM) or send a string (Ollama). */
+/**
+ * Some servers with this dialect put the error at the top level (vLLM) or send a string (Ollama).
+ */
 export function parseError(status: number, body: unknown): UpstreamError | undefined {
   if (!isObject(body)) return undefined;
   const error = body["error"] ?? body;
@@ -43,7 +45,7 @@ export function parseError(status: number, body: unknown): UpstreamError | undef
   };
 }
 
-/** Whether an official client of this dialect finds the message where it looks. */
+/** Returns whether an official client of this dialect finds the error message. */
 export function isNativeError(body: unknown): boolean {
   return isObject(body) && isObject(body["error"]) && text(body["error"]["message"]) !== undefined;
 }

@@ -2,8 +2,8 @@
 import type { Finish } from "../model.ts";
 
 /**
- * Some servers, and OpenAI itself for a forced call, say `stop` although the answer calls a tool or
- * refuses.
+ * Some servers, and OpenAI itself for a forced call, send `stop` although the answer calls a tool
+ * or refuses.
  */
 export function parseFinish(
   reason: string,

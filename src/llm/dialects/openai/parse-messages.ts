@@ -183,7 +183,7 @@ function parseAssistant(message: Fields, leftovers: Leftover[]): Block[] {
       return block;
     }),
   );
-  // What the official SDK adds to an answer, and citations: neither changes the next answer.
+  // Additions of the official SDK to an answer, and citations: neither changes the next answer.
   message.ignore("annotations", "parsed");
   return blocks;
 }

@@ -80,7 +80,7 @@ function parseStop(fields: Fields): readonly string[] {
   return fields.strings("stop") ?? [];
 }
 
-/** Values that ask for what every upstream does anyway are no loss. */
+/** Values that request the default behaviour of every upstream may be dropped. */
 function ignoreDefaults(fields: Fields): void {
   const defaults: readonly (readonly [string, (value: unknown) => boolean])[] = [
     ["logprobs", (value) => value === false],

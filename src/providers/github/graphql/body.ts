@@ -1,6 +1,6 @@
 /**
- * The body of a GraphQL request: one document, its variables. Anything that two readers could read
- * in two ways is refused.
+ * Parses the body of a GraphQL request: one document and its variables. Ambiguous bodies are
+ * refused.
  */
 import { type DocumentNode, parse } from "graphql";
 import type { ServiceRequest } from "../../contract.ts";
@@ -22,10 +22,10 @@ export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
   const { headers, body } = request;
   if (headers.has("content-encoding"))
     return refused(
-      "The body is compressed, so it cannot be judged",
+      "The body is compressed, so it cannot be evaluated",
       "Send it without content-encoding",
     );
-  // As a form the same bytes could hold another query; see RFC 8259 for why there is no other
+  // As a form, the same bytes could contain another query; RFC 8259 explains why there is no other
   // charset.
   if (
     !/^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(headers.get("content-type") ?? "")
@@ -34,24 +34,24 @@ export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
   }
   if (request.query !== "")
     return refused("The address has a query string", "Put everything into the body");
-  if (body === undefined) return refused("There is no body to judge", SHAPE);
+  if (body === undefined) return refused("There is no body to evaluate", SHAPE);
   const parsed = parseStrictJson(body);
   if (parsed.kind === "invalid") return refused(`The body ${parsed.reason}`, SHAPE);
   const { value } = parsed;
   if (Array.isArray(value)) return refused("The body is a batch", "Send one query in a request");
-  if (!isJsonObject(value)) return refused("The body is no object", SHAPE);
+  if (!isJsonObject(value)) return refused("The body is not an object", SHAPE);
   const extra = Object.keys(value).find((name) => !MEMBERS.has(name));
   if (extra !== undefined)
     return refused(
       "The body holds more than query, variables and operationName",
-      "Persisted queries and extensions cannot be judged: send the query itself",
+      "Persisted queries and extensions cannot be evaluated: send the query itself",
     );
   const { query, variables = null, operationName = null } = value;
   if (typeof query !== "string") return refused("The body holds no query", SHAPE);
   if (variables !== null && !isJsonObject(variables))
-    return refused("`variables` is no object", SHAPE);
+    return refused("`variables` is not an object", SHAPE);
   if (operationName !== null && typeof operationName !== "string")
-    return refused("`operationName` is no text", SHAPE);
+    return refused("`operationName` is not a text", SHAPE);
   try {
     return {
       kind: "document",
@@ -59,8 +59,11 @@ export function readGraphqlBody(request: ServiceRequest): GraphqlBody {
       variables: variables ?? {},
     };
   } catch {
-    // A syntax error, or nesting that the parser does not stand.
-    return refused("The query is no GraphQL, or too large to be judged", "Send less in one query");
+    // A syntax error, or nesting that exceeds the parser's limits.
+    return refused(
+      "The query is not valid GraphQL, or too large to be evaluated",
+      "Send less in one query",
+    );
   }
 }
 

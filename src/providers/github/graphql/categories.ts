@@ -1,6 +1,6 @@
 /**
- * Which category of action a GraphQL type or mutation belongs to: the same words as REST's, so that
- * one policy holds for both. Decided by name, the first line that fits.
+ * Determines the action category of a GraphQL type or mutation: the same categories as REST's, so
+ * that one policy covers both. Determined by name, by the first line that matches.
  */
 import { typeNames } from "./schema.ts";
 
@@ -9,7 +9,7 @@ const METADATA =
   /^(?:Repository|RepositoryInfo|RepositoryTopic|Topic|Language|License|LicenseRule)$/;
 
 const OF_TYPES: readonly (readonly [RegExp, string])[] = [
-  // Wrappers that say nothing of their own.
+  // Wrappers without a meaning of their own.
   [/^(PageInfo|Node|UniformResourceLocatable|GitActor|Query|SearchResultItem|TextMatch)/, ""],
   [/^(Project|SortBy)/, "projects"],
   [
@@ -77,7 +77,7 @@ const OF_MUTATIONS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** What a mutation does besides, as with REST. */
+/** Additional effects of a mutation, as with REST. */
 const EFFECTS: readonly (readonly [RegExp, string])[] = [
   [
     /^(mergePullRequest|enablePullRequestAutoMerge|enqueuePullRequest|updatePullRequestBranch|revertPullRequest|createLinkedBranch|deleteLinkedBranch|createDeployment)$/,
@@ -86,7 +86,7 @@ const EFFECTS: readonly (readonly [RegExp, string])[] = [
   [/^(approveDeployments|rejectDeployments)$/, "actions"],
 ];
 
-/** `""` where the type says nothing of its own. */
+/** Returns `""` if the type has no meaning of its own. */
 export function categoryOfType(type: string): string {
   return BY_TYPE.get(type) ?? decideCategory(type);
 }
@@ -97,12 +97,12 @@ function decideCategory(type: string): string {
   return OF_TYPES.find(([pattern]) => pattern.test(bare))?.[1] ?? "repos";
 }
 
-/** Decided once for each type. */
+/** Determined once for each type. */
 const BY_TYPE: ReadonlyMap<string, string> = new Map(
   typeNames().map((type) => [type, decideCategory(type)]),
 );
 
-/** At least one, or undefined for a mutation that is not known. */
+/** Returns at least one category, or undefined for an unknown mutation. */
 export function categoriesOfMutation(name: string): readonly string[] | undefined {
   const category = OF_MUTATIONS.find(([pattern]) => pattern.test(name))?.[1];
   if (category === undefined) return undefined;

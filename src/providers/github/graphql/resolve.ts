@@ -1,7 +1,6 @@
 /**
- * A GraphQL request: which actions all of its operations are together. Which of them
- * `operationName` picks does not matter, and neither do `@skip` and `@include`: what may run must
- * be permitted.
+ * Resolves a GraphQL request to the actions of all of its operations together. `operationName`,
+ * `@skip` and `@include` are ignored: everything that may run must be permitted.
  */
 import {
   type DocumentNode,
@@ -24,10 +23,7 @@ import { Touched, Unjudged } from "./touched.ts";
 import { argumentOf, type Variables, variablesOf } from "./values.ts";
 import { Walk } from "./walk.ts";
 
-/**
- * Fields of the root about GitHub itself: neither they nor what is below them is about a
- * repository.
- */
+/** Root fields about GitHub itself: neither they nor their subfields concern a repository. */
 const META = new Set([
   "__typename",
   "__schema",
@@ -51,8 +47,8 @@ export function resolveGraphql(request: ServiceRequest): ActionResolution {
     return { kind: "resolved", actions: actionsOf(body.document, body.variables) };
   } catch (error) {
     if (error instanceof Unjudged) return unresolved(error.message, error.hint);
-    // Nesting beyond the stack, or a fault of ours: on doubt, deny.
-    return unresolved("The query cannot be judged", REST);
+    // Nesting beyond the stack, or a defect of ours: in doubt, deny.
+    return unresolved("The query cannot be evaluated", REST);
   }
 }
 
@@ -133,7 +129,7 @@ function reads({ categories, resources }: Touched): ResolvedAction[] {
   );
 }
 
-/** The repositories that a field of the root is about, where it names them. */
+/** Returns the repositories of a root field, if it names them. */
 function confinedTo(field: FieldNode, variables: Variables): readonly Resource[] | undefined {
   const text = (argument: string): string | undefined => {
     const value = argumentOf(field, argument, variables);
@@ -155,7 +151,7 @@ function confinedTo(field: FieldNode, variables: Variables): readonly Resource[]
   return [resource];
 }
 
-/** Whether only fields without fields of their own are asked for: who the caller is. */
+/** Returns whether only leaf fields are requested: the identity of the caller. */
 function endsThere(field: FieldNode, walk: Walk): boolean {
   if (field.selectionSet === undefined) return true;
   const touched = new Touched([]);
@@ -179,12 +175,12 @@ function mutationActions(field: FieldNode, variables: Variables, walk: Walk): Re
     committedTo(field, variables) ??
       unscopable(`${name} names what it changes by ids, which may be of any repository; ${REST}`),
   ];
-  // What only names the thing changed reads nothing that who changed it may not know.
+  // Fields that only name the changed object reveal nothing new to the caller.
   const answer = new Touched(resources);
   walk.named(field.selectionSet, target.type, answer);
   const [category = "", ...effects] = categories;
   return [
-    // By its name, which is its category's write to a policy that knows only that.
+    // Named by the mutation; for policies that name only the category, it is the category's write.
     { action: `graphql:${name}`, broader: [`${category}:write`], resources },
     ...effects.map((effect) => ({ action: `${effect}:write`, resources })),
     ...reads(answer),
@@ -205,7 +201,7 @@ function committedTo(field: FieldNode, variables: Variables): Resource | undefin
   return namedRepository(branch["repositoryNameWithOwner"]);
 }
 
-/** One entry an action, with all that it touches. */
+/** Returns one entry per action, with all of its resources. */
 function merged(actions: readonly ResolvedAction[]): readonly ResolvedAction[] {
   const byAction = new Map<
     string,

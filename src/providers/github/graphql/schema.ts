@@ -1,7 +1,7 @@
-/** GitHub's public GraphQL schema, as far as it says where a field leads. */
+/** GitHub's public GraphQL schema, reduced to the types of its fields. */
 import generated from "../../../gen/github-graphql.json" with { type: "json" };
 
-/** By type: for each field the type it leads to, or `undefined` where it ends there. */
+/** By type: for each field its type, or `undefined` for a leaf. */
 const types: ReadonlyMap<string, ReadonlyMap<string, string | undefined>> = new Map(
   Object.entries(generated.types).map(([type, fields]) => [
     type,

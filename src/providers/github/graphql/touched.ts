@@ -1,8 +1,8 @@
-/** What a part of a GraphQL document touches: categories of actions, and resources. */
+/** The action categories and resources of a part of a GraphQL document. */
 import type { Resource } from "../../contract.ts";
 import { unscopable } from "../repository.ts";
 
-/** The document cannot be judged. */
+/** The document cannot be evaluated. */
 export class Unjudged extends Error {
   override readonly name = "Unjudged";
   readonly hint: string;
@@ -13,7 +13,7 @@ export class Unjudged extends Error {
   }
 }
 
-/** Collects, while the fields below one field of the root are walked. */
+/** Collects categories and resources during the walk of one root field. */
 export class Touched {
   readonly categories = new Set<string>();
   readonly resources: Resource[];
@@ -27,7 +27,7 @@ export class Touched {
     if (category !== "") this.categories.add(category);
   }
 
-  /** A field leads out of the repository where it began. */
+  /** Notes a field that leads out of its repository. */
   leaves(path: string): void {
     if (this.#outside) return;
     this.#outside = true;

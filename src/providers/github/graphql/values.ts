@@ -1,10 +1,10 @@
-/** Values of arguments, with variables put in. */
+/** Values of arguments, with variables substituted. */
 import { type FieldNode, Kind, type OperationDefinitionNode, type ValueNode } from "graphql";
 import type { Json } from "../../strict-json.ts";
 
 export type Variables = ReadonlyMap<string, Json>;
 
-/** What each variable of an operation is: as sent, or else its default. */
+/** Returns the value of each variable of an operation: as sent, or else its default. */
 export function variablesOf(
   operation: OperationDefinitionNode,
   sent: Readonly<Record<string, Json>>,
@@ -20,7 +20,7 @@ export function variablesOf(
   return values;
 }
 
-/** Undefined where the argument is missing, given twice, or a variable without a value. */
+/** Returns undefined if the argument is missing, duplicated, or a variable without a value. */
 export function argumentOf(field: FieldNode, name: string, variables: Variables): Json | undefined {
   const [found, ...more] = (field.arguments ?? []).filter(
     (argument) => argument.name.value === name,

@@ -1,8 +1,8 @@
 /**
- * Follows the fields of a document by GitHub's schema. Below `repository(owner, name)` everything
- * belongs to that repository until a field leads out of it: to another repository, to what a person
- * or organisation has, to issues that are only linked. Names and ids of such may be read (who wrote
- * it, which fork it came from), all else counts as outside.
+ * Walks the fields of a document by GitHub's schema. Below `repository(owner, name)`, everything
+ * belongs to that repository until a field leads out of it: to another repository, to the objects
+ * of a person or an organisation, to issues that are only linked. Names and ids of such objects may
+ * be read (the author, the fork's parent); everything else is out of scope.
  */
 import { type FieldNode, type FragmentDefinitionNode, Kind, type SelectionSetNode } from "graphql";
 import { categoryOfType } from "./categories.ts";
@@ -10,32 +10,31 @@ import { fieldOf, isType } from "./schema.ts";
 import { type Touched, Unjudged } from "./touched.ts";
 
 /**
- * `inside` a repository; at the `name` of something outside; or anywhere, where it does not matter
- * any more.
+ * `inside` a repository; at the `name` of an object outside; or anywhere, if it no longer matters.
  */
 export type Place = "inside" | "name" | "anywhere";
 
 export type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
-/** Fields that hand out a credential, whatever the type. */
+/** Fields that return a credential, for any type. */
 const CREDENTIAL = /token|secret|password|recoverycode/i;
 
-/** Fields by which a thing outside is named. */
+/** Fields that name an object outside. */
 const NAMING = new Set(
   (
     "id databaseId fullDatabaseId name nameWithOwner login slug number url resourcePath sshUrl oid isPrivate isFork isArchived isInOrganization " +
     "viewerPermission totalCount hasNextPage hasPreviousPage startCursor endCursor cursor"
   ).split(" "),
 );
-/** Fields that lead on to what still only names. */
+/** Fields whose subfields still only name an object. */
 const NAMING_OBJECTS = new Set(
   "nodes edges node pageInfo owner repository organization defaultBranchRef project column".split(
     " ",
   ),
 );
-/** Categories of things that belong to people or organisations, and not to the repository. */
+/** Categories of objects that belong to people or organisations, and not to the repository. */
 const PROFILES = new Set(["users", "orgs", "teams", "projects"]);
-/** Fields by which those present themselves; a person's profile is public whole. */
+/** Profile fields of those; a person's profile is completely public. */
 const PROFILE_FIELDS = new Set("avatarUrl closed description isVerified public title".split(" "));
 export const OUTSIDE_CATEGORIES = new Set([
   ...PROFILES,
@@ -47,7 +46,7 @@ export const OUTSIDE_CATEGORIES = new Set([
   "marketplace",
 ]);
 const REPOSITORY = /^Repository(Connection|Edge|Node|Info)?$/;
-/** Fields from a thing of the repository to one that may be of another. */
+/** Fields from an object of the repository to one that may belong to another. */
 export const LINKS = new Set([
   "CheckSuite.matchingPullRequests",
   "Commit.associatedPullRequests",
@@ -64,7 +63,7 @@ export const LINKS = new Set([
   "PullRequest.headRef",
 ]);
 const MAX_FIELDS = 20_000;
-/** Of selections within selections and fragments: what a client sends has a tenth of it. */
+/** Maximum nesting of selections and fragments, about ten times that of real clients. */
 const MAX_DEPTH = 200;
 const SIMPLER = "Ask for less, or use the REST API: gh api repos/{owner}/{repo}/...";
 
@@ -80,8 +79,8 @@ export class Walk {
   }
 
   /**
-   * The fields of a selection, with those of its fragments. `type` is the narrowest that the
-   * document tells.
+   * Yields the fields of a selection, including those of its fragments. `type` is the narrowest
+   * type in the document.
    */
   *fields(
     set: SelectionSetNode,
@@ -90,10 +89,10 @@ export class Walk {
     touched: Touched | undefined,
   ): Generator<{ readonly field: FieldNode; readonly type: string }> {
     if (++this.#depth > MAX_DEPTH)
-      throw new Unjudged("The query is nested too deeply to be judged", SIMPLER);
+      throw new Unjudged("The query is nested too deeply to be evaluated", SIMPLER);
     for (const selection of set.selections) {
       if (++this.#fields > MAX_FIELDS)
-        throw new Unjudged("The query has too many fields to be judged", SIMPLER);
+        throw new Unjudged("The query has too many fields to be evaluated", SIMPLER);
       if (selection.kind === Kind.FIELD) yield { field: selection, type };
       else if (selection.kind === Kind.INLINE_FRAGMENT) {
         yield* this.fields(
@@ -118,8 +117,8 @@ export class Walk {
     if (this.#open.has(name))
       throw new Unjudged("The query's fragments spread each other in a circle", "Break the circle");
     if (touched !== undefined) {
-      // What a fragment touches at one place it touches there again: without this, ten fragments
-      // could stand for billions of fields.
+      // A fragment has the same effect each time at one place: without this check, ten fragments
+      // could expand to billions of fields.
       const seen = this.#seen.get(touched) ?? new Set<string>();
       this.#seen.set(touched, seen);
       if (seen.has(`${place} ${name}`)) return;
@@ -135,14 +134,14 @@ export class Walk {
     this.#open.delete(name);
   }
 
-  /** Everything below a field that leads to `type`. */
+  /** Walks everything below a field of type `type`. */
   below(set: SelectionSetNode | undefined, type: string, place: Place, touched: Touched): void {
     if (set === undefined) return;
     for (const { field, type: parent } of this.fields(set, type, place, touched))
       this.#field(field, parent, place, touched);
   }
 
-  /** Of a mutation's payload: each thing in it, as something that is named. */
+  /** Walks a mutation's payload, in which each object is only named. */
   named(set: SelectionSetNode | undefined, payload: string, touched: Touched): void {
     if (set === undefined) return;
     for (const { field, type } of this.fields(set, payload, "name", touched)) {
@@ -155,8 +154,8 @@ export class Walk {
 
   #field(field: FieldNode, parent: string, around: Place, touched: Touched): void {
     const name = field.name.value;
-    // A union may lead from a pull request to its reviewer: what a person has is not the
-    // repository's.
+    // A union may lead from a pull request to its reviewer: a person's objects do not belong to the
+    // repository.
     const place =
       around === "inside" && OUTSIDE_CATEGORIES.has(categoryOfType(parent)) ? "name" : around;
     if (name === "__typename") return;
@@ -191,13 +190,13 @@ export class Walk {
   #next(field: FieldNode, parent: string, type: string, place: Place): Place {
     const name = field.name.value;
     if (place === "anywhere") return "anywhere";
-    // With arguments it asks for another thing of that name: `owner { repository(name: "other") }`.
+    // With arguments it selects another object: `owner { repository(name: "other") }`.
     if (place === "name")
       return NAMING_OBJECTS.has(name) && (field.arguments?.length ?? 0) === 0 ? "name" : "anywhere";
     const category = categoryOfType(type);
     if (REPOSITORY.test(type) || PROFILES.has(category) || LINKS.has(`${parent}.${name}`))
       return "name";
-    // What an event of a timeline points to may be of any repository.
+    // The target of a timeline event may belong to any repository.
     if (parent.endsWith("Event")) return "name";
     return OUTSIDE_CATEGORIES.has(category) ? "anywhere" : "inside";
   }
