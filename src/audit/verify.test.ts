@@ -773,7 +773,7 @@ describe("while the writer lives", () => {
     expect(verifyWith(LAST, (text) => text.slice(0, -1)).fault).toBeUndefined();
     expect(verifyWith(LAST, (text) => text.slice(0, -20)).fault).toBeUndefined();
     expect(verifyWith(FIRST, (text) => text.slice(0, -1)).fault?.message).toContain(
-      "its line has no end",
+      "its line is incomplete",
     );
     expect(verifyWith(FIRST, (text) => `${text}{"chain"`).fault).toMatchObject({
       place: { file: FIRST },

@@ -123,7 +123,7 @@ describe("httpRules", () => {
     });
     expect(rules("GET", "/x/../y")).toEqual({
       kind: "denied",
-      rule: "policy.httpRules: the path can be read in several ways",
+      rule: "policy.httpRules: the path is ambiguous",
     });
   });
 
@@ -261,7 +261,7 @@ describe("scope", () => {
     const both = compileScope({ repositories: ["octo/*"], projects: ["p"] }, plugin);
     expect(both([repository("octo/a")])).toEqual({
       kind: "outside",
-      rule: "spec.scope.projects: the request acts on something wider",
+      rule: "spec.scope.projects: the request acts on something wider than the scope",
       resource: "",
     });
     expect(both([repository("octo/a"), repository("me/b")])).toEqual({

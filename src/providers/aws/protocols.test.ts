@@ -91,7 +91,7 @@ describe("JSON", () => {
 
   test("only the service that the target names is asked", () => {
     const line = ["POST /", { headers: target("Com.More.Alike.Put"), body: "{}" }] as const;
-    expect(read(...line, [all, alike])).toBe("Put is no operation that is known of all.example");
+    expect(read(...line, [all, alike])).toBe("Put is not a known operation of all.example");
     const shared = { headers: target("Com.All_1.Shared"), body: "{}" };
     expect(read("POST /", shared, [all, otherIam, otherName])).toBe("all:Shared");
   });
@@ -99,7 +99,9 @@ describe("JSON", () => {
   test.each(["Get", "Com.All_1.", "Com.All_1.Get ", "Com.All_1.Get/x", " Com.All_1.Get", ".Get"])(
     "the target %j names nothing",
     (name) => {
-      expect(read("POST /", { headers: target(name), body: "{}" })).toContain("is no operation");
+      expect(read("POST /", { headers: target(name), body: "{}" })).toContain(
+        "is not a known operation",
+      );
     },
   );
 
@@ -144,12 +146,20 @@ describe("CBOR", () => {
   test("only the service that the path names is asked", () => {
     const sent = { headers: CBOR, body: "x" };
     const asked = [all, alike, otherIam];
-    expect(read("POST /service/Alike/operation/Put", sent, asked)).toContain("is no operation");
+    expect(read("POST /service/Alike/operation/Put", sent, asked)).toContain(
+      "is not a known operation",
+    );
     expect(read("POST /service/All_1/operation/Shared", sent, asked)).toBe("all:Shared");
-    expect(read("POST /service/1/operation/Get", sent, asked)).toContain("is no operation");
-    expect(read("POST /service/More/operation/Other", sent, asked)).toContain("is no operation");
+    expect(read("POST /service/1/operation/Get", sent, asked)).toContain(
+      "is not a known operation",
+    );
+    expect(read("POST /service/More/operation/Other", sent, asked)).toContain(
+      "is not a known operation",
+    );
     expect(read("POST /service/Alike/operation/Other", sent, asked)).toBe("all:Other");
-    expect(read("POST /service/Com/operation/Get", sent, asked)).toContain("is no operation");
+    expect(read("POST /service/Com/operation/Get", sent, asked)).toContain(
+      "is not a known operation",
+    );
   });
 
   test.each(["GET /service/All_1/operation/Get", "POST /service/All_1/operation/Get?a=b"])(
@@ -166,7 +176,7 @@ describe("CBOR", () => {
     ["POST /service/All_1/operation/Get/x", CBOR],
     ["POST /", CBOR],
   ])("is not %s with %j", (line, headers) => {
-    expect(read(line, { headers, body: "x" })).toContain("is no operation that is known");
+    expect(read(line, { headers, body: "x" })).toContain("is not a known operation");
   });
 });
 
@@ -205,8 +215,8 @@ describe("query", () => {
     ["GET /?Action=Get&action=Put", {}, "The parameter action stands twice"],
     ["GET /?action=Get", {}, "The parameter Action is missing"],
     ["POST /", { headers: FORM, body: "A=b" }, "The parameter Action is missing"],
-    ["GET /?Action=Nothing", {}, "Nothing is no operation"],
-    ["GET /?Action=constructor", {}, "constructor is no operation"],
+    ["GET /?Action=Nothing", {}, "Nothing is not a known operation"],
+    ["GET /?Action=constructor", {}, "constructor is not a known operation"],
     ["GET /x?Action=Get", {}, "belongs on the path /"],
     ["GET /1111222233334/q?Action=Get", {}, "belongs on the path /"],
     ["GET /x/111122223333/q?Action=Get", {}, "belongs on the path /"],
@@ -238,7 +248,7 @@ describe("query", () => {
 
   test("is not read where no service at the host speaks it", () => {
     expect(read("GET /things?Action=Get", {}, [restOnly])).toBe("rest:ListThings");
-    expect(read("GET /?Action=Get", {}, [restOnly])).toContain("is no operation");
+    expect(read("GET /?Action=Get", {}, [restOnly])).toContain("is not a known operation");
     expect(read("GET /?Action=Get", {}, [restOnly, all])).toBe("all:Get");
     expect(read("POST /things", { headers: FORM, body: "Action=Get" }, [restOnly])).toBe(
       "rest:AddThing",
@@ -254,7 +264,7 @@ describe("query", () => {
       target: "Json",
       rpc: "Only Get",
     });
-    expect(read("GET /?Action=Only", {}, [all, jsonOnly])).toContain("is no operation");
+    expect(read("GET /?Action=Only", {}, [all, jsonOnly])).toContain("is not a known operation");
     expect(read("GET /?Action=Get", {}, [all, jsonOnly])).toBe("all:Get");
   });
 
@@ -293,7 +303,7 @@ describe("REST", () => {
   test.each(["PUT /things/a", "GET /", "GET /other", "DELETE /things", "DELETE /things/a/b"])(
     "%s is nothing",
     (line) => {
-      expect(read(line)).toContain("is no operation that is known of all.example");
+      expect(read(line)).toContain("is not a known operation of all.example");
     },
   );
 
@@ -313,7 +323,7 @@ describe("REST", () => {
 });
 
 test.each([
-  ["Application/Vnd.Amazon.EventStream ; x=y", "Streams of signed events cannot be signed anew"],
+  ["Application/Vnd.Amazon.EventStream ; x=y", "Streams of signed events cannot be signed again"],
   ["text/plain", "all:ListThings"],
 ])("a body of type %s", (type, expected) => {
   expect(read("GET /things", { headers: { "content-type": type } })).toBe(expected);
