@@ -336,7 +336,7 @@ describe("what it is and sees", () => {
     ).toMatch(/^d--------- \d+ root root/);
     const hidden = await sh("pwd", ["--workdir", stack.stateDir]);
     expect(hidden).toMatchObject({ code: 125, stdout: "" });
-    expect(hidden.stderr).toContain("holds secrets");
+    expect(hidden.stderr).toContain("contains secrets");
   });
 });
 
@@ -574,7 +574,7 @@ describe("what it cannot do, it says", () => {
     [
       "a host that is none",
       { status: 200, body: { ...answerBody(), hosts: ["x\n10.0.0.1 bank.example"] } },
-      "is no host name",
+      "is not a host name",
     ],
   ])("%s", async (_name, given, message) => {
     stack.answer = given;

@@ -61,7 +61,8 @@ async function storeIs(up: boolean): Promise<void> {
 }
 
 const warnings = (): number =>
-  stack.logs.split("\n").filter((line) => line.includes("the store of limits is unavailable")).length;
+  stack.logs.split("\n").filter((line) => line.includes("the store of limits is unavailable"))
+    .length;
 
 function begin(): Load {
   return load({

@@ -137,12 +137,12 @@ describe("create", () => {
     [
       ["--name", "a", "--model-provider", "p", "--max-tokens-per-day", "-1"],
       2,
-      "a whole number is wanted",
+      "expected a whole number",
     ],
     [
       ["--name", "a", "--model-provider", "p", "--max-tokens-per-day", "1e3"],
       2,
-      "a whole number is wanted",
+      "expected a whole number",
     ],
     [["--name", "A", "--model-provider", "p"], 1, "metadata.name: must be a DNS-1123 label"],
     [

@@ -1,4 +1,4 @@
-/** What `svc up` and `svc status` print of the gateway's state. */
+/** Formats the gateway's state for `svc up` and `svc status`. */
 import type { AuditState } from "../audit/sink.ts";
 import type { AuditStatus, GatewayStatus } from "../gateway/status.ts";
 import { formatSize } from "../platform/size.ts";
@@ -39,8 +39,8 @@ export function renderStatus(status: GatewayStatus): string {
 const AUDIT: Readonly<Record<AuditState, string>> = {
   ok: "ok",
   low: "LOW on space, refusals are only counted",
-  full: "FULL, space is left for calls under way alone: make room, or archive segments",
-  failing: "FAILING, it cannot be written: the gateway's log says why",
+  full: "FULL, only space for calls under way is left: free space, or archive segments",
+  failing: "FAILING, it cannot be written: see the gateway's log for the reason",
 };
 
 function renderAudit({ state, freeBytes, chainsBytes, refusalsLeftOut }: AuditStatus): string {

@@ -127,7 +127,7 @@ describe("its environment", () => {
       "svc's own",
     );
     expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(
-      /^--env "a b": NAME=value is wanted/,
+      /^--env "a b": expected NAME=value/,
     );
   });
 });

@@ -107,10 +107,10 @@ async function ready(holder: ChildProcess): Promise<void> {
 function refused(said: string): StartError {
   const why = said.trim().split("\n").at(-1) ?? "";
   const hint = /not permitted|denied/i.test(why)
-    ? "The capability SYS_ADMIN is wanted, which containers do not have by default (docker run --privileged), and no security profile may forbid mounts."
-    : "What it says must work for root on this machine.";
+    ? "The capability SYS_ADMIN is required, which containers do not have by default (docker run --privileged), and the security profile must allow mounts."
+    : "The named operation must work for root on this machine.";
   return new StartError(
-    `Namespaces for the command could not be made: ${why === "" ? "no reason was given" : why}. ${hint}`,
+    `Namespaces for the command could not be created: ${why === "" ? "no reason was given" : why}. ${hint}`,
   );
 }
 

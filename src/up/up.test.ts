@@ -222,7 +222,7 @@ describe("prepareState", () => {
   test("a folder that cannot be made is told", () => {
     file("taken");
     expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(
-      /cannot be made.*--state-dir/,
+      /cannot be created.*--state-dir/,
     );
   });
 });
