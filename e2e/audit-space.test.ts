@@ -140,7 +140,7 @@ describe("what cannot be recorded is refused", () => {
     world.volume.empty();
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
-    expect(await verified(world)).not.toContain("could not be kept");
+    expect(await verified(world)).not.toContain("could not be written");
   });
 
   test("to the last byte, in the middle of calls: those without a record fail, and the chain goes on", async () => {
@@ -166,7 +166,7 @@ describe("what cannot be recorded is refused", () => {
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
     await until(() => count(world, "CHAIN.GAP") > 0, { what: "the gap to be told" });
-    expect(await verified(world)).toContain("could not be kept");
+    expect(await verified(world)).toContain("could not be written");
   });
 
   test("what was left out is told when the gateway stops, and the chain is closed", async () => {
@@ -201,7 +201,7 @@ test("with --audit-on-failure continue calls go on, and the chain tells what it 
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
     await until(() => count(world, "CHAIN.GAP") > 0, { what: "the gap to be told" });
-    expect(await verified(world)).toContain("could not be kept");
+    expect(await verified(world)).toContain("could not be written");
   } finally {
     await world.stack.stop();
     world.volume.unmount();

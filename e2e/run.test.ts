@@ -238,9 +238,9 @@ describe("what it is and sees", () => {
   });
 
   test.each([
-    ["0", "does not run as root"],
-    ["root", "does not run as root"],
-    ["1000:0", "does not run as root"],
+    ["0", "must not run as root"],
+    ["root", "must not run as root"],
+    ["1000:0", "must not run as root"],
     ["no-such-user", "There is no user"],
     ["4294967295", "out of range"],
   ])("--user %s is refused", async (user, message) => {
@@ -563,9 +563,9 @@ describe("what it cannot do, it says", () => {
     [
       "an answer of another version",
       { status: 200, body: { secrets: { A: SECRET, B: 1 } } },
-      "is not understood (specs, secrets.B, gateway, token, hosts)",
+      "is not valid (specs, secrets.B, gateway, token, hosts)",
     ],
-    ["no answer", { status: 404, body: {} }, "gives nothing for the agent"],
+    ["no answer", { status: 404, body: {} }, "refused the data for the agent"],
     [
       "a secret that is none",
       { status: 200, body: { ...answerBody(), secrets: { LD_PRELOAD: SECRET } } },

@@ -15,7 +15,7 @@ export interface Load {
   /** Requests answered so far. */
   readonly done: number;
   readonly outcomes: readonly Outcome[];
-  /** No new ones; resolves when those under way are answered. */
+  /** Sends no new requests; resolves when those under way are answered. */
   stop(): Promise<readonly Outcome[]>;
   /** Resolves when `limit` is reached. */
   readonly finished: Promise<readonly Outcome[]>;

@@ -4,7 +4,7 @@ import type { AuditStatus, GatewayStatus } from "../gateway/status.ts";
 import { formatSize } from "../platform/size.ts";
 import { table } from "./table.ts";
 
-/** Beyond this many objects only those that want attention are listed. */
+/** Maximum number of objects that are all listed; of more, only those that need attention are. */
 const LIST_ALL_UP_TO = 20;
 
 export function renderStatus(status: GatewayStatus): string {

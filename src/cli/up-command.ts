@@ -68,7 +68,7 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--bytes-in-flight <MiB>",
-      "limit of request bodies held at once; requests above it are refused with 503",
+      "maximum MiB of request bodies held at once; requests above it are refused with 503",
       parseCount,
       256,
     )
@@ -222,7 +222,7 @@ async function greeting(up: Up, stateDir: string | undefined): Promise<string> {
   });
 }
 
-/** A model the agent may use; a wildcard grant stands for any name. */
+/** Returns a model that the agent may use; a wildcard grant matches any name. */
 async function firstModel(baseUrl: string, token: string): Promise<string | undefined> {
   const response = await fetch(`${baseUrl}/v1/models`, {
     headers: { authorization: `Bearer ${token}` },

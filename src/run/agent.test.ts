@@ -54,7 +54,7 @@ describe("who the command is", () => {
   test.each(["root", "toor", "0", "0:1000", "wheel", "1000:0", "00"])(
     "%s is root, by whatever name",
     (text) => {
-      expect(() => resolveUser(text, passwd)).toThrow("does not run as root");
+      expect(() => resolveUser(text, passwd)).toThrow("must not run as root");
     },
   );
 

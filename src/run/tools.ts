@@ -1,4 +1,4 @@
-/** What of the machine is used, and what to say where it is not there. */
+/** Finds the required programs of the machine, and explains which are missing. */
 import { accessSync, constants } from "node:fs";
 import { StartError } from "../up/errors.ts";
 
@@ -14,12 +14,12 @@ const TOOLS = {
 export type ToolName = keyof typeof TOOLS;
 export type Tools = Readonly<Record<ToolName, string>>;
 
-/** Not the caller's PATH: these run as root. */
+/** Not the caller's PATH, because these programs run as root. */
 const DIRS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 export const TOOLS_PATH = DIRS.join(":");
 
-/** @throws StartError that says what is missing */
+/** @throws StartError that names the missing parts */
 export function findTools(
   platform: NodeJS.Platform = process.platform,
   uid: number | undefined = process.getuid?.(),
