@@ -30,12 +30,12 @@ export function eachRound<Phase extends string>(
   });
 }
 
-/** Of the same rounds. */
+/** Combines figures of the same rounds. */
 export function minus(left: readonly number[], right: readonly number[]): number[] {
   return left.map((value, index) => value - (right[index] ?? Number.NaN));
 }
 
-/** Of the same rounds. */
+/** Combines figures of the same rounds. */
 export function over(left: readonly number[], right: readonly number[]): number[] {
   return left.map((value, index) => value / (right[index] ?? Number.NaN));
 }

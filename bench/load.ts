@@ -29,7 +29,7 @@ export interface LoadJob {
   /** Requests per second; without it each connection sends its next request after each answer. */
   readonly rate?: number;
   readonly seconds: number;
-  /** Whose CPU time is read at the start and at the end, while nothing is under way. */
+  /** Processes whose CPU time is read at the start and at the end, while nothing is under way. */
   readonly tree?: ProcessTree;
   readonly upstream: ProcessTree;
 }

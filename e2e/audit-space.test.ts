@@ -1,6 +1,6 @@
 /**
- * The audit chain on a volume of a few MiB, a real one: what happens as it fills up, to the last
- * byte, and that it goes on by itself once there is space again, with a chain that verifies.
+ * The audit chain on a real volume of a few MiB: its behaviour while the volume fills up, to the
+ * last byte, and its recovery once there is space again, with a chain that verifies.
  */
 import https from "node:https";
 import path from "node:path";
@@ -33,7 +33,7 @@ interface World {
   readonly volume: SmallVolume;
   readonly stack: Stack;
   readonly ask: (body?: Readonly<Record<string, unknown>>) => Promise<Response>;
-  /** Waits until the gateway says so of its chain. */
+  /** Waits until the gateway reports the state of its chain. */
   readonly space: (state: string) => Promise<void>;
 }
 
@@ -148,7 +148,7 @@ describe("what cannot be recorded is refused", () => {
     const gate = new Gate();
     vendor.reset();
     vendor.always(vendor.says({ text: ["o", "k"], hold: { gate, before: "end" } }));
-    // More than fit into what is left of the file's last page.
+    // More than fits into the rest of the file's last page.
     const under = Array.from({ length: 20 }, async () =>
       (await world.ask({ stream: true })).text(),
     );

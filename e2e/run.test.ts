@@ -1,6 +1,6 @@
 /**
  * `svc run` on the machine itself: as root, with real namespaces, rules and Envoy. The sidecar
- * service is one that answers for every bound host; what it judges is tested elsewhere.
+ * service is replaced by one that answers for every bound host; its decisions are tested elsewhere.
  */
 import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
@@ -52,7 +52,7 @@ const sh = (
   options: Parameters<RunStack["run"]>[2] = {},
 ): Promise<Ran> => stack.run(args, ["sh", "-c", script], options);
 
-/** Processes, seen from outside, whose command line has this. */
+/** Processes whose command line contains this, seen from outside. */
 function processes(
   text: string,
   fits = (line: string, text: string) => line.includes(text),
@@ -102,7 +102,7 @@ describe("what it reaches", () => {
       "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
     const node = "fetch(process.argv[1]).then((r) => r.text()).then(console.log)";
     const script = `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
-    // Where this Node.js is may be a folder that the agent does not see, such as one in /tmp.
+    // The folder of this Node.js may be hidden from the agent, such as one in /tmp.
     const ran = await sh(script, ["--workdir", path.dirname(process.execPath)]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(
@@ -255,7 +255,7 @@ describe("what it is and sees", () => {
     );
     const [names = "", closed] = stdout.split("\n");
     expect(closed).toBe("closed");
-    // It is in that /proc itself, with the holder, and nobody else is.
+    // That /proc only shows the command itself and the holder.
     expect(names.split(" ").filter((name) => name !== "")).toEqual(
       expect.arrayContaining(["cat", "sh", "sleep"]),
     );

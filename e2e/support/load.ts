@@ -25,7 +25,7 @@ export interface LoadOptions {
   readonly target: Target;
   readonly asks: readonly Ask[];
   readonly concurrency: number;
-  /** Most requests. */
+  /** Maximum number of requests. */
   readonly limit?: number;
 }
 
@@ -94,7 +94,7 @@ export function load({
   };
 }
 
-/** How many of each status, for a message. */
+/** Counts outcomes by status, for a message. */
 export function tally(outcomes: readonly Outcome[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;

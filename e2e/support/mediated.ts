@@ -60,7 +60,7 @@ export function chatPath(vendor: Vendor, model: string, stream: boolean): string
   }
 }
 
-/** Of a chat: to this model, streamed or not, and mediated. */
+/** Expects a chat request to this model, streamed or not, and mediated. */
 export function expectChat(
   fixture: Fixture,
   vendor: Vendor,

@@ -4,7 +4,7 @@ import { hashKey } from "../access/credentials.ts";
 import { NOW, World } from "./testing.ts";
 
 let world: World;
-/** Keys that the world makes, in order. */
+/** Keys that the fake generates, in order. */
 let keys: string[];
 
 beforeEach(() => {

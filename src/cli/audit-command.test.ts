@@ -19,7 +19,7 @@ interface Ran {
   readonly stderr: string;
 }
 
-/** As the program runs it. */
+/** In the same way as the program runs it. */
 async function run(args: readonly string[], session?: AuditSession): Promise<Ran> {
   let [code, stdout, stderr] = [0, "", ""];
   const out = (text: string): void => void (stdout += text);
@@ -326,7 +326,7 @@ describe("svc audit verify", () => {
     ],
     ["a witness file without one", ["--witness", "EMPTY"], 1, "contains no line"],
     ["a key that is none", ["--public-key", "EMPTY"], 1, "is not a public key in PEM form"],
-    ["a flag of reading", ["--since", "2h"], 2, "svc audit verify does not know --since"],
+    ["a flag of reading", ["--since", "2h"], 2, "svc audit verify has no flag --since"],
     ["a format of reading", ["-o", "wide"], 2, "prints table or json"],
     ["a checkpoint that is none", ["--from-checkpoint", "x"], 2, "expected a record's number"],
     ["a count that is none", ["--max-unsigned", "-1"], 2, "expected a whole number"],

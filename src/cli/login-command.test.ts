@@ -22,7 +22,7 @@ const BASE = "https://gateway.example.com";
 let dir: string;
 let file: string;
 let world: World;
-/** Requests that the gateway got. */
+/** Requests that the gateway received. */
 let requests: {
   readonly url: string;
   readonly authorization: string | null;

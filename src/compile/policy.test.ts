@@ -115,7 +115,7 @@ describe("compilePolicy", () => {
     expect([snapshot.providers.size, snapshot.agentsByTokenHash.size, statuses.length]).toEqual([
       1000, 5000, 6000,
     ]);
-    // 40 ms as measured on two busy cores; the bound only catches a change of its order.
+    // 40 ms when measured on two busy cores; the bound only detects a change of its order.
     expect(took).toBeLessThan(1000);
   });
 });

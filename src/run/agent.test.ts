@@ -318,7 +318,7 @@ describe("the file of specs", () => {
     private: [],
   });
 
-  /** Asks answer as a test says, one at a time. */
+  /** Requests are answered as configured by a test, one at a time. */
   async function kept(
     answers: readonly (AgentGrant | Error)[],
   ): Promise<{ text: string; warnings: string[] }> {

@@ -6,7 +6,7 @@ import { ANONYMOUS } from "./share.ts";
 
 const TESTER = "agent default/tester";
 
-/** A gateway with work of this caller and of another one that wants little. */
+/** A gateway with work of this caller and of another one with small demand. */
 function busyWith(caller: string): Gateway {
   const gateway = new Gateway(provider("openai"));
   gateway.share.charge("agent default/small", 10);
