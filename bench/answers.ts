@@ -1,14 +1,14 @@
 /**
- * What the mock upstream answers and what clients ask: fixed, so that a whole answer is known from
- * a cut one.
+ * Answers of the mock upstream and requests of the clients: fixed, so that a complete answer can be
+ * distinguished from a truncated one.
  */
 
 /**
  * The provider's key: the upstream refuses every request without it, so each 200 proves that the
- * key was swapped.
+ * key was replaced.
  */
 export const UPSTREAM_KEY = "sk-bench-upstream";
-/** What clients of bare Envoy send. Clients of the gateway send a workload token. */
+/** Key that clients of bare Envoy send. Clients of the gateway send a workload token. */
 export const CLIENT_KEY = "sk-bench-client";
 export const PATH = "/v1/chat/completions";
 export const MODEL = "gpt-4o-mini";
@@ -94,7 +94,8 @@ export function requestBody(options: {
 }
 
 /**
- * Whether a client may count this answer as good. Bytes may be added to it, none may be missing.
+ * Returns whether a client may count this answer as good. Bytes may be added to it, but none may be
+ * missing.
  */
 export function isWhole(body: Buffer, stream: boolean): boolean {
   return stream

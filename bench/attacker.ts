@@ -1,6 +1,6 @@
 /**
- * One hostile caller, a process of its own: does one thing as fast and as often as it can, until it
- * is stopped. Prints what it was answered, by status, when it is told to stop.
+ * One hostile caller, a process of its own: repeats one attack as fast as it can, until it is
+ * stopped. Then prints the number of answers by status.
  *
  *   node bench/attacker.ts '{"kind":"large","port":8000,"key":"svcw_…","model":"m"}'
  */
@@ -12,7 +12,7 @@ import type { Attack, AttackJob } from "./attacks.ts";
 import { AGENTS_TOKEN, HOST, restRequest } from "./service.ts";
 
 const MIB = 1024 * 1024;
-/** A caller that is refused and goes on at once is as bad as one can be; one core must do. */
+/** A caller that continues at once after a refusal is the worst case; it is limited to one core. */
 const PAUSE_MS = 1;
 
 const job = JSON.parse(process.argv[2] ?? "") as AttackJob;
@@ -35,7 +35,7 @@ function connect(): net.Socket {
   return socket;
 }
 
-/** Sends again and again, each time that something was answered; connects again when cut off. */
+/** Sends again after each answer; reconnects after a disconnect. */
 function repeat(connections: number, next: () => Buffer, open = connect): void {
   const one = (): void => {
     const socket = open();
@@ -55,7 +55,7 @@ function repeat(connections: number, next: () => Buffer, open = connect): void {
   for (let n = 0; n < connections; n++) one();
 }
 
-/** Opens so many connections and lets `use` do what it likes with each; opens another when cut off. */
+/** Opens the given number of connections and lets `use` act on each; reopens closed ones. */
 function hold(connections: number, use: (socket: net.Socket) => void): void {
   const one = (): void => {
     const socket = connect();

@@ -1,6 +1,6 @@
-/** The kinds of attackers, and what one of them is told. */
+/** The kinds of attackers, and their options. */
 
-/** In words, for the report. */
+/** Descriptions for the report. */
 export const ATTACKS = {
   large: "bodies of 31 MiB, one after another on 8 connections",
   translated: "bodies of 8 MiB that are translated, on 4 connections",
@@ -22,11 +22,11 @@ export interface AttackJob {
   readonly port: number;
   /** Token of an agent without limits. */
   readonly key: string;
-  /** Token of an agent that may make one request a minute. */
+  /** Token of an agent with one request per minute. */
   readonly limitedKey: string;
   readonly model: string;
   /** A model that speaks another dialect. */
   readonly foreignModel: string;
-  /** Of a sidecar whose audit chain is beside the gateway's. */
+  /** Port of a sidecar whose audit chain is beside the gateway's. */
   readonly sidecar: { readonly port: number; readonly caFile: string };
 }

@@ -1,6 +1,6 @@
 /**
- * What the audit chain costs: `node bench/audit.ts [records]`. CPU is the whole process's (threads
- * that write included), so it is an upper bound of what a request pays.
+ * Measures the cost of the audit chain: `node bench/audit.ts [records]`. CPU is the whole process's
+ * (including threads that write), so it is an upper bound of the cost per request.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -57,7 +57,7 @@ const options = (
   registry: new Registry(),
 });
 
-/** As fast as it goes, 256 records under way. */
+/** At maximum speed, with 256 pending records. */
 async function saturate(dir: string, sync: "group" | "none", records: number): Promise<void> {
   const writer = await openAuditWriter(options(dir, sync));
   const cpu = process.cpuUsage();
@@ -97,7 +97,7 @@ function verify(dir: string): void {
   );
 }
 
-/** At a steady rate, as a gateway has it: each record in a turn of its own. */
+/** At a steady rate, as in a gateway: each record in a turn of its own. */
 async function paced(
   dir: string,
   sync: "group" | "none",
@@ -123,7 +123,7 @@ async function paced(
   await writer.close();
 }
 
-/** What a gateway does besides, about: a processor that is warm and a loop that is awake. */
+/** Approximates a gateway's other work, which keeps the processor warm and the loop awake. */
 function work(): void {
   for (let i = 0; i < 60; i++) createHash("sha256").update(String(i)).digest();
 }

@@ -1,6 +1,6 @@
 /**
- * Bare Envoy as the sidecar's floor: it ends TLS, puts the credential on, and starts TLS again. No
- * access log.
+ * Bare Envoy as the baseline of the sidecar: it terminates TLS, injects the credential, and opens a
+ * new TLS connection. No access log.
  */
 import { writeFileSync } from "node:fs";
 import path from "node:path";

@@ -6,7 +6,7 @@ import { isWhole } from "./answers.ts";
 import { MessageReader } from "./http1.ts";
 
 export interface Answered {
-  /** Undefined for a good answer; else what was wrong, in few words. */
+  /** undefined for a good answer; else a short description of the error. */
   readonly error: string | undefined;
   /** From the request to the first byte of the body, milliseconds. */
   readonly firstByteMs: number;
@@ -17,7 +17,7 @@ export interface Answered {
 /** An upstream that stays silent for this long has failed. */
 const TIMEOUT_MS = 15_000;
 
-/** Whose certificate it is was looked at before: see target.ts. */
+/** The certificate was verified before: see target.ts. */
 const TLS = {
   secureContext: tls.createSecureContext(),
   rejectUnauthorized: false,
@@ -67,7 +67,7 @@ export class Connection {
       });
   }
 
-  /** `since`: when the request was due, if it had to wait for this connection. */
+  /** `since`: the time at which the request was due, if it had to wait for this connection. */
   ask(done: (answered: Answered) => void, since = performance.now()): void {
     this.#done = done;
     this.#sentAt = since;

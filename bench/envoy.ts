@@ -1,6 +1,6 @@
 /**
- * Bare Envoy: the floor. One listener, one cluster, the provider's key put on, a JSON line a
- * request in a file.
+ * Bare Envoy, the baseline: one listener, one cluster, the provider's key injected, one JSON log
+ * line per request in a file.
  */
 import { accessSync, constants, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -8,7 +8,10 @@ import { CLIENT_KEY, MODEL, UPSTREAM_KEY } from "./answers.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { answers200, type Target } from "./target.ts";
 
-/** As `svc up` finds it: `ENVOY_PATH`, then the PATH, then the checkout's virtual environment. */
+/**
+ * Searched for as in `svc up`: `ENVOY_PATH`, then the PATH, then the checkout's virtual
+ * environment.
+ */
 export function findEnvoy(root: string): string {
   const folders = (process.env["PATH"] ?? "")
     .split(path.delimiter)

@@ -1,4 +1,4 @@
-/** Figures out of rounds, and how they are written. */
+/** Computes figures from rounds, and formats them. */
 import type { LoadResult } from "./load.ts";
 import { median } from "./stats.ts";
 
@@ -30,17 +30,17 @@ export function eachRound<Phase extends string>(
   });
 }
 
-/** Of the same rounds. */
+/** Combines figures of the same rounds. */
 export function minus(left: readonly number[], right: readonly number[]): number[] {
   return left.map((value, index) => value - (right[index] ?? Number.NaN));
 }
 
-/** Of the same rounds. */
+/** Combines figures of the same rounds. */
 export function over(left: readonly number[], right: readonly number[]): number[] {
   return left.map((value, index) => value / (right[index] ?? Number.NaN));
 }
 
-/** Three figures that count. */
+/** Formats three significant digits. */
 export function number(value: number): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -51,7 +51,7 @@ export function signed(value: number): string {
   return value < 0 ? number(value) : `+${number(value)}`;
 }
 
-/** The median over the rounds, and the least and the most of them where there are several. */
+/** Formats the median over the rounds, with minimum and maximum if there are several. */
 export function spread(values: readonly number[], render: (value: number) => string): string {
   const range =
     values.length > 1 ? ` (${number(Math.min(...values))} to ${number(Math.max(...values))})` : "";

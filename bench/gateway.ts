@@ -1,4 +1,4 @@
-/** The gateway as its users run it: `svc up` with a folder of resources, and everything on. */
+/** The gateway as users run it: `svc up` with a folder of resources, and all features on. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
@@ -96,7 +96,7 @@ export async function startGateway(options: {
   });
   const target = await until(
     async () => {
-      // What `svc up` prints last, once it serves.
+      // The last output of `svc up` when it serves.
       if (!readFileSync(log, "utf8").includes("LLM gateway  ")) return undefined;
       const printed = await processes.output({
         place: "measuring",

@@ -1,6 +1,6 @@
 /**
- * The least of HTTP/1.1 that the load generator and the upstream need, so that they cost little
- * beside what is measured.
+ * The minimum of HTTP/1.1 that the load generator and the upstream need, so that their cost is
+ * small compared with the measured one.
  */
 
 export interface MessageHandler {
@@ -15,13 +15,13 @@ type State = "head" | "sized" | "chunkSize" | "chunk" | "chunkEnd" | "trailers";
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Reads the messages of one connection, one after the other, however their bytes are cut. */
+/** Reads the messages of one connection in order, however their bytes are split. */
 export class MessageReader {
   readonly #handler: MessageHandler;
   #state: State = "head";
   /** Bytes still to come of the body, or of its chunk. */
   #remaining = 0;
-  /** The start of a line or head whose end has not come yet. */
+  /** The incomplete beginning of a line or head. */
   #pending: Buffer = NOTHING;
 
   constructor(handler: MessageHandler) {

@@ -10,7 +10,7 @@ import { type Answered, Connection } from "./connection.ts";
 import { cpuSeconds, machineBusySeconds, percentile, type ProcessTree } from "./stats.ts";
 
 export interface TlsRequest {
-  /** The whole of it, as it is sent. */
+  /** The complete request, as sent. */
   readonly request: string;
   readonly serverName: string;
   /** A connection of its own for each request. */
@@ -23,13 +23,13 @@ export interface LoadJob {
   readonly model: string;
   readonly stream: boolean;
   readonly promptBytes?: number;
-  /** In the place of a chat completion without TLS. */
+  /** Replaces the chat completion without TLS. */
   readonly tls?: TlsRequest;
   readonly connections: number;
-  /** Requests a second; without it each connection asks again as soon as it is answered. */
+  /** Requests per second; without it each connection sends its next request after each answer. */
   readonly rate?: number;
   readonly seconds: number;
-  /** Whose CPU time is read at the start and at the end, while nothing is under way. */
+  /** Processes whose CPU time is read at the start and at the end, while nothing is under way. */
   readonly tree?: ProcessTree;
   readonly upstream: ProcessTree;
 }
@@ -47,15 +47,18 @@ export interface LoadResult {
   readonly firstByteMs: Spread;
   /** CPU seconds of the job's tree, by name. */
   readonly cpu: Readonly<Record<string, number>>;
-  /** Cores that the upstream and this process used: near 1 on a shared CPU, they were the limit. */
+  /**
+   * Cores used by the upstream and this process: near 1 on a shared CPU means that they were the
+   * limit.
+   */
   readonly measuringCores: number;
-  /** Cores that were used by none of ours: noise. */
+  /** Cores used by other processes: noise. */
   readonly otherCores: number;
 }
 
-/** Opens the connections, and gets code on both sides compiled. */
+/** Opens the connections, and lets the code on both sides be compiled. */
 const WARM_UP_SECONDS = 0.5;
-/** Then what was started by the warm-up may end. */
+/** Then work started by the warm-up may end. */
 const PAUSE_MS = 150;
 
 class Samples {
@@ -76,7 +79,10 @@ class Samples {
 const sleep = async (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Each connection asks again once answered, until the time is over; ends when all are answered. */
+/**
+ * Each connection sends its next request after each answer, until the time is over; ends when all
+ * are answered.
+ */
 async function closedLoop(
   connections: readonly Connection[],
   seconds: number,
@@ -88,7 +94,7 @@ async function closedLoop(
       const next = (answered: Answered): void => {
         samples.add(answered);
         if (performance.now() >= end) resolve();
-        // Not at full speed into a wall.
+        // Backs off after errors.
         else if (answered.error !== undefined) setTimeout(() => connection.ask(next), 5);
         else connection.ask(next);
       };
@@ -98,7 +104,7 @@ async function closedLoop(
 }
 
 /**
- * Asks at a fixed rate, whatever the answers; a request that finds no connection free waits, and
+ * Sends at a fixed rate, independent of the answers; a request without a free connection waits, and
  * its wait counts.
  */
 async function fixedRate(

@@ -1,6 +1,6 @@
 /**
- * The outside as the sidecar sees it, a process of its own: one TLS server that is every host, and
- * a DNS server that says so. Prints `{"port": …, "dns": …}` when both listen.
+ * The outside as the sidecar sees it, a process of its own: one TLS server for every host, and a
+ * DNS server that resolves every name to it. Prints `{"port": …, "dns": …}` when both listen.
  *
  *   node bench/outside.ts CERTIFICATE.pem KEY.pem
  */
@@ -33,7 +33,7 @@ const server = tls.createServer(
       },
     });
     socket.on("data", (data: Buffer) => reader.push(data));
-    // A proxy that goes away is no event here.
+    // A proxy that disconnects is ignored.
     socket.on("error", () => socket.destroy());
   },
 );

@@ -1,7 +1,7 @@
 /**
- * `make bench ARGS=--overload`: a well-behaved tenant beside one attacker of each kind, and beside
- * all of them at once. Its errors and latencies with and without the attacker, and the most memory
- * that the processes had.
+ * `make bench ARGS=--overload`: a well-behaved tenant together with one attacker of each kind, and
+ * with all of them at once. Reports its errors and latencies with and without the attacker, and the
+ * maximum memory of the processes.
  */
 import path from "node:path";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
@@ -21,22 +21,22 @@ export interface OverloadOptions {
   readonly dir: string;
   readonly processes: Processes;
   readonly upstream: { readonly target: Target; readonly tree: ProcessTree };
-  /** For each attacker. */
+  /** Seconds for each attacker. */
   readonly seconds: number;
   readonly attackers: readonly Attack[];
-  /** For all of them together. */
+  /** Seconds for all of them together. */
   readonly allSeconds: number;
   readonly machine: () => string;
   readonly progress: (line: string) => void;
 }
 
-/** Time that the mock model takes: a short answer of a fast model. */
+/** Response time of the mock model: a short answer of a fast model. */
 export const MODEL_DELAY_MS = 200;
 
-/** What the tenant does: an agent's pace, and then some. */
+/** Load of the tenant: somewhat more than that of an agent. */
 const TENANT = { stream: false, connections: 16, rate: 20 };
 
-/** Memory is read this often. */
+/** Interval between measurements of memory. */
 const SAMPLE_MS = 250;
 
 interface Row {

@@ -1,6 +1,6 @@
 /**
- * What limits and the audit chain add: the same gateway without them, with them, and with their
- * counters in Redis.
+ * Measures the cost of limits and the audit chain: the same gateway without them, with them, and
+ * with its counters in Redis.
  */
 import { execFileSync } from "node:child_process";
 import { cpuPer1000, eachRound, type Figure, number, over, spread } from "./figures.ts";
@@ -49,7 +49,7 @@ async function startRedis({
   const port = await freePort();
   const binary = process.env["REDIS_PATH"] ?? "redis-server";
   const child = processes.start({
-    // Elsewhere in a cluster: it does not take the gateway's CPU.
+    // In a cluster it runs elsewhere and does not use the gateway's CPU.
     place: "measuring",
     command: binary,
     args: [
@@ -151,7 +151,7 @@ export function renderParts(rounds: readonly Round[], machine: string): string {
   return [
     ...rows.map((cells) => `| ${cells.join(" | ")} |`),
     "",
-    `Medians of ${rounds.length} rounds; a ratio is of the same round, with its least and most.`,
+    `Medians of ${rounds.length} rounds; a ratio is of the same round, with its minimum and maximum.`,
     "",
     machine,
     "",

@@ -9,14 +9,14 @@ export type PhaseName = "low" | "steady" | "max" | "stream" | "burst" | "big";
 
 interface Phase {
   readonly job: Pick<LoadJob, "stream" | "connections" | "rate" | "promptBytes">;
-  /** Whether the upstream itself is measured too, to know what the others add. */
+  /** Whether the upstream itself is measured too, to determine the overhead of the others. */
   readonly direct: boolean;
 }
 
 export const LOW_RATE = 50;
 /**
- * What all targets can do: CPU for a request is compared at the same rate, where nobody does more
- * for one wake-up than others.
+ * A rate that all targets can handle: CPU per request is compared at the same rate, at which no
+ * target handles more requests per wake-up than another.
  */
 export const STEADY_RATE = 500;
 export const STREAM_RATE = 20;
@@ -95,7 +95,7 @@ async function measure(bench: Bench, phase: Phase, target: Target): Promise<Load
     command: process.execPath,
     args: [path.join(import.meta.dirname, "load.ts"), JSON.stringify(job)],
   });
-  // JSON has no NaN: a percentile of no samples comes as null.
+  // JSON has no NaN: a percentile without samples is null.
   return JSON.parse(printed, (_, value: unknown) => value ?? Number.NaN) as LoadResult;
 }
 

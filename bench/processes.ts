@@ -1,12 +1,12 @@
 /**
- * Starts processes, each on its own CPU where that can be had, and leaves none behind however the
- * benchmark ends.
+ * Starts processes, each on its own CPU if possible, and ends all of them however the benchmark
+ * ends.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import net, { type AddressInfo } from "node:net";
 
-/** What is measured runs on one CPU, what measures it on another. */
+/** The measured processes run on one CPU, the measuring ones on another. */
 export type Place = "measured" | "measuring";
 
 export interface StartOptions {
@@ -15,9 +15,9 @@ export interface StartOptions {
   readonly args: readonly string[];
   /** File for its output; without it standard output is a pipe. */
   readonly log?: string;
-  /** Lowest priority: takes only what others leave of its CPU. */
+  /** Lowest priority: uses only the CPU time that others leave. */
   readonly nice?: boolean;
-  /** In the place of this process's own environment. */
+  /** Replaces this process's own environment. */
   readonly env?: NodeJS.ProcessEnv;
 }
 
@@ -26,7 +26,7 @@ const SETPRIV = "/usr/bin/setpriv";
 const STOP_GRACE_MS = 5_000;
 
 export class Processes {
-  /** By place; undefined when this machine cannot pin. */
+  /** By place; undefined if this machine cannot pin. */
   readonly cpus: Readonly<Record<Place, number>> | undefined = pinnable();
   readonly #running = new Set<ChildProcess>();
   #stopping = false;
@@ -45,7 +45,7 @@ export class Processes {
     ];
     const [program = command, ...rest] = [...prefix, command, ...args];
     const output = log === undefined ? undefined : openSync(log, "a");
-    // Detached, or Ctrl-C in a terminal would reach it before us.
+    // Detached, because otherwise Ctrl-C in a terminal would reach it before this process.
     const child = spawn(program, rest, {
       stdio: ["ignore", output ?? "pipe", output ?? "inherit"],
       detached: true,
@@ -76,7 +76,7 @@ export class Processes {
     return text;
   }
 
-  /** SIGTERM to all, SIGKILL to those that stay. */
+  /** Sends SIGTERM to all, and SIGKILL to those that do not end. */
   async stop(): Promise<void> {
     this.#stopping = true;
     const ending = [...this.#running].map(async (child) => {
@@ -114,7 +114,7 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Calls `attempt` until it gives something; a child that ends meanwhile is an error that names its
+ * Calls `attempt` until it returns a value; a child that ends meanwhile is an error that names its
  * log.
  */
 export async function until<T>(

@@ -62,7 +62,7 @@ export function renderReport(report: Report): string {
       spread(over(gateway, bare), (value) => `${number(value)}×`),
     ];
   };
-  /** Parts of the gateway's CPU time, each beside all of bare Envoy's. */
+  /** Parts of the gateway's CPU time, each compared with all of bare Envoy's. */
   const parts = (phase: PhaseName): string[][] =>
     ["Envoy", "Node", "supervisor"].map((process) => {
       const gateway = each(phase, names.gateway, cpuPer1000(process));
@@ -125,9 +125,9 @@ export function renderReport(report: Report): string {
   return [
     ...rows.map((row) => `| ${row.join(" | ")} |`),
     "",
-    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or difference is of the same round${rounds.length === 1 ? "" : ", with its least and most"}. ` +
+    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or difference is of the same round${rounds.length === 1 ? "" : ", with its minimum and maximum"}. ` +
       `"+" is what a proxy adds to the upstream alone. Load generator and upstream used ${number(limit)} of a core while they drove bare Envoy at its maximum; ` +
-      `what is no part of the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
+      `processes outside the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
     "",
     machine,
     "",

@@ -1,6 +1,6 @@
 /**
  * `make bench`: bare Envoy and the gateway side by side on one machine, each driven in turn, in
- * random order, round by round. Prints a Markdown table to standard output, and what it is doing to
+ * random order, round by round. Prints a Markdown table to standard output, and its progress to
  * standard error.
  */
 import { execFileSync } from "node:child_process";
@@ -32,7 +32,7 @@ const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--pa
   --attackers   with --overload: the attackers to measure, separated by commas (default: every kind)
   --quick       one round of 2 seconds: to see it work, not for figures
 `;
-/** Until memory and garbage collection of what was started are at rest. */
+/** Time until memory and garbage collection of the started processes have settled. */
 const SETTLE_MS = 2_000;
 
 interface Options {
@@ -45,7 +45,7 @@ interface Options {
   readonly attackers: readonly Attack[];
 }
 
-/** Undefined when only help is wanted. */
+/** Returns undefined if only the help is requested. */
 function readOptions(): Options | undefined {
   const { values } = parseArgs({
     options: {
@@ -255,7 +255,7 @@ async function main(): Promise<void> {
   try {
     process.stdout.write(await bench(readOptions(), processes, dir));
   } catch (error) {
-    // What an interrupted load generator says is no news.
+    // Output of an interrupted load generator is ignored.
     if (interrupted) return;
     process.exitCode = 1;
     process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);

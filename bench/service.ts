@@ -1,14 +1,14 @@
 /**
- * What an agent asks of a service in the benchmark of the sidecar, over TLS, and with what it must
- * arrive there.
+ * Requests of an agent to a service in the benchmark of the sidecar, over TLS, and the token with
+ * which they must arrive.
  */
 import { JSON_BODY } from "./answers.ts";
 
-/** Requests a second at which CPU is compared: a third of what a sidecar can do on one CPU. */
+/** Requests per second at which CPU is compared: a third of a sidecar's maximum on one CPU. */
 export const SIDECAR_RATE = 1_000;
 
 export const HOST = "api.github.com";
-/** The service refuses every request without it, so each 200 proves that it was put on. */
+/** The service refuses every request without it, so each 200 proves that it was injected. */
 export const REAL_TOKEN = "ghp_bench0123456789abcdefABCDEF0123456789";
 export const AGENTS_TOKEN = "agents-own-token";
 export const BODY_BYTES = 2_048;
@@ -23,7 +23,7 @@ const HEADERS = [
   "x-github-api-version: 2022-11-28",
 ];
 
-/** As `gh` asks; judged by its head alone. */
+/** A request like those of `gh`, evaluated by its head only. */
 export function restRequest(token: string): string {
   return [
     `GET /repos/octo/hello/pulls?state=open&per_page=30 HTTP/1.1`,
@@ -38,7 +38,7 @@ const QUERY = `fragment pr on PullRequest{number,title,state,url,headRefName,hea
 query PullRequestList($owner:String!,$repo:String!,$limit:Int!,$endCursor:String,$state:[PullRequestState!]=OPEN){
   repository(owner:$owner,name:$repo){pullRequests(states:$state,first:$limit,after:$endCursor,orderBy:{field:CREATED_AT,direction:DESC}){totalCount,nodes{...pr},pageInfo{hasNextPage,endCursor}}}}`;
 
-/** As `gh pr list` asks; judged by its body, of {@link BODY_BYTES} bytes. */
+/** A request like those of `gh pr list`, evaluated by its body of {@link BODY_BYTES} bytes. */
 export function graphqlRequest(token: string): string {
   const body = (endCursor: string): string =>
     JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * The sidecar as an agent gets it: its service, its Envoy, a policy that has to look, and an audit
- * chain.
+ * The sidecar as in production: its service, its Envoy, a policy that needs evaluation, and an
+ * audit chain.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -42,7 +42,7 @@ export interface SidecarOptions {
   readonly nodeArgs?: readonly string[];
   /** CPU that both processes run on. @defaultValue measured */
   readonly place?: "measured" | "measuring";
-  /** Folder of its audit chain. @defaultValue one of its own */
+  /** Folder of its audit chain. @defaultValue a separate one */
   readonly auditDir?: string;
 }
 

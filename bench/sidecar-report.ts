@@ -113,7 +113,7 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
     "",
     `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or difference is of the same round. "+" is what a proxy adds to the service alone. ` +
       `Load generator and service used ${number(median(each("max", names.bare, ({ measuringCores }) => measuringCores)))} of a core while they drove bare Envoy at its maximum; ` +
-      `what is no part of the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
+      `processes outside the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
     "",
     machine,
     "",

@@ -1,6 +1,6 @@
 /**
- * `make bench ARGS=--sidecar`: the binding proxy beside bare Envoy that does the same without
- * looking.
+ * `make bench ARGS=--sidecar`: compares the binding proxy with bare Envoy that forwards the same
+ * requests without checks.
  */
 import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -51,7 +51,7 @@ export interface SidecarBenchOptions {
   readonly progress: (line: string) => void;
 }
 
-/** Until memory and garbage collection of what was started are at rest. */
+/** Time until memory and garbage collection of the started processes have settled. */
 const SETTLE_MS = 5_000;
 
 /** @returns a Markdown table */
@@ -92,9 +92,7 @@ export async function measureSidecar(options: SidecarBenchOptions): Promise<stri
   });
 }
 
-/**
- * One certificate, as the sidecar makes them: bare Envoy shows it, and so does the service itself.
- */
+/** One certificate, as the sidecar creates them: bare Envoy and the service itself use it. */
 export function writeCertificates(dir: string): {
   readonly authority: string;
   readonly certificate: string;
@@ -178,7 +176,7 @@ async function measureRound(
         command: process.execPath,
         args: [path.join(import.meta.dirname, "load.ts"), JSON.stringify(job)],
       });
-      // JSON has no NaN: a percentile of no samples comes as null.
+      // JSON has no NaN: a percentile without samples is null.
       const result = JSON.parse(printed, (_, value: unknown) => value ?? Number.NaN) as LoadResult;
       round[name][target.name] = result;
       const errors = Object.entries(result.errors).map(([error, count]) => `${count} × ${error}`);

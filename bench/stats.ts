@@ -1,4 +1,4 @@
-/** Figures: of samples, and of processes as Linux' /proc has them. */
+/** Statistics of samples, and of processes from Linux' /proc. */
 import { readdirSync, readFileSync } from "node:fs";
 
 export function percentile(samples: readonly number[], share: number): number {
@@ -7,7 +7,7 @@ export function percentile(samples: readonly number[], share: number): number {
   return sorted[index] ?? Number.NaN;
 }
 
-/** Of those that are numbers: a round in which nothing was answered has none. */
+/** Median of the numbers: a round without answers has none. */
 export function median(samples: readonly number[]): number {
   const sorted = samples.filter(Number.isFinite).toSorted((a, b) => a - b);
   const middle = sorted.length >> 1;
@@ -16,20 +16,20 @@ export function median(samples: readonly number[]): number {
 }
 
 /**
- * The processes of one target: a root with all that descends from it. A descendant named here, with
- * its own descendants, counts under that name; the rest counts as the root's.
+ * The processes of one target: a root with all its descendants. A named descendant, with its own
+ * descendants, counts under its name; the rest counts as the root's.
  */
 export interface ProcessTree {
   readonly pid: number;
   readonly name: string;
   readonly named: readonly { readonly pid: number; readonly name: string }[];
-  /** Processes elsewhere that work for it. */
+  /** Other processes that work for it. */
   readonly beside?: readonly { readonly pid: number; readonly name: string }[];
 }
 
 interface ProcessStat {
   readonly parent: number;
-  /** User and system time, with that of children that ended, seconds. */
+  /** User and system time, including ended children, in seconds. */
   readonly cpu: number;
 }
 
@@ -110,7 +110,7 @@ export function machineBusySeconds(): number {
   return (user + nice + system + irq + softirq + steal) / TICKS_PER_SECOND;
 }
 
-/** Resident memory, MiB: now (`VmRSS`), or the most each process ever had (`VmHWM`). */
+/** Resident memory, MiB: current (`VmRSS`), or the maximum of each process (`VmHWM`). */
 export function residentMiB(tree: ProcessTree, field: "VmRSS" | "VmHWM"): number {
   let sum = 0;
   for (const { pid } of members(tree)) {

@@ -1,4 +1,4 @@
-/** What load is driven at, and whether it does its work at all. */
+/** Targets of the load, and a check that they work. */
 import { CLIENT_KEY, PATH, requestBody, SSE_PARTS, TEXT } from "./answers.ts";
 import type { ProcessTree } from "./stats.ts";
 
@@ -10,7 +10,7 @@ export interface Endpoint {
 
 export interface Target extends Endpoint {
   readonly name: string;
-  /** Undefined for the upstream itself, whose processes are not measured. */
+  /** undefined for the upstream itself, whose processes are not measured. */
   readonly tree: ProcessTree | undefined;
 }
 
@@ -39,9 +39,9 @@ export async function answers200(endpoint: Endpoint): Promise<true | undefined> 
 }
 
 /**
- * A whole answer and a whole stream must come through. The upstream refuses any key but the
- * provider's, so both also show that the key was swapped; that it does refuse is checked with
- * {@link checkRefusal}.
+ * A complete answer and a complete stream must arrive. The upstream refuses any key but the
+ * provider's, so both also prove that the key was replaced; {@link checkRefusal} checks the
+ * refusal.
  */
 export async function check(target: Target): Promise<void> {
   const whole = await ask(target, false);
@@ -75,7 +75,7 @@ export async function check(target: Target): Promise<void> {
   );
 }
 
-/** The upstream must refuse what clients send, or a 200 would show nothing. */
+/** The upstream must refuse the clients' keys, because otherwise a 200 would prove nothing. */
 export async function checkRefusal(upstream: Target): Promise<void> {
   const { status } = await ask({ ...upstream, key: CLIENT_KEY }, false);
   expect(upstream, status === 401, `it answers ${status} to a client's key`);

@@ -1,4 +1,4 @@
-/** What the sidecar's load is driven at, and whether it does its work at all. */
+/** Targets of the sidecar's load, and a check that they work. */
 import { readFileSync } from "node:fs";
 import https from "node:https";
 import { JSON_BODY } from "./answers.ts";
@@ -8,9 +8,9 @@ import type { ProcessTree } from "./stats.ts";
 export interface TlsTarget {
   readonly name: string;
   readonly port: number;
-  /** PEM file of whom its certificate is from. */
+  /** PEM file of its certificate's issuer. */
   readonly caFile: string;
-  /** Undefined for the service itself, whose process is not measured. */
+  /** undefined for the service itself, whose process is not measured. */
   readonly tree: ProcessTree | undefined;
 }
 
@@ -19,7 +19,7 @@ export interface TlsAnswer {
   readonly text: string;
 }
 
-/** With a client that verifies. */
+/** Sends a request with a client that verifies certificates. */
 export function askOverTls(
   { port, caFile }: Pick<TlsTarget, "port" | "caFile">,
   request: {
@@ -66,8 +66,8 @@ export async function answers(
 }
 
 /**
- * The answer must come through whole; the service refuses any token but the real one, so it also
- * shows that that was put on.
+ * The answer must arrive completely; the service refuses any token but the real one, so it also
+ * proves that the token was injected.
  */
 export async function checkOverTls(target: TlsTarget): Promise<void> {
   const { status, text } = await askOverTls(target, { path: PATH });
@@ -75,7 +75,7 @@ export async function checkOverTls(target: TlsTarget): Promise<void> {
     throw new Error(`${target.name}: status ${status}: ${text}`);
 }
 
-/** What the policy forbids must not arrive, or figures would be of something else. */
+/** Forbidden requests must not arrive, because otherwise the figures would not be comparable. */
 export async function checkDenial(target: TlsTarget): Promise<void> {
   for (const request of [
     { path: "/repos/other/hello/pulls" },

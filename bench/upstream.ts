@@ -1,6 +1,6 @@
 /**
- * The mock provider, a process of its own: OpenAI's shape, answers made beforehand. Prints
- * `{"port": …}` when it listens.
+ * The mock provider, a process of its own: OpenAI's shape, precomputed answers. Prints `{"port":
+ * …}` when it listens.
  *
  *   node bench/upstream.ts [--delay MS] [--first MS] [--every MS] [--port N]
  */
@@ -38,7 +38,7 @@ const STREAM_PARTS = SSE_PARTS.map((part, index) => {
   return Buffer.from(index < SSE_PARTS.length - 1 ? chunk : `${chunk}0\r\n\r\n`);
 });
 const AUTHORIZATION = `authorization: bearer ${UPSTREAM_KEY}`;
-/** A client of Anthropic's API has its key here. */
+/** Anthropic's clients send the key in this header. */
 const API_KEY = `x-api-key: ${UPSTREAM_KEY}`;
 const MESSAGE = answer("200 OK", ANTHROPIC_BODY);
 
@@ -53,7 +53,7 @@ function stream(socket: net.Socket): void {
   let next = 0;
   const send = (): void => {
     if (socket.destroyed) return clearInterval(timer);
-    // As vendors do, headers come with the first event.
+    // As with vendors, headers are sent with the first event.
     if (next === 0) socket.write(STREAM_HEAD);
     socket.write(STREAM_PARTS[next++] ?? "");
     if (next === STREAM_PARTS.length) clearInterval(timer);
@@ -65,7 +65,7 @@ function stream(socket: net.Socket): void {
 const server = net.createServer({ noDelay: true }, (socket) => {
   let authorized = false;
   let whole = WHOLE;
-  /** Its beginning, which says whether it asks for a stream: other requests wait for this one. */
+  /** Its beginning, which shows whether it requests a stream: other requests wait for this one. */
   let body: Buffer[] = [];
   let held = 0;
   const reader = new MessageReader({
@@ -90,7 +90,7 @@ const server = net.createServer({ noDelay: true }, (socket) => {
     },
   });
   socket.on("data", (data: Buffer) => reader.push(data));
-  // A proxy that goes away is no event here.
+  // A proxy that disconnects is ignored.
   socket.on("error", () => socket.destroy());
 });
 

@@ -1,7 +1,7 @@
 /**
- * The gateway service is killed again and again in the middle of load: every answer that a client
- * got whole is in the audit chain, the chain verifies after each restart, and no place that a
- * killed process held stays taken.
+ * The gateway service is killed repeatedly under load: every answer that a client received
+ * completely is in the audit chain, the chain verifies after each restart, and no lease of a killed
+ * process stays taken.
  */
 import { appendFileSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -58,7 +58,7 @@ const segments = (): string[] =>
     .filter((name) => /^\d+\.jsonl$/.test(name))
     .sort();
 
-/** Ids of the calls on record. */
+/** Ids of the recorded calls. */
 function recorded(): Set<string> {
   const lines = segments().flatMap((name) =>
     readFileSync(path.join(chainDir(), name), "utf8").split("\n"),
@@ -68,7 +68,7 @@ function recorded(): Set<string> {
       const { type, fields } = JSON.parse(line) as { type: string; fields: { call?: string } };
       return type === "LLM_CALL" && fields.call !== undefined ? [fields.call] : [];
     } catch {
-      // A torn line: its call was answered to nobody.
+      // A torn line: its call was not answered.
       return [];
     }
   });
@@ -87,7 +87,7 @@ test(`killed ${KILLS} times under load`, { timeout: 60_000 + KILLS * 30_000 }, a
     model: "p/gpt-5",
     stream,
   }));
-  /** Ids of the answers that clients got whole. */
+  /** Ids of the answers that clients received completely. */
   const answered: string[] = [];
   for (let kill = 1; kill <= KILLS; kill += 1) {
     const running = load({ target: { port: stack.port, token }, asks, concurrency: 20 });

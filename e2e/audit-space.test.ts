@@ -1,6 +1,6 @@
 /**
- * The audit chain on a volume of a few MiB, a real one: what happens as it fills up, to the last
- * byte, and that it goes on by itself once there is space again, with a chain that verifies.
+ * The audit chain on a real volume of a few MiB: its behaviour while the volume fills up, to the
+ * last byte, and its recovery once there is space again, with a chain that verifies.
  */
 import https from "node:https";
 import path from "node:path";
@@ -33,7 +33,7 @@ interface World {
   readonly volume: SmallVolume;
   readonly stack: Stack;
   readonly ask: (body?: Readonly<Record<string, unknown>>) => Promise<Response>;
-  /** Waits until the gateway says so of its chain. */
+  /** Waits until the gateway reports the state of its chain. */
   readonly space: (state: string) => Promise<void>;
 }
 
@@ -140,7 +140,7 @@ describe("what cannot be recorded is refused", () => {
     world.volume.empty();
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
-    expect(await verified(world)).not.toContain("could not be kept");
+    expect(await verified(world)).not.toContain("could not be written");
   });
 
   test("to the last byte, in the middle of calls: those without a record fail, and the chain goes on", async () => {
@@ -148,7 +148,7 @@ describe("what cannot be recorded is refused", () => {
     const gate = new Gate();
     vendor.reset();
     vendor.always(vendor.says({ text: ["o", "k"], hold: { gate, before: "end" } }));
-    // More than fit into what is left of the file's last page.
+    // More than fits into the rest of the file's last page.
     const under = Array.from({ length: 20 }, async () =>
       (await world.ask({ stream: true })).text(),
     );
@@ -166,7 +166,7 @@ describe("what cannot be recorded is refused", () => {
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
     await until(() => count(world, "CHAIN.GAP") > 0, { what: "the gap to be told" });
-    expect(await verified(world)).toContain("could not be kept");
+    expect(await verified(world)).toContain("could not be written");
   });
 
   test("what was left out is told when the gateway stops, and the chain is closed", async () => {
@@ -201,7 +201,7 @@ test("with --audit-on-failure continue calls go on, and the chain tells what it 
     await world.space("ok");
     expect((await world.ask()).status).toBe(200);
     await until(() => count(world, "CHAIN.GAP") > 0, { what: "the gap to be told" });
-    expect(await verified(world)).toContain("could not be kept");
+    expect(await verified(world)).toContain("could not be written");
   } finally {
     await world.stack.stop();
     world.volume.unmount();

@@ -1,7 +1,7 @@
 /**
- * AWS's own SDKs, as agents have them, under `svc run`: a key of no worth in their environment,
- * real host names, no endpoint of their own. What arrives is verified by a server that computes
- * each signature anew from the specification.
+ * AWS's own SDKs, as agents use them, under `svc run`: a placeholder key in their environment, real
+ * host names, no custom endpoint. A server that computes each signature from the specification
+ * verifies the requests.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -188,7 +188,7 @@ describe.each<[string, (machine: Machine) => readonly string[]]>([
     expect(JSON.stringify(received.map(({ url, rawHeaders }) => [url, rawHeaders]))).not.toMatch(
       /AKIADUMMY|of-no-worth|payroll/,
     );
-    // GetCallerIdentity tells the id; the secret has not left.
+    // GetCallerIdentity returns the id; the secret was not sent.
     expect(ran.stdout + ran.stderr).not.toContain(KEY.secretAccessKey);
     expect(received.every(({ headers }) => headers["user-agent"] !== undefined)).toBe(true);
   });

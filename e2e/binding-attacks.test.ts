@@ -1,7 +1,7 @@
 /**
- * The tries of someone who wants around the binding proxy, byte by byte, through the real Envoy.
- * Each is denied, or treated as its canonical form; what is judged is what arrives; and nowhere
- * does the credential leave for what was not allowed.
+ * Attempts to circumvent the binding proxy, byte by byte, through the real Envoy. Each is denied,
+ * or treated as its canonical form; the service receives exactly the evaluated request; and the
+ * credential is never sent with a request that was not allowed.
  */
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -12,8 +12,8 @@ import { Sidecar } from "./support/sidecar.ts";
 const TOKEN = "ghp_the-real-token-0123456789";
 
 /**
- * Only reading of pull requests of octo/public is allowed; what an attacker wants is octo/secret,
- * or to write.
+ * Only reading pull requests of octo/public is allowed; the attacker wants octo/secret, or to
+ * write.
  */
 const GITHUB = {
   name: "github",
@@ -57,7 +57,7 @@ beforeEach(() => {
   outside.requests.length = 0;
 });
 
-/** Everything that comes back for these bytes, until the other side closes or says nothing more. */
+/** All bytes of the response, until the peer closes the connection or stops sending. */
 async function raw(bytes: string, serverName = "api.github.com"): Promise<string> {
   const socket = tls.connect({
     host: "127.0.0.1",

@@ -1,6 +1,6 @@
 /**
- * A pod's hosts file says that bound hosts are 127.0.0.1, to the sidecar too. In a mount namespace
- * with such a file: whoever asks the system gets the agent's answer, the sidecar's own resolver
+ * A pod's hosts file maps bound hosts to 127.0.0.1, also for the sidecar. In a mount namespace with
+ * such a file, the system's resolver returns the agent's answer, and the sidecar's own resolver
  * that of the DNS server.
  */
 import { execFile } from "node:child_process";
@@ -43,7 +43,7 @@ test("a poisoned hosts file leads the sidecar nowhere", async () => {
       ours: "127.0.0.53:443",
       unknown: null,
     });
-    // And what was asked for once is not asked for again.
+    // A cached answer is not requested again.
     expect(outside.asked.filter((name) => name === "api.github.com")).toHaveLength(1);
   } finally {
     await outside.close();

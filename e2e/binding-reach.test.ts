@@ -1,6 +1,6 @@
 /**
- * How far a scope reaches, through the real Envoy: bodies that may name another repository, channel,
- * project or container are read and judged, and what streams still streams.
+ * The reach of a scope, through the real Envoy: bodies that may name another repository, channel,
+ * project or container are read and evaluated, and other bodies still stream.
  */
 import { generateKeyPairSync } from "node:crypto";
 import https from "node:https";
@@ -206,7 +206,7 @@ test.each([
     });
     request.once("error", reject);
     request.write("x".repeat(1_000));
-    // Held, the first bytes would not arrive before the last.
+    // If it were buffered, the first bytes would not arrive before the last.
     void begun.then(() => request.end("y"));
   });
   expect(await status).toBe(200);
@@ -222,7 +222,7 @@ test("a copy names its source in the record, and is held to its container", asyn
   expect(await copy("public/a")).toBe(200);
   expect(await copy("secret/key.txt")).toBe(403);
   expect(outside.requests.filter(({ host }) => host.startsWith("reports."))).toHaveLength(1);
-  // Nobody waits for the record of what is denied.
+  // Denied requests do not wait for their records.
   const records = await until(
     () => {
       const found = sidecar

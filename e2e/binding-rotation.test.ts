@@ -1,4 +1,4 @@
-/** Certificates and tokens change in the middle of load, and nobody notices. */
+/** Certificates and tokens change under load without failures. */
 import { generateKeyPairSync } from "node:crypto";
 import https from "node:https";
 import tls from "node:tls";
@@ -48,7 +48,7 @@ function fresh(sidecar: Sidecar): Promise<number> {
   });
 }
 
-/** Fingerprints of the leaf, and of the authorities that are handed out. */
+/** Fingerprints of the leaf, and of the published authorities. */
 async function certificates(
   sidecar: Sidecar,
 ): Promise<{ readonly leaf: string; readonly authorities: number; readonly authority: string }> {
@@ -110,7 +110,7 @@ test("leaves and the authority rotate, and no handshake fails", { timeout: 60_00
   }
 });
 
-/** Of a token: renewed well before. */
+/** For a token: renewed well before. */
 const LIFE_MS = 12_000;
 
 describe("tokens", () => {

@@ -1,6 +1,5 @@
 /**
- * Bytes through the binding proxy: large ones, endless ones, upgrades; and changes in the middle of
- * load.
+ * Bytes through the binding proxy: large transfers, endless ones, upgrades; and changes under load.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { rmSync } from "node:fs";
@@ -16,12 +15,12 @@ import { rssMiB } from "./support/stack.ts";
 import { Gate, until } from "./support/wait.ts";
 
 const MIB = 1024 * 1024;
-/** Each way; the proxy holds none of it. */
+/** In each direction; the proxy buffers none of it. */
 const LARGE_MIB = Number(process.env["SVC_E2E_LARGE_MIB"] ?? 1024);
 
 /**
- * How long nothing is said: by hand, with ten minutes. Envoy is told to end nothing for its silence
- * (the golden file).
+ * Duration of the silence: ten minutes in manual runs. Envoy is configured without a limit for
+ * silent streams (the golden file).
  */
 const IDLE_MS = Number(process.env["SVC_E2E_IDLE_MS"] ?? 0);
 
@@ -136,7 +135,7 @@ test(
         write();
       });
     };
-    // Once small, so that both processes have what they need anyway.
+    // A small run first, so that both processes have allocated their basic memory.
     await statusOf(request({ path: "/repos/o/r/pulls" }));
     const { service, envoy } = sidecar.pids;
     const before = rssMiB(service) + rssMiB(envoy);
@@ -325,7 +324,7 @@ test("100-continue is the service's own answer", async () => {
 });
 
 describe("in the middle of load", () => {
-  /** Requests over kept connections until it is told to stop. */
+  /** Sends requests over kept connections until it is stopped. */
   async function load(during: () => Promise<void>): Promise<Record<string, number>> {
     const shared = agent();
     const statuses: Record<string, number> = {};

@@ -1,6 +1,6 @@
 /**
- * The binding proxy through the real Envoy: what is allowed arrives with the real credential, what
- * is not goes nowhere.
+ * The binding proxy through the real Envoy: allowed requests arrive with the real credential,
+ * others are not forwarded.
  */
 import https from "node:https";
 import tls from "node:tls";
@@ -26,7 +26,7 @@ const GITHUB = {
   audit: { enforcement: "enforce", logRequests: false },
 };
 
-/** A second one, to see that the first is left alone. */
+/** A second one, to check that the first is not changed. */
 const LIBRARY = {
   name: "library",
   type: "example",
@@ -79,7 +79,7 @@ interface Reply {
   readonly text: string;
 }
 
-/** With a client that trusts the bundle, and finds the host at 127.0.0.1. */
+/** With a client that trusts the bundle, and resolves the host to 127.0.0.1. */
 function ask({
   host = "api.github.com",
   serverName = host,
@@ -389,7 +389,7 @@ test("a flood of denied calls is answered, and not written out; what is allowed 
     const { body } = await sidecar.admin("/metrics");
     return Number(/^svc_audit_refusals_left_out_total\{reason="rate"\} (\d+)$/m.exec(body)?.[1]);
   };
-  // With its record all that came before are on the disk.
+  // When its record is on the disk, all earlier ones are too.
   await ask({ path: "/repos/octo/hello/pulls" });
   const before = { denied: records(false), allowed: records(true), leftOut: await leftOut() };
   const flood = 150;

@@ -1,4 +1,4 @@
-/** The built command line against a real svc up: what a platform team types. */
+/** The built command line with a real svc up, as a platform team uses it. */
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(config, { recursive: true, force: true });
 });
 
-/** With the state folder in the environment, as one would have it in a shell. */
+/** With the state folder in the environment, as in a user's shell. */
 function run(...args: string[]): Promise<Ran> {
   return svc(args, { SVC_STATE_DIR: stack.stateDir, XDG_CONFIG_HOME: config });
 }
@@ -78,7 +78,7 @@ describe("an Agent", () => {
     expect((await done("apply", "-f", yaml)).stdout).toBe("agent/hello created\n");
     const token = (await done("token", "hello")).stdout.trim();
     expect(await callWith(token, `${stack.baseUrl}/v1/chat/completions`)).toBe(200);
-    // What the call used is settled once its answer has gone.
+    // The usage of the call is settled once its answer has been sent.
     await until(
       async () => /^hello +yes +Ready +[1-9]\d* +1 +\$/m.test((await done("get", "agents")).stdout),
       { what: "the call to be counted" },
@@ -212,7 +212,7 @@ test("two rotations at once: whoever got a key has the key in force", async () =
       "",
       expect.stringContaining("has changed in the meantime"),
     ]);
-  // Where one came wholly after the other, both got one, and the later counts.
+  // If one ran completely after the other, both got a key, and the later one counts.
   const open = await Promise.all(winners.map(({ stdout }) => callWith(stdout.trim())));
   expect(open.filter((status) => status === 200)).toHaveLength(1);
   await done("access-key", "delete", "race");
@@ -244,7 +244,7 @@ describe("an API key", () => {
     let output = "";
     for (const stream of [child.stdout, child.stderr])
       stream.on("data", (part: Buffer) => (output += part.toString()));
-    // All that runs, while the command waits for the key and once it has it.
+    // All running processes, while the command waits for the key and once it has it.
     const commands = (): string =>
       readdirSync("/proc")
         .filter((name) => /^\d+$/.test(name))

@@ -1,7 +1,6 @@
 /**
- * Clients as agents have them, unmodified, under `svc run`: what their environment says is all that
- * they know of the sidecar. What is allowed arrives with the real credential, what is denied says
- * why.
+ * Clients as agents use them, unmodified, under `svc run`: they know the sidecar only through their
+ * environment. Allowed requests arrive with the real credential, denied ones state the reason.
  */
 import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -103,7 +102,7 @@ beforeEach(() => {
 
 const received = (): readonly Received[] => machine.outside.requests;
 
-/** What arrived of the agent's own attempts at a credential: nothing. */
+/** Nothing of the agent's own credentials may arrive. */
 function expectOurCredential(asked = received()): void {
   expect(asked.length).toBeGreaterThan(0);
   for (const { host, headers } of asked)
@@ -133,8 +132,8 @@ function readWords(line: string): Answer {
 
 describe("trusts by its environment alone", () => {
   /**
-   * Client, variable, command, protocol, reader of a line. Without the variable also CURL_CA_BUNDLE
-   * and SSL_CERT_FILE are gone, which some fall back to.
+   * Client, variable, command, protocol, reader of a line. Without the variable, CURL_CA_BUNDLE and
+   * SSL_CERT_FILE are also unset, because some clients fall back to them.
    */
   const CLIENTS: readonly (readonly [
     string,

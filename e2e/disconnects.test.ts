@@ -1,5 +1,6 @@
 /**
- * Clients that go away: the upstream is cancelled, the call is billed once, nothing stays behind.
+ * Clients that disconnect: the upstream is cancelled, the call is billed once, nothing stays
+ * behind.
  */
 import { describe, expect, test } from "vitest";
 import { ASSUMED_OUTPUT_TOKENS } from "../src/llm/call-size.ts";
@@ -20,7 +21,7 @@ const ANTHROPIC_MAX_TOKENS = 64;
 
 const PAIRS = DIALECTS.flatMap((client) => DIALECTS.map((upstream) => ({ client, upstream })));
 
-/** How many requests leave at random points; the issue watches 2,000. */
+/** Number of requests that disconnect at random points; the issue requires 2,000. */
 const MANY = Number(process.env["SVC_E2E_DISCONNECTS"] ?? 300);
 
 interface Bill {
@@ -30,10 +31,7 @@ interface Bill {
   readonly lines: number;
 }
 
-/**
- * What all calls so far were billed, once they are over and their lines have come through the log's
- * pipe.
- */
+/** The billed usage of all calls so far, once they have ended and their log lines have arrived. */
 async function billed(): Promise<Bill> {
   await fixture.stack.idle();
   const metrics = await fixture.stack.metrics();
@@ -70,7 +68,7 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
     expect(await request.closed).toBe("cancelled");
     const bill = await billedSince(before);
     expect(bill).toMatchObject({ requests: 1, lines: 1 });
-    // The provider may go on with an answer that is not streamed, and bill it whole.
+    // The provider may complete an unstreamed answer, and bill all of it.
     const most = client === "anthropic" ? ANTHROPIC_MAX_TOKENS : ASSUMED_OUTPUT_TOKENS;
     if (stream) expect(bill.output).toBeLessThan(most);
     else expect(bill.output).toBe(most);
@@ -97,7 +95,8 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
     const bill = await billedSince(before);
     expect(bill).toMatchObject({ requests: 1, lines: 1 });
     expect(bill.cost).toBeGreaterThan(0);
-    // Forty words of six letters: what passed is billed, whatever the upstream's first report said.
+    // Forty words of six letters: the forwarded content is billed, whatever the upstream's first
+    // report contained.
     expect(bill.output).toBeGreaterThanOrEqual(40);
     expect(bill.output).toBeLessThan(200);
     expect(fixture.stack.calls.at(-1)).toMatchObject({ end: "disconnected", usage: "estimated" });
@@ -241,7 +240,7 @@ test(`${MANY} clients that leave anywhere leave nothing behind`, { timeout: 120_
   console.log(`${MANY} disconnects: gateway RSS ${rssBefore} -> ${rssMiB(gateway)} MiB`);
 });
 
-/** Reads until `words` has come, and leaves the rest. */
+/** Reads until `words` have arrived, and leaves the rest. */
 async function readUntil(
   response: AsyncIterable<Buffer> & { on(event: "error", listener: () => void): unknown },
   words: string,

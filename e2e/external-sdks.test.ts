@@ -1,6 +1,6 @@
 /**
- * `eval "$(svc gateway env)"`, and programs that honour these variables work through the external
- * gateway as they are.
+ * After `eval "$(svc gateway env)"`, programs that read these variables use the external gateway
+ * unmodified.
  */
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(config, { recursive: true, force: true });
 });
 
-/** In a shell of its own whose environment names no gateway and no key before. */
+/** In a separate shell whose environment initially names no gateway and no key. */
 async function inShell(command: string): Promise<string> {
   const env = { PATH: process.env["PATH"] ?? "", HOME: config, XDG_CONFIG_HOME: config };
   return (
@@ -95,7 +95,7 @@ test("a plain program that only reads the variables", async () => {
     `curl -sS "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d '${body}'`,
   );
   expect(JSON.parse(answer)).toMatchObject({ object: "chat.completion" });
-  // What checks a key's form takes the wrapped one.
+  // Clients that check a key's form accept the wrapped one.
   expect(
     await inShell(
       '[[ "$ANTHROPIC_API_KEY" =~ ^sk-ant-api03-[A-Za-z0-9_-]+AA$ ]] && echo of the form',

@@ -1,4 +1,7 @@
-/** One caller against all others: requests that are made to crash, block, fill or confuse. */
+/**
+ * One caller against all others: requests that are designed to crash, block, fill or confuse the
+ * gateway.
+ */
 import http from "node:http";
 import net from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -33,7 +36,7 @@ beforeAll(async () => {
   gateway = fixture.stack.pids().gateway;
 });
 
-/** After all that was done to it, it is the same process. */
+/** After all attacks, it is still the same process. */
 afterAll(() => {
   expect(fixture.stack.pids().gateway).toBe(gateway);
 });
@@ -41,7 +44,7 @@ afterAll(() => {
 const ask = async (text: string, token = fixture.token, model = openaiModel): Promise<Answer> =>
   begin({ port: fixture.stack.port, token }, { dialect: "openai", model, text }).answer;
 
-/** Another tenant's call goes well. */
+/** Another tenant's call succeeds. */
 async function neighbourIsServed(): Promise<void> {
   const { openai } = fixture.vendors;
   openai.next(openai.says({ text: ["Hello"] }));
@@ -267,7 +270,7 @@ describe("limits before bodies", () => {
       { dialect: "openai", model: openaiModel, stream: true },
     );
     await gate.reached;
-    // Another request is ended for its pause meanwhile: as much time has passed for this one.
+    // Another request is ended meanwhile for its pause: as much time has passed for this one.
     const { request, answer } = upload({ headers: { "content-length": 1_000 } });
     request.write("{");
     expect((await answer).status).toBe(408);

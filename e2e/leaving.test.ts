@@ -1,6 +1,6 @@
 /**
- * Ways to leave a call, to cut it, to ask for what is not billed, to make it retry: what is counted
- * is never below what the provider generated, and an ordinary stop is never twice as much.
+ * Ways to leave a call, to cut it, to avoid billing, to make it retry: the counted tokens are never
+ * below those that the provider generated, and an ordinary stop is never counted as twice as much.
  */
 import { describe, expect, test } from "vitest";
 import { type Ask, begin } from "./support/client.ts";
@@ -39,7 +39,7 @@ const target = (): { port: number; token: string } => ({
   token: fixture.token,
 });
 
-/** Output tokens that were counted since `before`. */
+/** Output tokens counted since `before`. */
 async function counted(): Promise<number> {
   await fixture.stack.idle();
   return (await fixture.stack.metrics()).sum("svc_llm_tokens_total", { kind: "output" });
@@ -53,7 +53,7 @@ const ask = (dialect: DialectName, provider: string, stream: boolean, more = {})
   body: more,
 });
 
-/** Leaves when the answer so far holds `text`. */
+/** Disconnects when the answer so far contains `text`. */
 async function leaveAt(text: string, asked: Ask): Promise<void> {
   const exchange = begin(target(), asked);
   const response = await exchange.response;
@@ -71,7 +71,7 @@ async function leaveAt(text: string, asked: Ask): Promise<void> {
 
 describe.each(DIALECTS)("%s", (dialect) => {
   const vendor = (): Vendor => fixture.vendors[dialect];
-  /** The account of the call that the provider saw. */
+  /** The log line of the call that the provider received. */
   const account = async (): Promise<Record<string, unknown>> =>
     fixture.stack.callOf(String((await vendor().request()).headers["x-request-id"]));
 
@@ -116,7 +116,7 @@ describe.each(DIALECTS)("%s", (dialect) => {
       vendor().always(vendor().says({ text: WORDS, hold, usage: { input: 11, output: 4_321 } }));
       const before = await counted();
       await leaveAt("word4", ask(dialect, provider, true));
-      // The client is gone for Envoy before the provider goes on.
+      // Envoy has noticed the client's disconnect before the provider continues.
       await until(async () => (await fixture.stack.status()).activeCalls === 1);
       gate.open();
       expect((await counted()) - before).toBe(4_321);

@@ -31,7 +31,7 @@ const NEXT = { openai: "anthropic", anthropic: "gemini", gemini: "openai" } as c
 
 const MIB = 1024 * 1024;
 
-/** Base64 of about this many bytes, cheap to make and to look for. */
+/** Base64 of about this many bytes, cheap to create and to search for. */
 const image = (bytes: number): string =>
   Buffer.alloc(Math.floor((bytes * 3) / 4 / 3) * 3, 0x5a).toString("base64");
 
@@ -117,7 +117,7 @@ describe.each(DIALECTS)("a large body in the dialect of %s", (dialect) => {
     const exchange = begin(target(), { ...ask, body: withImage(dialect, image(80 * MIB)) });
     const status = await exchange.response.then(
       (response) => response.statusCode,
-      // The gateway closed the connection on a client that still sent.
+      // The gateway closed the connection while the client was still sending.
       (error: NodeJS.ErrnoException) => error.code,
     );
     expect([413, "EPIPE", "ECONNRESET"]).toContain(status);
@@ -188,7 +188,7 @@ describe("compressed answers", () => {
   });
 });
 
-/** A request as written: Node's client sends the path as it is. */
+/** A raw request, because Node's client would change the path. */
 async function raw(options: {
   path: string;
   method?: string;
@@ -220,7 +220,8 @@ describe("headers", () => {
     };
     const end = await call(fixture, chat).then(
       ({ status }) => status,
-      // Envoy answers 431 while the headers still come, and closes: a client may see only that.
+      // Envoy answers 431 while the headers are still arriving, and closes: a client may see only
+      // the close.
       () => "closed",
     );
     expect([431, "closed"]).toContain(end);
@@ -303,7 +304,7 @@ describe("headers", () => {
       headers,
     });
     await openai.request();
-    // Another whole call takes longer than the millisecond that the client wishes for.
+    // A whole further call takes longer than the millisecond of the client's timeout.
     anthropic.always(anthropic.says({ text: ["Hello"] }));
     await call(fixture, { dialect: "anthropic", model: `anthropic/${MODELS.anthropic}` });
     gate.open();
@@ -391,11 +392,11 @@ describe("paths", () => {
       model: `openai/${MODELS.openai}`,
       body: { max_tokens: 5 },
     });
-    // Without a key nothing goes through, whatever the path becomes.
+    // Without a key, no request is forwarded, for any form of the path.
     const anonymous = await raw({ path, headers: { "content-type": "application/json" }, body });
     expect(anonymous.status).toBeGreaterThanOrEqual(400);
     expect(seen()).toBe(0);
-    // With one, it is either refused or a call like any other.
+    // With a key, it is either refused or an ordinary call.
     const known = await raw({
       path,
       headers: { "content-type": "application/json", authorization: `Bearer ${fixture.token}` },
@@ -439,7 +440,7 @@ describe("bodies that are none", () => {
       body,
     });
     if (answer.status === 200) {
-      // Then what the upstream reads is what was judged.
+      // Then the upstream reads exactly what was evaluated.
       expect(openai.only.json["model"]).toBe("gpt-4o-mini");
       expect(openai.only.body).not.toContain("nobody");
     } else {

@@ -1,6 +1,6 @@
 /**
- * Midnight (UTC) in the middle of the rush, on two gateway processes with one Redis: budgets are of
- * the day of admission.
+ * Midnight (UTC) during heavy load, on two gateway processes with one Redis: usage belongs to the
+ * day of admission.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeOfDay } from "./support/clock.ts";
@@ -20,7 +20,7 @@ import { Vendor } from "./support/vendors.ts";
 import { until } from "./support/wait.ts";
 
 const CALLERS = 200;
-/** Leases outlast the jumps of the clocks. */
+/** Leases survive the jumps of the clocks. */
 const LEASE_SECONDS = "3600";
 
 let redis: RedisServer;
@@ -34,7 +34,7 @@ interface Budget {
   readonly caller: CallerAt;
   readonly kind: string;
   readonly name: string;
-  /** How many callers it has room for, when one has this much reserved. */
+  /** Number of callers that fit, if one has this much reserved. */
   readonly room: (each: number) => number;
 }
 

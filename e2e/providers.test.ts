@@ -75,7 +75,7 @@ test("a provider without a key gets none, and a base URL without a path is one",
   for (const name of ["authorization", "x-api-key", "api-key", "x-goog-api-key"])
     expect(openai.only.headers[name]).toBeUndefined();
   expect(wire(openai.only)).not.toContain(fixture.token);
-  // Nobody knows its price: no figure, and no failure.
+  // Its price is unknown: no cost, and no failure.
   expect(answer.headers["x-svc-cost-usd"]).toBeUndefined();
   expect(answer.headers["x-svc-model-id"]).toBe(model);
 });
@@ -90,7 +90,7 @@ test.each([
   const { openai } = fixture.vendors;
   openai.always(openai.says({ text: ["Hello"] }));
   const answer = await call(fixture, { dialect: "openai", model });
-  // A provider that the agent has nothing of may as well not exist.
+  // A provider without models for the agent is treated as unknown.
   expect(status === 403 ? [403, 404] : [status]).toContain(answer.status);
   expect(openai.requests).toHaveLength(status === 200 ? 1 : 0);
 });
@@ -137,7 +137,7 @@ test("the kind mock answers on a machine with nothing, in every dialect", async 
         expect(textOf(dialect, answer.text)).toContain("Well met");
       }
     }
-    // The line that it prints works as it stands, and holds no token: this is no terminal.
+    // The printed line works as it is, and contains no token, because the output is not a terminal.
     expect(stack.logs).not.toContain(own.token);
     expect(stack.logs).not.toContain("svcw_");
     const [line = ""] = /^ {2}curl .*$/m.exec(stack.logs) ?? [];

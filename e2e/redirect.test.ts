@@ -1,5 +1,5 @@
 /**
- * The redirect by the kernel itself, in a network namespace that is made into a pod: see
+ * The redirect by the kernel itself, in a network namespace that simulates a pod: see
  * support/redirect-probe.ts.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -8,7 +8,7 @@ import { describe, expect, test } from "vitest";
 import { ROOT } from "./support/build.ts";
 
 interface Probed {
-  /** What held the rules, each of the two times. */
+  /** The tool that held the rules, each of the two times. */
   readonly used: readonly string[];
   readonly agent: Readonly<Record<string, string>>;
   readonly sidecar: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ function probe(tool: string, egress: "deny" | "open"): Probed {
   return JSON.parse(execFileSync("unshare", args, { encoding: "utf8" })) as Probed;
 }
 
-/** The port that answered tells where a connection went. */
+/** The answering port shows the destination of a connection. */
 const loopback = {
   "tcp 127.0.0.1 443": "8443",
   "tcp 127.9.9.9 443": "8443",
@@ -42,7 +42,7 @@ const everything = {
   "udp 10.9.0.2 9000": "9000",
   "udp fd09::2 53": "53",
 };
-/** At once, so that nobody waits: no "silence". */
+/** Immediately, without a timeout: no "silence". */
 const refused = expect.stringMatching(/^(?:EPERM|EACCES|EHOSTUNREACH|ECONNREFUSED)$/) as string;
 const noQuic = { "udp 127.0.0.1 443": refused, "udp ::1 443": refused };
 

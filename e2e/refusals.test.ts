@@ -1,6 +1,6 @@
 /**
- * Every refusal of a caller, in each dialect, through the real Envoy. The table is the one that
- * docs/external.md shows: a row without its case here, or a case without its row, fails.
+ * Every refusal of a caller, in each dialect, through the real Envoy. The table is that of
+ * docs/external.md: a row without a case here, or a case without a row, fails.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -12,7 +12,7 @@ import { Stack } from "./support/stack.ts";
 import { DIALECTS, type DialectName, Vendor } from "./support/vendors.ts";
 import { Gate, until } from "./support/wait.ts";
 
-/** Any loopback address can be called from; this one is the proxy that is trusted. */
+/** Any loopback address can be used as a client; this one is the trusted proxy. */
 const PROXY = "127.0.0.9";
 const STRANGER = "127.0.0.8";
 const NOW = Date.now();
@@ -84,7 +84,7 @@ interface Try {
   readonly from?: string;
   readonly forwardedFor?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Uses up what is there to be used up. */
+  /** Uses up the limit. */
   readonly before?: (dialect: DialectName) => Promise<void>;
 }
 
@@ -95,7 +95,7 @@ const inside =
   (name: string, more: Partial<Try> = {}): (() => Try) =>
   () => ({ token: tokens[name] ?? "", prefix: "", ...more });
 
-/** Name of the case in docs/external.md, and how it comes about. */
+/** Name of the case in docs/external.md, and its request. */
 const CASES: Readonly<Record<string, () => Try>> = {
   "no key": outside("key", { token: "", headers: { authorization: "" } }),
   "several keys that differ": outside("key", { headers: { "x-api-key": rawKey("used") } }),
@@ -169,7 +169,7 @@ function send(
   });
 }
 
-/** Where each dialect's error has its code. */
+/** Location of the code in each dialect's error. */
 function codeOf(dialect: DialectName, { text }: Answer): string {
   const { error } = JSON.parse(text) as {
     error: { code: string; details: { error_code: string } & { reason: string }[] };

@@ -1,4 +1,4 @@
-/** Load, killed processes, edits under load, and ends: what survives and what is said. */
+/** Load, killed processes, edits under load, and shutdown: what survives and what is reported. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
@@ -86,7 +86,7 @@ describe("with a stack", () => {
         expect(body.error.message).toMatch(/\w/);
       }
       expect(fixture.stack.pids().envoy).toBe(before.envoy);
-      // Nothing went upstream without the gateway's word.
+      // No request was sent upstream without the gateway's decision.
       for (const vendor of Object.values(fixture.vendors)) {
         for (const request of vendor.requests)
           expect(JSON.stringify(request.headers)).toContain(vendor.key);
@@ -103,8 +103,8 @@ describe("with a stack", () => {
     async () => {
       const { gateway } = fixture.stack.pids();
       process.kill(gateway, "SIGKILL");
-      // It comes back in moments: every request in between is either refused or served by the new
-      // one.
+      // It restarts within moments: every request in between is either refused or served by the new
+      // process.
       const outcomes = await load({ target: target(), asks: [OPENAI], concurrency: 4, limit: 100 })
         .finished;
       for (const { status, text } of outcomes) {
@@ -154,7 +154,7 @@ describe("with a stack", () => {
         const took = Math.round(first.at - at);
         const moved = openai.requests.length;
         await until(() => second.requests.length > 500, { what: "load at the new place" });
-        // And back, ten times, as fast as it goes live.
+        // And back, ten times, as fast as it takes effect.
         for (let i = 0; i < 10; i++) {
           const to = i % 2 === 0 ? openai : second;
           const seen = to.requests.length;

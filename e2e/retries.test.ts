@@ -1,4 +1,4 @@
-/** Attempts: when there is another one, where it goes, how long it waits, and what it carries. */
+/** Attempts: when there is another one, its destination, its delay, and its content. */
 import { describe, expect, test } from "vitest";
 import { begin, call, textOf } from "./support/client.ts";
 import { useFixture } from "./support/fixture.ts";
@@ -278,8 +278,8 @@ describe("the time to the first byte", () => {
     });
     const slow = call(fixture, { dialect: "openai", model: "hasty-first/gpt" });
     await gate.reached;
-    // Meanwhile more time passes than the first provider has: two of its attempts, one after the
-    // other.
+    // Meanwhile more time passes than the first provider's timeouts: two of its attempts, in
+    // sequence.
     openai.reset();
     openai.always(openai.hangs());
     await call(fixture, { dialect: "openai", model: "hasty/gpt" });
@@ -402,7 +402,7 @@ test("a client that leaves while an attempt waits stops the attempts", async () 
   await until(async () => (await fixture.stack.status()).activeCalls === 1, {
     what: "the leaver's call to end",
   });
-  // The probe's second attempt comes later than the leaver's would.
+  // The probe's second attempt is later than the disconnected client's would be.
   expect((await probe.answer).status).toBe(200);
   expect(openai.requests.filter((request) => request.body.includes("leaver"))).toHaveLength(1);
 });

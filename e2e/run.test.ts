@@ -1,6 +1,6 @@
 /**
  * `svc run` on the machine itself: as root, with real namespaces, rules and Envoy. The sidecar
- * service is one that answers for every bound host; what it judges is tested elsewhere.
+ * service is replaced by one that answers for every bound host; its decisions are tested elsewhere.
  */
 import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
@@ -52,7 +52,7 @@ const sh = (
   options: Parameters<RunStack["run"]>[2] = {},
 ): Promise<Ran> => stack.run(args, ["sh", "-c", script], options);
 
-/** Processes, seen from outside, whose command line has this. */
+/** Processes whose command line contains this, seen from outside. */
 function processes(
   text: string,
   fits = (line: string, text: string) => line.includes(text),
@@ -102,7 +102,7 @@ describe("what it reaches", () => {
       "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
     const node = "fetch(process.argv[1]).then((r) => r.text()).then(console.log)";
     const script = `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
-    // Where this Node.js is may be a folder that the agent does not see, such as one in /tmp.
+    // The folder of this Node.js may be hidden from the agent, such as one in /tmp.
     const ran = await sh(script, ["--workdir", path.dirname(process.execPath)]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
     expect(ran.stdout).toBe(
@@ -238,9 +238,9 @@ describe("what it is and sees", () => {
   });
 
   test.each([
-    ["0", "does not run as root"],
-    ["root", "does not run as root"],
-    ["1000:0", "does not run as root"],
+    ["0", "must not run as root"],
+    ["root", "must not run as root"],
+    ["1000:0", "must not run as root"],
     ["no-such-user", "There is no user"],
     ["4294967295", "out of range"],
   ])("--user %s is refused", async (user, message) => {
@@ -255,7 +255,7 @@ describe("what it is and sees", () => {
     );
     const [names = "", closed] = stdout.split("\n");
     expect(closed).toBe("closed");
-    // It is in that /proc itself, with the holder, and nobody else is.
+    // That /proc only shows the command itself and the holder.
     expect(names.split(" ").filter((name) => name !== "")).toEqual(
       expect.arrayContaining(["cat", "sh", "sleep"]),
     );
@@ -336,7 +336,7 @@ describe("what it is and sees", () => {
     ).toMatch(/^d--------- \d+ root root/);
     const hidden = await sh("pwd", ["--workdir", stack.stateDir]);
     expect(hidden).toMatchObject({ code: 125, stdout: "" });
-    expect(hidden.stderr).toContain("holds secrets");
+    expect(hidden.stderr).toContain("contains secrets");
   });
 });
 
@@ -563,9 +563,9 @@ describe("what it cannot do, it says", () => {
     [
       "an answer of another version",
       { status: 200, body: { secrets: { A: SECRET, B: 1 } } },
-      "is not understood (specs, secrets.B, gateway, token, hosts)",
+      "is not valid (specs, secrets.B, gateway, token, hosts)",
     ],
-    ["no answer", { status: 404, body: {} }, "gives nothing for the agent"],
+    ["no answer", { status: 404, body: {} }, "refused the data for the agent"],
     [
       "a secret that is none",
       { status: 200, body: { ...answerBody(), secrets: { LD_PRELOAD: SECRET } } },
@@ -574,7 +574,7 @@ describe("what it cannot do, it says", () => {
     [
       "a host that is none",
       { status: 200, body: { ...answerBody(), hosts: ["x\n10.0.0.1 bank.example"] } },
-      "is no host name",
+      "is not a host name",
     ],
   ])("%s", async (_name, given, message) => {
     stack.answer = given;

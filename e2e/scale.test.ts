@@ -1,6 +1,6 @@
 /**
- * A thousand ModelProviders and five thousand Agents. Times and memory are printed, not judged:
- * machines differ.
+ * A thousand ModelProviders and five thousand Agents. Times and memory are printed without bounds,
+ * because machines differ.
  */
 import { expect, test } from "vitest";
 import { call } from "./support/client.ts";

@@ -44,7 +44,7 @@ describe.each(DIALECTS)("to %s", (upstream) => {
     expect(data).toMatchObject({ type: "message", role: "assistant", stop_reason: "end_turn" });
     expect(data.content).toHaveLength(1);
     expect(data.content[0]).toMatchObject({ type: "text", text: "Hello there" });
-    // Anthropic's input count leaves out what came from the cache.
+    // Anthropic's input count excludes cache reads.
     expect(data.usage).toMatchObject({
       input_tokens: 12,
       cache_read_input_tokens: 8,

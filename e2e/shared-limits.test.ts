@@ -1,4 +1,4 @@
-/** Two gateways, one Redis: at the edge of each limit, many callers at once never get over it. */
+/** Two gateways, one Redis: at the edge of each limit, many concurrent callers never exceed it. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { TimeOfDay } from "./support/clock.ts";
 import {

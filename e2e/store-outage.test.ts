@@ -1,6 +1,6 @@
 /**
- * Redis goes away in the middle of load, in each way that it can: nobody notices but the log, and
- * the counts are right after.
+ * Redis becomes unavailable under load, in every possible way: only the log shows it, and the
+ * counts are correct afterwards.
  */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { type Load, load, tally } from "./support/load.ts";
@@ -72,7 +72,7 @@ function begin(): Load {
   });
 }
 
-/** So many more answers: the gateway goes on deciding. */
+/** This many more answers show that the gateway continues to decide. */
 async function more(running: Load, answers = 300): Promise<void> {
   const from = running.done;
   await until(() => running.done >= from + answers, {
@@ -131,7 +131,7 @@ test.each(Object.entries(OUTAGES))(
     await more(running);
     await outage.begin();
     await storeIs(false);
-    // No answer of the store comes: what is decided now is decided without it.
+    // The store does not answer: decisions are made without it.
     await more(running, 500);
     await outage.end();
     await storeIs(true);

@@ -1,4 +1,4 @@
-/** How streams end: whole, cut, and with whose usage. */
+/** The end of streams: complete, cut, and the source of their usage. */
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
@@ -28,7 +28,7 @@ function saysComplete(dialect: DialectName, text: string): boolean {
   }
 }
 
-/** The last event is an error in the dialect, with words. */
+/** The last event is an error in the dialect, with a message. */
 function expectErrorEvent(dialect: DialectName, text: string): void {
   const last = events(text).at(-1);
   const body = JSON.parse(last?.data ?? "{}") as {
@@ -123,7 +123,7 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
     const exchange = begin(target(), ask);
     const response = await exchange.response;
     let text = "";
-    // The gate opens only once the first piece is here: a stream that is held back hangs.
+    // The gate opens only when the first piece has arrived: a stream that is held back hangs.
     for await (const part of response as AsyncIterable<Buffer>) {
       text += part.toString();
       if (text.includes("first")) gate.open();

@@ -1,7 +1,7 @@
-/** Inputs near what is valid: values that are written as JSON, and bytes that were then damaged. */
+/** Inputs that are almost valid: values written as JSON, and damaged bytes. */
 import * as fc from "fast-check";
 
-/** Characters that mean something to some parser. */
+/** Characters with a special meaning for some parser. */
 const SIGNS = "{}[]\",:\\/ \t\r\n\u0000\u001b%&;=+?#@*.-_~<>()|^$`'!éß漢😀\ufeff\u202e".split("");
 
 export const oddText = fc.string({ unit: fc.constantFrom(...SIGNS, "a", "1"), maxLength: 60 });

@@ -1,6 +1,6 @@
 /**
- * A short run, the same each time, as part of `make test`. `make fuzz` runs each target for
- * SVC_FUZZ_SECONDS with a seed of its own; what it finds is printed with its seed and becomes a test.
+ * A short, deterministic run as part of `make test`. `make fuzz` runs each target for
+ * SVC_FUZZ_SECONDS with its own seed; a finding is printed with its seed and becomes a test.
  */
 import * as fc from "fast-check";
 import { expect, test } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Fuzzing: every parser of bytes that a client, an agent, an upstream or a file chooses. A target is
- * a property; where a second implementation exists, both must agree.
+ * Fuzzing of every parser of bytes from a client, an agent, an upstream or a file. A target is a
+ * property; if a second implementation exists, both must agree.
  */
 import { createParser } from "eventsource-parser";
 import * as fc from "fast-check";
@@ -69,11 +69,11 @@ function parsed(bytes: Buffer): { readonly value: unknown } | undefined {
   }
 }
 
-/** Where our scanner is stricter than JSON.parse on purpose. */
+/** Cases in which our scanner is deliberately stricter than JSON.parse. */
 const STRICTER =
   /occurs twice|"__proto__"|nesting of|more than \d+|malformed escape in a key|begins with an escape/;
 
-/** JSON in which `escape` says of each character of a key whether it is written as an escape. */
+/** Writes JSON in which `escape` decides for each character of a key whether it is escaped. */
 function withEscapedKeys(value: unknown, escape: () => boolean): string {
   if (Array.isArray(value)) return `[${value.map((item) => withEscapedKeys(item, escape)).join()}]`;
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
@@ -98,7 +98,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
       try {
         const { value, members, escapedKeys } = parseJson(bytes);
         if (reference === undefined) throw new Error("accepted");
-        // JSON.parse itself cannot be trusted with these: docs/decisions.
+        // JSON.parse itself is unreliable for these: see docs/decisions.
         if (escapedKeys.length > 0) return;
         if (JSON.stringify(value) !== JSON.stringify(reference.value)) throw new Error("another");
         const object = value as Record<string, unknown>;
@@ -364,7 +364,10 @@ const RESOURCES = [
   { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, stringData: { token: "x" } },
 ];
 
-/** The contract of a plugin: it never throws, and says at least one action of what it understands. */
+/**
+ * The contract of a plugin: it never throws, and returns at least one action for a resolved
+ * request.
+ */
 function judge(instance: ProviderInstance, request: ServiceRequest): void {
   const resolution = instance.resolveAction(request);
   if (resolution.kind === "resolved" && resolution.actions.length === 0) {

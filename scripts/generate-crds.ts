@@ -1,6 +1,6 @@
 /**
  * Writes `crds/*.yaml` and `docs/resources.md` from the schemas. Run: `node
- * scripts/generate-crds.ts`. A test fails when what is committed differs.
+ * scripts/generate-crds.ts`. A test fails if the committed files differ.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";

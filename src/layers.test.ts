@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
 
-/** Lowest first. Folders of one line do not know of each other. */
+/** Lowest first. Folders on one line do not import each other. */
 const LAYERS: readonly (readonly string[])[] = [
   ["platform"],
   ["resources"],
@@ -29,7 +29,7 @@ const root = import.meta.dirname;
 function sources(dir: string): string[] {
   return (
     readdirSync(path.join(root, dir), { recursive: true, encoding: "utf8" })
-      // Tests may look further, e.g. compiled configuration through its encoder.
+      // Tests may import more, e.g. test compiled configuration through its encoder.
       .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
       .map((file) => path.join(dir, file))
   );

@@ -1,6 +1,6 @@
 /**
- * Every parser of bytes that a client, an agent or an upstream chooses does work that grows with
- * their length, and no faster, for shapes that are made to be expensive.
+ * Every parser of bytes from a client, an agent or an upstream takes at most linear time, also for
+ * shapes that are designed to be expensive.
  */
 import { describe, expect, test } from "vitest";
 import { compileClientAddress } from "./access/client-address.ts";
@@ -23,7 +23,7 @@ import type { ProviderPlugin, ServiceRequest } from "./providers/contract.ts";
 import { type ContractSample, context } from "./providers/testing.ts";
 import { expectLinear } from "./platform/testing-work.ts";
 
-/** A shape of a size: about as many bytes, or parts. */
+/** A shape of a given size: about as many bytes, or parts. */
 type Shape<T> = readonly [name: string, make: (size: number) => T];
 
 const repeat = (count: number, part: (n: number) => string): string =>
@@ -51,7 +51,7 @@ const JSON_TEXTS: readonly Shape<string>[] = [
 
 const SIXTEEN = `{${Array.from({ length: 16 }, (_, n) => `"k${n}":1`).join()}}`;
 
-/** Pairs of characters that hash alike with a factor of 31: `Aa` and `BB`. */
+/** Pairs of characters with the same hash for a factor of 31: `Aa` and `BB`. */
 function alike(n: number): string {
   const bits = n.toString(2).padStart(16, "0");
   return `"${bits.replaceAll("0", "Aa").replaceAll("1", "BB")}":1,`;
@@ -342,7 +342,7 @@ type Judge = (
   body: readonly [type: string, body: string] | undefined,
 ) => () => unknown;
 
-/** Every request that the plugin's samples know, with another target or another body. */
+/** Every request of the plugins' samples, with another target or another body. */
 async function judgeOf(name: string): Promise<Judge> {
   const { plugin } = (await import(`./providers/${name}/plugin.ts`)) as { plugin: ProviderPlugin };
   const { sample } = (await import(`./providers/${name}/contract-sample.ts`)) as {

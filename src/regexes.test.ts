@@ -1,6 +1,6 @@
 /**
- * No regular expression of ours takes more than linear time, whatever it is given. recheck proves it
- * or finds a text that is slow (https://makenowjust-labs.github.io/recheck/).
+ * None of our regular expressions takes more than linear time for any input. recheck proves it or
+ * finds a slow text (https://makenowjust-labs.github.io/recheck/).
  */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
@@ -38,7 +38,7 @@ function literals(node: unknown): { readonly pattern: string; readonly flags: st
   return Object.values(node).flatMap(literals);
 }
 
-/** Longer than any of them takes on a busy machine. */
+/** Longer than any of them needs on a busy machine. */
 const TIMEOUT_MS = 120_000;
 
 test("every regular expression takes linear time", { timeout: 900_000 }, async () => {

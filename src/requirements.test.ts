@@ -1,4 +1,4 @@
-/** Python packages are installed by the hashes of their files, whatever an index says they are. */
+/** Python packages are installed by the hashes of their files, independent of the index. */
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";

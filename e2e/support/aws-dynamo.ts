@@ -26,7 +26,7 @@ export function answerDynamo(
   throw new AwsFault(400, "UnknownOperationException", String(target));
 }
 
-/** With the checksum that SDKs hold an answer against. */
+/** Includes the checksum that SDKs verify. */
 function json(value: object): AwsAnswer {
   const body = JSON.stringify(value);
   return {

@@ -1,6 +1,5 @@
 /**
- * S3 in memory, for requests whose signature is verified. Keys are bytes: nothing of a path is
- * normalised.
+ * S3 in memory, for requests with a verified signature. Keys are bytes: paths are not normalised.
  */
 import { createHash } from "node:crypto";
 import type { AwsAnswer } from "./aws-answer.ts";

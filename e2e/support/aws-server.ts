@@ -1,7 +1,6 @@
 /**
- * AWS as its clients see it: S3, DynamoDB and STS in memory, behind Signature Version 4. The
- * signature is verified from the specification, by the bytes that arrived; nothing of our own
- * signer is used.
+ * AWS as clients see it: S3, DynamoDB and STS in memory, behind Signature Version 4. The signature
+ * is verified by the specification, from the received bytes, without our own signer.
  * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
 import type { AwsAnswer } from "./aws-answer.ts";

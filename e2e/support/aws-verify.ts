@@ -1,7 +1,7 @@
 /**
- * Signature Version 4 as AWS verifies it: the canonical request is made from what arrived, the
- * signature computed with the secret key, and the content held against what was said of it.
- * https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
+ * Signature Version 4 as AWS verifies it: the canonical request is built from the received request,
+ * the signature is computed with the secret key, and the content is compared with its declared
+ * hash. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  * https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-streaming-trailers.html
  */
 import { createHash, createHmac } from "node:crypto";
@@ -14,7 +14,7 @@ export interface AwsKey {
   readonly region: string;
 }
 
-/** What AWS answers with an error. */
+/** An error response of AWS. */
 export class AwsFault extends Error {
   readonly status: number;
   readonly code: string;
@@ -91,7 +91,7 @@ export function verify(
   const signedNames = signedList.split(";");
   if (signedNames.join(";") !== signedNames.toSorted().join(";"))
     throw new AwsFault(400, "AuthorizationHeaderMalformed", "SignedHeaders are not sorted");
-  // Else whoever is between could change what a request does.
+  // Otherwise an intermediary could change the effect of a request.
   const unsigned = [
     "host",
     ...[...headers.keys()].filter((name) => name.startsWith("x-amz-")),
@@ -142,8 +142,8 @@ export function verify(
 }
 
 /**
- * By lower-case name; values of a repeated one are joined by commas. HTTP/2 has the host in a
- * pseudo-header.
+ * Headers by lower-case name; values of a repeated one are joined by commas. HTTP/2 has the host in
+ * a pseudo-header.
  */
 function collected({
   host,
@@ -229,7 +229,7 @@ export function base64Crc(content: Buffer): string {
 }
 
 /**
- * S3: decoded once, and each byte escaped that is not unreserved. Others: normalised, and escaped
+ * S3: decoded once, with each byte that is not unreserved escaped. Others: normalised, and escaped
  * once more.
  */
 function canonicalPath(path: string, service: string): string {

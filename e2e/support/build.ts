@@ -1,4 +1,4 @@
-/** Once before all end-to-end tests: what they run is what `svc` ships. */
+/** Builds the program once before all end-to-end tests, so that they run what `svc` ships. */
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 

@@ -1,4 +1,4 @@
-/** A plain client of each dialect, for tests that look at bytes. */
+/** A plain client of each dialect, for tests that examine bytes. */
 import http from "node:http";
 import type { Fixture } from "./fixture.ts";
 import type { DialectName } from "./vendors.ts";
@@ -67,16 +67,16 @@ export interface Exchange {
   readonly response: Promise<http.IncomingMessage>;
   /** Reads the rest: resolves with the whole answer; rejects when the connection breaks. */
   readonly answer: Promise<Answer>;
-  /** Goes away, rudely. */
+  /** Disconnects abruptly. */
   leave(): void;
 }
 
 export interface Target {
   readonly port: number;
   readonly token: string;
-  /** Before the path: `/ext`. */
+  /** Prefix of the path: `/ext`. */
   readonly prefix?: string;
-  /** Address to call from, of this machine. */
+  /** Local address to call from. */
   readonly from?: string;
 }
 
@@ -104,7 +104,7 @@ export function begin(
     request.on("response", resolve);
     request.on("error", reject);
   });
-  // A test that leaves does not look at them.
+  // A test that disconnects does not use them.
   response.catch(() => {});
   let answer: Promise<Answer> | undefined;
   request.end(payload);

@@ -6,11 +6,11 @@ import { type Stack, svc } from "./stack.ts";
 import type { Vendor } from "./vendors.ts";
 import { Gate, until } from "./wait.ts";
 
-/** What the provider says that each call used: within what was reserved for it. */
+/** Usage that the provider reports for each call: within its reservation. */
 export const USED = { input: 10, output: 40 };
 export const TOKENS = USED.input + USED.output;
 
-/** A caller at each gateway, in turn. */
+/** Returns a caller at each gateway, in turn. */
 export type CallerAt = (stack: Stack, turn: number) => Promise<Target & { readonly model: string }>;
 
 export const asAgent =
@@ -34,7 +34,7 @@ export interface Rush {
   readonly gate: Gate;
 }
 
-/** From a refusal's words: what one call was reserved as. */
+/** Reads the size of one call's reservation from a refusal's message. */
 export function reservedEach({ refused }: Rush): number {
   return Number(/up to ([\d.]+)/.exec(refused[0]?.message ?? "")?.[1]);
 }
@@ -57,7 +57,7 @@ export class Crowd {
     this.#stacks = stacks;
   }
 
-  /** All at once on all gateways; the provider keeps everyone who gets through. */
+  /** Sends all calls at once on all gateways; the provider holds every admitted call. */
   async rush(caller: CallerAt, callers: number): Promise<Rush> {
     const vendor = this.#vendor;
     const gate = new Gate();
@@ -86,7 +86,7 @@ export class Crowd {
       if (answer.status === 429)
         refused.push({ exchange, status: answer.status, message: answer.message });
     };
-    // A caller that leaves rejects: it was let in.
+    // A caller that disconnects rejects: it was admitted.
     for (const exchange of exchanges) note(exchange).catch(() => {});
     await until(() => vendor.requests.length + refused.length === callers, {
       timeoutMs: 30_000,
@@ -107,7 +107,7 @@ export class Crowd {
     );
   }
 
-  /** As each gateway's command line shows it. */
+  /** Usage as each gateway's command line shows it. */
   async usage(kind: string, name: string): Promise<readonly Usage[]> {
     return Promise.all(
       this.#stacks.map(async (stack) => {

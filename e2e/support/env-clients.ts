@@ -1,6 +1,6 @@
 /**
- * A program of somebody else's: the official clients, told nothing but by the environment. Prints
- * what came.
+ * An external program: the official clients, configured only by the environment. Prints the
+ * received answers.
  */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";

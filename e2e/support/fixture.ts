@@ -13,7 +13,7 @@ export interface Fixture {
 export interface FixtureOptions {
   /** By vendor. */
   readonly providers?: Partial<Readonly<Record<DialectName, ProviderOptions>>>;
-  /** More files, once the fakes are known. */
+  /** More files, depending on the fakes. */
   readonly files?: (
     vendors: Readonly<Record<DialectName, Vendor>>,
   ) => Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export interface FixtureOptions {
   readonly rateLimits?: Readonly<Record<string, number>>;
 }
 
-/** Starts before all tests of the file; what a fake was told is forgotten before each. */
+/** Started before all tests of the file; the fakes' scripts are reset before each test. */
 export function useFixture(options: FixtureOptions = {}): Fixture {
   const fixture: { stack?: Stack; vendors?: Record<DialectName, Vendor>; token?: string } = {};
   beforeAll(async () => {

@@ -10,7 +10,7 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import type { Received } from "./services.ts";
 
-/** Nothing of whoever runs the tests: neither name, nor hooks, nor credential helpers. */
+/** Nothing of the user that runs the tests: neither name, nor hooks, nor credential helpers. */
 const GIT_ENV = {
   PATH: process.env["PATH"],
   GIT_CONFIG_NOSYSTEM: "1",

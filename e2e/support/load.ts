@@ -15,7 +15,7 @@ export interface Load {
   /** Requests answered so far. */
   readonly done: number;
   readonly outcomes: readonly Outcome[];
-  /** No new ones; resolves when those under way are answered. */
+  /** Sends no new requests; resolves when those under way are answered. */
   stop(): Promise<readonly Outcome[]>;
   /** Resolves when `limit` is reached. */
   readonly finished: Promise<readonly Outcome[]>;
@@ -25,7 +25,7 @@ export interface LoadOptions {
   readonly target: Target;
   readonly asks: readonly Ask[];
   readonly concurrency: number;
-  /** Most requests. */
+  /** Maximum number of requests. */
   readonly limit?: number;
 }
 
@@ -94,7 +94,7 @@ export function load({
   };
 }
 
-/** How many of each status, for a message. */
+/** Counts outcomes by status, for a message. */
 export function tally(outcomes: readonly Outcome[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { status } of outcomes) counts[status] = (counts[status] ?? 0) + 1;

@@ -1,4 +1,4 @@
-/** What must hold of whatever reached an upstream. */
+/** Assertions about every request that reaches an upstream. */
 import { expect } from "vitest";
 import type { Fixture } from "./fixture.ts";
 import { type DialectName, DIALECTS, type Recorded, type Vendor } from "./vendors.ts";
@@ -13,14 +13,14 @@ const KEY_HEADER: Readonly<Record<DialectName, (typeof KEY_HEADERS)[number]>> = 
 
 const INTERNAL = /^(x-svc-|x-envoy-|x-forwarded-|forwarded$|via$|cookie$)/;
 
-/** Everything of a request as one text. */
+/** A whole request as one text. */
 export function wire(request: Recorded): string {
   return `${request.method} ${request.path}\n${request.rawHeaders.join("\n")}\n${request.body}`;
 }
 
 /**
- * The upstream's own key, in its own header, and nobody else's; its own host; nothing of the
- * gateway's inside.
+ * The upstream's own key, in its own header, and no other key; its own host; no internal header of
+ * the gateway.
  */
 export function expectMediated(fixture: Fixture, vendor: Vendor, request: Recorded): void {
   const text = wire(request);
@@ -60,7 +60,7 @@ export function chatPath(vendor: Vendor, model: string, stream: boolean): string
   }
 }
 
-/** Of a chat: to this model, streamed or not, and mediated. */
+/** Expects a chat request to this model, streamed or not, and mediated. */
 export function expectChat(
   fixture: Fixture,
   vendor: Vendor,

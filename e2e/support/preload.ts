@@ -1,4 +1,4 @@
-/** Changes a gateway from inside: a module of this folder that its process loads first. */
+/** Changes a gateway from inside: preloads a module of this folder in its process. */
 
 /** @returns variables for {@link Stack.start} */
 export function preloadGateway(module: string): Readonly<Record<string, string>> {

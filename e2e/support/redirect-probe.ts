@@ -1,7 +1,6 @@
 /**
- * Run in a network namespace of its own: makes a pod of it (a sidecar's port, a neighbour behind a
- * wire), puts the rules in force by the tool named, twice, and prints what can be reached then, by
- * whom.
+ * Runs in a network namespace of its own: simulates a pod (a sidecar's port, a neighbour behind a
+ * wire), applies the rules with the named tool, twice, and prints what each user can reach.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { applyRedirect } from "../../src/interception/redirect.ts";
@@ -74,7 +73,7 @@ async function serve(ports: readonly number[], inside?: number): Promise<number>
   return child.pid ?? 0;
 }
 
-/** As a user: what answers there, or why nothing does. */
+/** Runs as a user: prints the answer there, or the reason why there is none. */
 const CLIENT = `
 const net = require("node:net"), dgram = require("node:dgram");
 const [kind, address, port] = process.argv.slice(1);
@@ -96,7 +95,7 @@ function probe(uid: number, kind: "tcp" | "udp", address: string, port: number):
 }
 
 must("ip", "link", "set", "lo", "up");
-// On 443 as well: what is refused there is refused by the rules, and not for want of a listener.
+// Also on 443: connections there are rejected by the rules, not for lack of a listener.
 await serve([443, 8443, 9000]);
 await serve([443, 8000, 9000, 53], 1);
 const options: RedirectOptions = {

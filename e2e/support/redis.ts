@@ -1,6 +1,6 @@
 /**
- * A real Redis for tests: started, killed, stopped and restarted empty; and a proxy that makes it
- * slow or mute.
+ * A real Redis for tests: started, killed, stopped and restarted empty; and a proxy that delays or
+ * drops answers.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -14,15 +14,15 @@ export interface RedisServerOptions {
   /** One node of a cluster that has all slots. */
   readonly cluster?: boolean;
   readonly password?: string;
-  /** Files in PEM; TLS is then the only way in. */
+  /** Files in PEM; only TLS is then accepted. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
-  /** As in its configuration file: `["maxmemory", "1mb"]`. */
+  /** In the form of its configuration file: `["maxmemory", "1mb"]`. */
   readonly config?: readonly (readonly [string, string])[];
 }
 
-/** `REDIS_PATH`, or what the path has: `make debian` installs it. */
+/** `REDIS_PATH`, or the binary in the path: `make debian` installs it. */
 const BINARY = process.env["REDIS_PATH"] ?? "redis-server";
-/** Ends with the process that started it, however that ends. */
+/** Ends when the process that started it ends for any reason. */
 const SETPRIV = "/usr/bin/setpriv";
 const ALL_SLOTS = ["0", "16383"] as const;
 const HOST = "127.0.0.1";
@@ -41,7 +41,7 @@ export class RedisServer {
   }
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    // Somebody else may take the free port before Redis does.
+    // Another process may take the free port before Redis does.
     for (let attempt = 1; ; attempt++) {
       const server = new RedisServer(await freePort(), options);
       try {
@@ -140,14 +140,14 @@ export class RedisServer {
       maxRetriesPerRequest: 0,
       retryStrategy: () => 20,
       ...(password !== undefined && { password }),
-      // What is tested is the gateway's verification, not this connection's.
+      // The test is about the gateway's verification, not this connection's.
       ...(tls !== undefined && { tls: { rejectUnauthorized: false } }),
     });
     admin.on("error", () => {});
     return (this.#admin = admin);
   }
 
-  /** SIGKILL, to its end. */
+  /** Sends SIGKILL, and waits for the end. */
   async kill(): Promise<void> {
     const child = this.#child;
     if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -156,7 +156,7 @@ export class RedisServer {
     await gone;
   }
 
-  /** SIGSTOP: connections stay, nothing is answered. */
+  /** Sends SIGSTOP: connections stay open, nothing is answered. */
   pause(): void {
     this.#child?.kill("SIGSTOP");
   }
@@ -172,15 +172,15 @@ export class RedisServer {
   }
 }
 
-/** Between a client and a port of this machine. */
+/** Proxy between a client and a port of this machine. */
 export class TcpProxy {
   readonly #server: net.Server;
   readonly #sockets = new Set<net.Socket>();
   readonly #held: (() => void)[] = [];
   #holding = false;
-  /** How long each part of an answer is kept back. */
+  /** Delay of each part of an answer. */
   delayMs = 0;
-  /** Requests get lost on their way. */
+  /** Whether requests are dropped. */
   swallows = false;
 
   private constructor(target: number) {
@@ -215,12 +215,12 @@ export class TcpProxy {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** How many parts of answers are kept back. */
+  /** Number of delayed parts of answers. */
   get held(): number {
     return this.#held.length;
   }
 
-  /** Answers are kept back until {@link release}; requests pass. */
+  /** Holds answers until {@link release}; requests pass. */
   hold(): void {
     this.#holding = true;
   }
@@ -230,7 +230,7 @@ export class TcpProxy {
     for (const send of this.#held.splice(0)) send();
   }
 
-  /** Breaks all connections; new ones are taken. */
+  /** Breaks all connections; new ones are accepted. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
@@ -240,7 +240,7 @@ export class TcpProxy {
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
-  /** In their order: what is released, then what comes after. */
+  /** In order: released parts first, then later ones. */
   #answer(send: () => void): void {
     if (this.#holding) this.#held.push(send);
     else if (this.delayMs > 0) setTimeout(send, this.delayMs);

@@ -1,6 +1,6 @@
 /**
- * Stands for the sidecar service where `svc run` itself is under test: the real certificates and
- * trust, and an Envoy that answers every bound host itself. Takes the same options, and the bound
+ * Replaces the sidecar service in tests of `svc run` itself: the real certificates and trust, and
+ * an Envoy that answers every bound host itself. Accepts the same options, and reads the bound
  * hosts from the spec file.
  */
 import { randomBytes } from "node:crypto";

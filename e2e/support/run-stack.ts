@@ -1,6 +1,6 @@
 /**
- * What `svc run` needs around it: an `svc up`'s socket, a gateway, and a package whose sidecar is
- * the one of the tests.
+ * The environment of `svc run`: a socket of `svc up`, a gateway, and a package with the tests'
+ * sidecar.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
@@ -24,7 +24,7 @@ import path from "node:path";
 const root = path.resolve(import.meta.dirname, "../..");
 
 export const HOSTS = ["api.example.com", "git.example.org"];
-/** Of the sidecar alone. */
+/** Secret that only the sidecar has. */
 export const SECRET = "c2VjcmV0LW9mLXRoZS1zaWRlY2Fy";
 export const TOKEN = "svcw_of-the-agent";
 
@@ -38,7 +38,7 @@ export interface Ran {
 
 export interface Started {
   readonly child: ChildProcess;
-  /** Resolves when its standard output has this. */
+  /** Resolves when its standard output contains the text. */
   readonly said: (text: string) => Promise<void>;
   readonly ended: Promise<Ran>;
 }
@@ -47,16 +47,16 @@ export interface StartOptions {
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
   readonly uid?: number;
-  /** Open in who calls. */
+  /** Descriptors open in the caller. */
   readonly files?: readonly { readonly as: number; readonly file: string }[];
 }
 
 export interface RunStack {
   readonly stateDir: string;
-  /** With `secret.yaml` in it, which svc up says is private. */
+  /** Contains `secret.yaml`, which svc up declares private. */
   readonly resources: string;
   readonly gatewayPort: number;
-  /** What svc up answers for each agent: status and body. */
+  /** Answer of svc up for each agent: status and body. */
   answer: { status: number; body: unknown };
   readonly start: (
     args: readonly string[],
@@ -74,7 +74,7 @@ export interface RunStack {
 }
 
 export async function startRunStack(): Promise<RunStack> {
-  // Not in /tmp, whose files the command has no sight of anyway; and where everybody may read.
+  // Not in /tmp, which is hidden from the command; and readable for everybody.
   const dir = realpathSync(mkdtempSync("/var/lib/svc-test-"));
   chmodSync(dir, 0o755);
   const packageDir = path.join(dir, "package");

@@ -1,4 +1,4 @@
-/** What a fake upstream says, free of any vendor's shape. */
+/** Answers of a fake upstream, independent of a vendor's shape. */
 import type { Gate } from "./wait.ts";
 
 export interface ToolCall {
@@ -28,15 +28,15 @@ export interface Script {
   readonly toolCalls?: readonly ToolCall[];
   readonly usage?: Usage;
   /**
-   * Streams wait here before the first frame of this kind; `n` content frames pass first where
-   * `afterContent` is set.
+   * Streams pause before the first frame of this kind; if `afterContent` is set, after `n` content
+   * frames.
    */
   readonly hold?: {
     readonly gate: Gate;
     readonly before: FrameKind;
     readonly afterContent?: number;
   };
-  /** Streams end here instead: by a clean end of the body, or by a reset of the connection. */
+  /** Streams end here: by a clean end of the body, or by a reset of the connection. */
   readonly cut?: {
     readonly how: "eof" | "reset";
     readonly before: FrameKind;

@@ -1,7 +1,6 @@
 /**
- * The outside as sidecars see it: a DNS server that knows names, and TLS servers that have them.
- * Both listen on a loopback address, on free ports or on sockets that are given; the DNS answer
- * leads there.
+ * The outside as sidecars see it: a DNS server with names, and TLS servers for them. Both listen on
+ * a loopback address, on free ports or on given sockets; the DNS answer is that address.
  */
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
@@ -37,13 +36,13 @@ export class Outside {
   readonly #names = new Map<string, string>();
   readonly #dns: dgram.Socket;
   readonly #server: http2.Http2SecureServer;
-  /** Names that were asked of DNS. */
+  /** Names that were queried. */
   readonly asked: string[] = [];
   handler: ServiceHandler = (_request, response) => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end('{"ok":true}');
   };
-  /** Streams of requests whose body is not collected: told by path. */
+  /** Streams of requests whose body is not collected, by path. */
   streaming:
     | ((request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void)
     | undefined;

@@ -147,7 +147,7 @@ export class Sidecar {
     return { service: this.#children[0]?.pid ?? 0, envoy: this.#children[1]?.pid ?? 0 };
   }
 
-  /** As the kubelet does: whole, under another name first. */
+  /** Written like the kubelet does: completely, under another name first. */
   writeSpecs(bindings: readonly unknown[]): void {
     const specs = { version: 1, workload: WORKLOAD, bindings } as BindingSpecs;
     this.writeSpecsText(JSON.stringify(specs));

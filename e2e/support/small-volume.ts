@@ -1,4 +1,4 @@
-/** A volume of a few MiB: a tmpfs, mounted by root for the time of a test. */
+/** A volume of a few MiB: a tmpfs that root mounts for a test. */
 import { execFileSync } from "node:child_process";
 import {
   closeSync,
@@ -28,7 +28,7 @@ export class SmallVolume {
     return bsize * bavail;
   }
 
-  /** Fills it up until only this much is left; more is given back first where less is. */
+  /** Fills the volume until only this much is left; frees space first if less is left. */
   leave(bytes: number): void {
     rmSync(this.#filler, { force: true });
     const file = openSync(this.#filler, "w");

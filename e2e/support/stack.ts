@@ -151,12 +151,12 @@ export class Stack {
     return `http://127.0.0.1:${this.externalPort}`;
   }
 
-  /** All that was printed so far. */
+  /** All output so far. */
   get logs(): string {
     return this.#output;
   }
 
-  /** Lines of the log that are the account of a call. */
+  /** Log lines of settled calls. */
   get calls(): readonly Record<string, unknown>[] {
     return this.#output
       .split("\n")
@@ -164,7 +164,7 @@ export class Stack {
       .map((line) => JSON.parse(line) as Record<string, unknown>);
   }
 
-  /** The account of the call with this id: it must be the only one. */
+  /** The log line of the call with this id, which must be the only one. */
   async callOf(id: string): Promise<Record<string, unknown>> {
     return until(() => this.calls.find((call) => call["call"] === id), {
       what: `the log line of call ${id}`,
@@ -179,7 +179,7 @@ export class Stack {
     return path.join(this.dir, "resources");
   }
 
-  /** As an editor does: whole, under another name first. */
+  /** Written like an editor does: completely, under another name first. */
   write(name: string, text: string): void {
     const temporary = path.join(this.dir, `${name}.tmp`);
     writeFileSync(temporary, text);

@@ -1,6 +1,6 @@
 /**
- * Fake upstreams: HTTP servers in the shapes of OpenAI, Anthropic and Gemini. Each records what
- * reaches it, and answers what a test told it to.
+ * Fake upstreams: HTTP servers in the shapes of OpenAI, Anthropic and Gemini. Each records its
+ * requests, and answers as the test configured.
  */
 import http from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -20,7 +20,7 @@ const SHAPES: Readonly<Record<DialectName, Shapes>> = {
   gemini: geminiShapes,
 };
 
-/** Where each kind's base URL ends: kept odd, so that a wrong path shows. */
+/** Suffix of each kind's base URL: unusual, so that a wrong path is detected. */
 const BASE_PATHS: Readonly<Record<DialectName, string>> = {
   openai: "/oai/v1",
   anthropic: "/ant/v1",
@@ -34,9 +34,9 @@ export interface Recorded {
   readonly rawHeaders: readonly string[];
   readonly body: string;
   readonly json: Record<string, unknown>;
-  /** When it was whole, milliseconds of `performance.now()`. */
+  /** Time when it was complete, milliseconds of `performance.now()`. */
   readonly at: number;
-  /** The answer was written out, or the other side went away before. */
+  /** Whether the answer was completed, or the peer disconnected before. */
   readonly closed: Promise<"finished" | "cancelled">;
 }
 
@@ -99,7 +99,7 @@ export class Vendor {
     return this;
   }
 
-  /** The answer of every request that {@link next} has none for. */
+  /** Answers every request without an answer from {@link next}. */
   always(handler: Handler): this {
     this.#default = handler;
     return this;
@@ -130,7 +130,7 @@ export class Vendor {
 
   // ---- answers ----
 
-  /** An answer in this vendor's shape, streamed where the request asks for it. */
+  /** Answers in this vendor's shape, streamed if requested. */
   says(script: Script): Handler {
     const shapes = SHAPES[this.dialect];
     return async (request, response) => {
@@ -161,7 +161,7 @@ export class Vendor {
     };
   }
 
-  /** An error in this vendor's shape. */
+  /** Answers with an error in this vendor's shape. */
   fails(error: ErrorScript, options: { readonly gzip?: boolean } = {}): Handler {
     return (_request, response) =>
       json(response, error.status, SHAPES[this.dialect].error(error), {
@@ -170,12 +170,12 @@ export class Vendor {
       });
   }
 
-  /** Bytes as they are, e.g. of another endpoint. */
+  /** Answers with raw bytes, e.g. of another endpoint. */
   replies(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): Handler {
     return (_request, response) => json(response, status, body, { headers });
   }
 
-  /** Takes the request and says nothing until the other side goes away. */
+  /** Accepts the request and sends nothing until the peer disconnects. */
   hangs(): Handler {
     return async (request) => {
       await request.closed;

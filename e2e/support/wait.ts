@@ -1,6 +1,6 @@
-/** Waiting on conditions and events, never on time alone. */
+/** Waits for conditions and events, never only for time. */
 
-/** A door that a test opens; a fake upstream waits at it. */
+/** A gate that a test opens; a fake upstream waits at it. */
 export class Gate {
   readonly #opened = Promise.withResolvers<void>();
   readonly #reached = Promise.withResolvers<void>();

@@ -44,7 +44,7 @@ export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Id
     case "none":
       return refused(
         "missing_key",
-        `No API key: send the ${KIND_OF_KEY[surface]} as your client sends its API key.`,
+        `No API key: send the ${KIND_OF_KEY[surface]} as your client's API key.`,
       );
     case "conflict":
       return refused("missing_key", "The request carries several different API keys; send one.");
@@ -62,11 +62,7 @@ export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Id
 function identifyAgent(agent: AgentPolicy | undefined, entry: KeyEntry | undefined): Identity {
   if (agent !== undefined) return { kind: "known", policy: agent };
   if (entry !== undefined)
-    return refused(
-      "wrong_surface",
-      "An access key opens what is under /ext, and nothing else.",
-      entry.key,
-    );
+    return refused("wrong_surface", "An access key is only valid under /ext.", entry.key);
   return refused("invalid_key", "The API key is not a workload token of this gateway.");
 }
 
@@ -77,7 +73,7 @@ function identifyKey(
   agent: AgentPolicy | undefined,
 ): Identity {
   if (agent !== undefined)
-    return refused("wrong_surface", "A workload token opens nothing under /ext.", agent);
+    return refused("wrong_surface", "A workload token is not valid under /ext.", agent);
   if (entry === undefined)
     return refused("invalid_key", "The API key is not an access key of this gateway.");
   const error = keyError(snapshot, request, entry);
@@ -96,7 +92,7 @@ function keyError(
   if (graceUntil !== undefined && graceUntil <= now) {
     return publicError(
       "key_expired",
-      `The access key was rotated; the one before is no longer taken since ${iso(graceUntil)}.`,
+      `The access key was rotated; the previous key expired at ${iso(graceUntil)}.`,
     );
   }
   if (key.expiresAt !== undefined && key.expiresAt <= now) {
@@ -105,7 +101,7 @@ function keyError(
   if (!isOpen(snapshot, key)) {
     return publicError(
       "external_access_disabled",
-      "The access key's provider is not open to calls from outside (spec.externalAccess.enabled).",
+      "The access key's provider does not allow external access (spec.externalAccess.enabled).",
     );
   }
   if (!key.allowsAddress(address)) {

@@ -4,7 +4,7 @@ import { hashKey } from "../access/credentials.ts";
 import { NOW, World } from "./testing.ts";
 
 let world: World;
-/** Keys that the world makes, in order. */
+/** Keys that the fake generates, in order. */
 let keys: string[];
 
 beforeEach(() => {
@@ -137,12 +137,12 @@ describe("create", () => {
     [
       ["--name", "a", "--model-provider", "p", "--max-tokens-per-day", "-1"],
       2,
-      "a whole number is wanted",
+      "expected a whole number",
     ],
     [
       ["--name", "a", "--model-provider", "p", "--max-tokens-per-day", "1e3"],
       2,
-      "a whole number is wanted",
+      "expected a whole number",
     ],
     [["--name", "A", "--model-provider", "p"], 1, "metadata.name: must be a DNS-1123 label"],
     [

@@ -1,7 +1,7 @@
 /**
- * `svc access-key ...`. Keys are made here, and shown once: what goes to the gateway is their hash.
- * Standard output has the key alone, so that it can be piped on; everything else is said on
- * standard error.
+ * `svc access-key ...`. The command generates keys and shows them once; only their hash is sent to
+ * the gateway. Standard output contains only the key, so that it can be piped; everything else goes
+ * to standard error.
  */
 import { Command } from "commander";
 import { newAccessKey, wrapAccessKey } from "../access/access-keys.ts";
@@ -51,7 +51,7 @@ const WRAPPED = [
 
 export function accessKeyCommand(context: Context): Command {
   const command = new Command("access-key").description(
-    "Make and manage AccessKeys: what lets people and programs outside use a provider through the gateway.",
+    "Create and manage AccessKeys, with which external people and programs use a provider through the gateway.",
   );
   command.addCommand(createCommand(context));
   command.addCommand(rotateCommand(context));
@@ -100,7 +100,7 @@ Examples:
     .action(async (flags: CreateFlags) => {
       if ((flags.modelProvider === undefined) === (flags.provider === undefined))
         throw CliError.usage(
-          "name what the key opens: --model-provider <name> or --provider <name>, one of them",
+          "name the provider of the key with either --model-provider <name> or --provider <name>",
         );
       const expiresAt =
         flags.expires === undefined ? undefined : expiryTime(flags.expires, context.now());
@@ -125,7 +125,7 @@ Examples:
           },
         },
       };
-      // A name that is taken is refused: another key is never lost by mistake.
+      // An existing name is refused, so that no other key is lost by mistake.
       const [result] = await context
         .backend(flags)
         .apply([manifestOf([manifest])], { create: true });
@@ -163,7 +163,7 @@ function rotateCommand(context: Context): Command {
           ? undefined
           : new Date(context.now() + flags.grace).toISOString();
       const result = await backend.patch("AccessKey", flags.namespace, name, {
-        // Two at once: one of them is told, and neither prints a key that is not in force.
+        // Of two concurrent rotations one fails, so that every printed key is in force.
         metadata: { resourceVersion: before.metadata.resourceVersion },
         spec: {
           keySHA256: hashKey(raw),

@@ -1,4 +1,4 @@
-/** `svc access-key list`: `svc get access-keys` by another name. */
+/** `svc access-key list`, an alias of `svc get access-keys`. */
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { type NamespaceFlags, type TargetFlags, withNamespace, withTarget } from "./options.ts";

@@ -41,7 +41,7 @@ Examples:
     });
 }
 
-/** `agent/hello created`, with why it is not in use as written where it is not. */
+/** Returns `agent/hello created`, with the reason if it is not in use as written. */
 export function describe({ kind, namespace, name, change, object }: ApplyResult): string {
   const where = namespace === "default" ? "" : ` in namespace ${namespace}`;
   const text = `${kindName(kind).singular}/${name} ${change}${where}`;
@@ -50,7 +50,7 @@ export function describe({ kind, namespace, name, change, object }: ApplyResult)
     : `${text}: ${trouble(object.status)}`;
 }
 
-/** `not in use: UnknownProvider: ...`, or `in use, with a warning: ...`. */
+/** Returns `not in use: UnknownProvider: ...`, or `in use, with a warning: ...`. */
 export function trouble({
   ready,
   reason,

@@ -19,7 +19,7 @@ interface Ran {
   readonly stderr: string;
 }
 
-/** As the program runs it. */
+/** In the same way as the program runs it. */
 async function run(args: readonly string[], session?: AuditSession): Promise<Ran> {
   let [code, stdout, stderr] = [0, "", ""];
   const out = (text: string): void => void (stdout += text);
@@ -313,7 +313,7 @@ describe("svc audit verify", () => {
     const gone = await run(["verify", "--witness", log]);
     expect(gone).toMatchObject({
       code: 1,
-      stdout: expect.stringContaining("gw: BAD\n  A witness remembers the chain"),
+      stdout: expect.stringContaining("gw: BAD\n  A witness has a record of the chain"),
     });
   });
 
@@ -326,10 +326,10 @@ describe("svc audit verify", () => {
     ],
     ["a witness file without one", ["--witness", "EMPTY"], 1, "contains no line"],
     ["a key that is none", ["--public-key", "EMPTY"], 1, "is not a public key in PEM form"],
-    ["a flag of reading", ["--since", "2h"], 2, "svc audit verify does not know --since"],
+    ["a flag of reading", ["--since", "2h"], 2, "svc audit verify has no flag --since"],
     ["a format of reading", ["-o", "wide"], 2, "prints table or json"],
-    ["a checkpoint that is none", ["--from-checkpoint", "x"], 2, "a record's number is wanted"],
-    ["a count that is none", ["--max-unsigned", "-1"], 2, "a whole number is wanted"],
+    ["a checkpoint that is none", ["--from-checkpoint", "x"], 2, "expected a record's number"],
+    ["a count that is none", ["--max-unsigned", "-1"], 2, "expected a whole number"],
     [
       "a witness that could be of either chain",
       ["--witness", `1:${"0".repeat(64)}`],

@@ -1,6 +1,6 @@
 /**
- * `svc audit`: reads the audit chains and verifies them, from their files alone; nothing has to
- * run.
+ * `svc audit`: reads and verifies the audit chains from their files alone, without a running
+ * process.
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
@@ -41,7 +41,7 @@ interface VerifyFlags extends DirFlags {
   readonly output: "table" | "json";
 }
 
-/** @param session how it ends before its time: SIGINT, or a reader of the output that has left */
+/** @param session determines an early end: SIGINT, or a closed output */
 export function auditCommand(
   context: Needs,
   session: () => AuditSession = processSession,
@@ -96,7 +96,7 @@ function verifyCommand(context: Needs): Command {
     .addOption(
       repeatable(
         "--witness <what>",
-        "[<writer>:]<seq>:<hash> that is known from elsewhere, or a file of such lines or of the service's log",
+        "[<writer>:]<seq>:<hash> from a trusted source, or a file of such lines or of the service's log",
       ),
     )
     .option(
@@ -117,14 +117,14 @@ function verifyCommand(context: Needs): Command {
     )
     .addHelpText(
       "after",
-      "\nExit code: 0 all good, 1 something is wrong, 2 wrongly called.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log",
+      "\nExit code: 0 valid, 1 error found, 2 usage error.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log",
     )
     .action((dir: string | undefined, _flags: VerifyFlags, command: Command) =>
       worded(() => verify(dir, ownFlags(command), context)),
     );
 }
 
-/** Commander gives the command above what both know, wherever it stands. */
+/** Commander assigns flags known to both commands to the parent, wherever they are. */
 function ownFlags(command: Command): VerifyFlags {
   const flags: Record<string, unknown> = command.opts();
   const above = command.parent;
@@ -134,7 +134,7 @@ function ownFlags(command: Command): VerifyFlags {
   })) ?? []) {
     if (above?.getOptionValueSource(attributeName) !== "cli") continue;
     if (!(attributeName in SHARED))
-      throw CliError.usage(`svc audit verify does not know ${long}: it verifies whole chains.`);
+      throw CliError.usage(`svc audit verify has no flag ${long}: it verifies whole chains.`);
     if (command.getOptionValueSource(attributeName) !== "cli")
       flags[attributeName] = above.getOptionValue(attributeName);
   }
@@ -190,7 +190,7 @@ async function show(
   }
 }
 
-/** Characters that are printed at once. */
+/** Number of characters printed at once. */
 const PAGE = 64 * 1024;
 
 async function print(
@@ -253,7 +253,7 @@ async function verify(
     for (const report of reports) context.stdout(`${renderReport(report)}\n`);
     for (const chain of gone)
       context.stdout(
-        `${printable(String(chain))}: BAD\n  A witness remembers the chain, and it is not in ${dir}.\n`,
+        `${printable(String(chain))}: BAD\n  A witness has a record of the chain, which is not in ${dir}.\n`,
       );
   }
   context.setExitCode(
@@ -264,7 +264,7 @@ async function verify(
 function parseSince(text: string, now: number): number {
   const duration = parseDuration(text);
   if (duration !== undefined) return now - duration;
-  // RFC 3339: a date, a time and where it is that time.
+  // RFC 3339: a date, a time and its offset.
   const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text)
     ? Date.parse(text)
     : Number.NaN;
@@ -279,14 +279,14 @@ function parseCheckpoint(text: string): { readonly seq: number; readonly hash?: 
   const match = /^(\d{1,15})(?::([0-9a-f]{64}))?$/.exec(text);
   if (match === null)
     throw new InvalidArgumentError(
-      "a record's number is wanted, and its hash if you have it: 1000 or 1000:<hash>",
+      "expected a record's number, with its hash if known: 1000 or 1000:<hash>",
     );
   return match[2] === undefined
     ? { seq: Number(match[1]) }
     : { seq: Number(match[1]), hash: match[2] };
 }
 
-/** What went wrong, as the command line tells it. */
+/** Converts errors to the command line's form. */
 async function worded(action: () => Promise<void>): Promise<void> {
   try {
     await action();

@@ -1,12 +1,10 @@
-/**
- * How long `svc audit` goes on: until SIGINT, or until whoever reads its output has left (EPIPE).
- */
+/** Duration of `svc audit`: until SIGINT, or until the reader of its output closes it (EPIPE). */
 import { setTimeout as sleep } from "node:timers/promises";
 
 export interface AuditSession {
-  /** Until there may be something new; false when it is over. */
+  /** Waits until there may be new records; returns false when the session has ended. */
   wait(): Promise<boolean>;
-  /** Lets the process hear that it is over; false when it is. */
+  /** Lets the process handle the end of the session; returns false when it has ended. */
   turn(): Promise<boolean>;
   end(): void;
 }
@@ -31,7 +29,7 @@ export function processSession(): AuditSession {
       await new Promise(setImmediate);
       return !over.signal.aborted;
     },
-    // The listener of errors stays: the last write may still fail.
+    // The error listener stays, because the last write may still fail.
     end: () => {
       process.off("SIGINT", stop).off("SIGTERM", stop);
     },

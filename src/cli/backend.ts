@@ -1,7 +1,6 @@
 /**
- * What commands work on: the `svc up` of this machine, over its socket; or, later, a cluster.
- * Commands know nothing else of where objects are. What cannot be done throws a CliError that says
- * why.
+ * The backend of commands: the `svc up` of this machine, over its socket; or, later, a cluster.
+ * Commands have no other access to objects. A failed operation throws a CliError with the reason.
  */
 import type { ApplyResult } from "../gateway/control.ts";
 import type { ObjectView } from "../gateway/objects.ts";
@@ -11,33 +10,33 @@ import type { ResourceKind } from "../resources/resource-set.ts";
 export type { ApplyResult, ObjectView };
 
 export interface ManifestText {
-  /** Names the text in errors: a file, or what made it. */
+  /** Name of the text in errors: a file, or the command that created it. */
   readonly source: string;
-  /** YAML or JSON, of one or several documents. */
+  /** YAML or JSON, with one or several documents. */
   readonly text: string;
 }
 
 export interface Backend {
   /**
-   * Puts all objects in force, or none; resolves once they are.
+   * Applies all objects, or none; resolves when they are in force.
    * @param options.create refuse objects that exist
    */
   apply(
     manifests: readonly ManifestText[],
     options?: { readonly create?: boolean },
   ): Promise<readonly ApplyResult[]>;
-  /** In the order of namespaces and names. @param namespace undefined for all */
+  /** Returns objects in the order of namespaces and names. @param namespace undefined for all */
   list(kind: ResourceKind, namespace: string | undefined): Promise<readonly ObjectView[]>;
-  /** undefined where there is none. */
+  /** Returns undefined if there is no such object. */
   get(kind: ResourceKind, namespace: string, name: string): Promise<ObjectView | undefined>;
-  /** @param patch JSON merge patch (RFC 7396); a `metadata.resourceVersion` in it is demanded */
+  /** @param patch JSON merge patch (RFC 7396); a `metadata.resourceVersion` in it is required */
   patch(
     kind: ResourceKind,
     namespace: string,
     name: string,
     patch: Readonly<Record<string, unknown>>,
   ): Promise<ApplyResult>;
-  /** @returns false where there is none */
+  /** @returns false if there is no such object */
   delete(kind: ResourceKind, namespace: string, name: string): Promise<boolean>;
   /** Prometheus' text. */
   metrics(): Promise<string>;
@@ -46,7 +45,7 @@ export interface Backend {
   status(): Promise<GatewayStatus>;
 }
 
-/** Which backend: what flags and environment say. */
+/** Selects the backend, from flags and environment. */
 export interface Target {
   readonly stateDir?: string | undefined;
 }

@@ -1,4 +1,6 @@
-/** The official SDKs, with what `svc gateway env` sets: where do they call, and with which key? */
+/**
+ * Tests the destination and the key of the official SDKs with the variables of `svc gateway env`.
+ */
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
@@ -22,7 +24,7 @@ function recorder(calls: Call[]): typeof fetch {
   };
 }
 
-/** What the gateway takes a call's path for. */
+/** The path that the gateway derives from a call's path. */
 function operation({ url }: Call): string | undefined {
   expect(new URL(url).origin).toBe(BASE);
   const route = parseRoute(new URL(url).pathname);

@@ -1,10 +1,10 @@
 /**
- * What to put where so that well-known clients use the external gateway. No snippet holds the key:
- * it comes from the environment, or from `svc gateway env`.
+ * Instructions for well-known clients to use the external gateway. No snippet contains the key: it
+ * comes from the environment, or from `svc gateway env`.
  *
  * One base URL serves all: the OpenAI SDK (openai 6.49) adds `/chat/completions` to it, the
- * Anthropic SDK (@anthropic-ai/sdk 1.12) `/v1/messages`, and the gateway takes
- * `/ext/v1/v1/messages` for `/ext/v1/messages`.
+ * Anthropic SDK (@anthropic-ai/sdk 1.12) `/v1/messages`, and the gateway treats
+ * `/ext/v1/v1/messages` as `/ext/v1/messages`.
  */
 
 export function clientBaseURL(baseURL: string): string {
@@ -14,7 +14,7 @@ export function clientBaseURL(baseURL: string): string {
 export interface ClientSetup {
   readonly client: string;
   readonly title: string;
-  /** Lines to show. @param baseURL of the gateway */
+  /** Returns the lines to show. @param baseURL of the gateway */
   readonly lines: (baseURL: string) => readonly string[];
 }
 

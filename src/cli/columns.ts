@@ -1,4 +1,4 @@
-/** Which columns each kind's table has. */
+/** The columns of each kind's table. */
 import { formatDuration } from "../platform/duration.ts";
 import type { ResourceKind } from "../resources/resource-set.ts";
 import type { ObjectView } from "./backend.ts";
@@ -114,7 +114,7 @@ export function expiry(time: unknown, now: number, without = "never"): string {
   return at > now ? `in ${formatDuration(at - now)}` : `${formatDuration(now - at)} ago`;
 }
 
-/** `$0.0123`; what has no price is not in it, and said. */
+/** Formats `$0.0123`; models without a price are excluded, and their number is shown. */
 function cost(usd: number | undefined, unpriced = 0): string {
   if (usd === undefined) return NONE;
   const digits = usd !== 0 && usd < 1 ? 4 : 2;
@@ -129,7 +129,7 @@ function text(value: unknown): string {
   return typeof value === "string" ? value : NONE;
 }
 
-/** The first three, and how many more there are. */
+/** Returns the first three values, and the number of further ones. */
 function some(values: readonly string[], without: string): string {
   if (values.length === 0) return without;
   return values.length <= 3

@@ -1,6 +1,6 @@
 /**
- * What may stand next on a command line. The shells' scripts ask `svc __complete` with the words so
- * far, so that what they know is never older than the program.
+ * Completes a command line. The shells' scripts call `svc __complete` with the words so far, so
+ * completions always match the program's version.
  */
 import type { Command, Option } from "commander";
 import type { Context } from "./context.ts";
@@ -17,10 +17,10 @@ const NOTHING: Completions = { words: [], files: false };
 /** Flags whose value is a file or a folder. */
 const FILE_VALUE = /<(?:file|dir)>$/;
 
-/** A gateway that does not answer must not hold up the shell. */
+/** A gateway that does not answer must not block the shell. */
 const NAMES_TIMEOUT_MS = 1_500;
 
-/** @param words after `svc`; the last is what is being typed, empty for a new word */
+/** @param words after `svc`; the last one is being typed, and empty for a new word */
 export async function complete(
   program: Command,
   words: readonly string[],
@@ -58,7 +58,7 @@ function walk(program: Command, words: readonly string[]): Walked {
   const flags = new Map<string, string>();
   for (const word of words) {
     if (pending !== undefined) {
-      // bash hands --flag=value over in three words.
+      // bash splits --flag=value into three words.
       if (word === "=") continue;
       flags.set(pending.long ?? "", word);
       pending = undefined;
@@ -127,7 +127,7 @@ async function positional(
   return argument.name() === "agent" ? names("agent", positionals, flags, context) : [];
 }
 
-/** Names of objects that are not on the line yet; none where the gateway cannot be asked. */
+/** Returns names of objects that are not on the line yet; none if the gateway cannot be asked. */
 async function names(
   kind: string,
   taken: readonly string[],

@@ -79,7 +79,7 @@ describe("the script for bash", () => {
       path.join(dir, "completion.bash"),
       (await world.run("completion", "bash")).stdout,
     );
-    // Answers with what it was asked, a word that a shell would expand, and one with a space.
+    // Answers with its input, a word that a shell would expand, and one with a space.
     writeFileSync(
       path.join(dir, "svc"),
       `#!/bin/sh\n[ "$4" = file ] && echo :files\nfor word; do echo "<$word>"; done\necho '$(touch ${dir}/ran)'\necho 'a b'\n`,

@@ -23,7 +23,7 @@ Examples:
     .action((shell: CompletionShell) => context.stdout(COMPLETION_SCRIPTS[shell]));
 }
 
-/** One candidate a line; a first line of `:files` lets the shell offer files. */
+/** Prints one candidate per line; a first line of `:files` makes the shell complete files. */
 export function completeCommand(context: Context, program: Command): Command {
   return new Command("__complete")
     .argument("[words...]")

@@ -1,6 +1,4 @@
-/**
- * The scripts of `svc completion`. They know nothing but how to ask `svc __complete -- <words>`.
- */
+/** The scripts of `svc completion`, which only call `svc __complete -- <words>`. */
 export const COMPLETION_SHELLS = ["bash", "zsh", "fish"] as const;
 export type CompletionShell = (typeof COMPLETION_SHELLS)[number];
 

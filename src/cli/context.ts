@@ -1,4 +1,4 @@
-/** What the command line needs of the world around it: in tests, all of it is made up. */
+/** The command line's dependencies, which tests replace completely. */
 import type { Backend, Target } from "./backend.ts";
 
 export interface Context {
@@ -10,9 +10,9 @@ export interface Context {
   readonly stderr: (text: string) => void;
   /** All of standard input, as text. */
   readonly stdin: () => Promise<string>;
-  /** Asks on the terminal without showing what is typed; undefined where there is no terminal. */
+  /** Prompts on the terminal without echo; undefined if there is no terminal. */
   readonly askSecret: ((question: string) => Promise<string>) | undefined;
-  /** Of a command that did its work and has something bad to tell. */
+  /** Sets the exit code of a command that completed but reports a problem. */
   readonly setExitCode: (code: number) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;

@@ -28,11 +28,11 @@ interface Flags extends TargetFlags, NamespaceFlags {
 /** Kinds that work without a key. */
 const KEYLESS: ReadonlySet<ProviderKind> = new Set(["mock", "openai-compatible"]);
 
-/** Of the Secret that is made beside the ModelProvider, under the same name. */
+/** Key in the Secret that is created with the ModelProvider, under the same name. */
 const SECRET_KEY = "api-key";
 
 export function createCommand(context: Context): Command {
-  const command = new Command("create").description("Make an object from flags.");
+  const command = new Command("create").description("Create an object from flags.");
   command.addCommand(modelProviderCommand(context));
   return command;
 }
@@ -100,7 +100,7 @@ Examples:
           },
         },
       ];
-      // As data, not stringData: there a key of the form ${NAME} would name a variable.
+      // As data, not stringData, in which a key of the form ${NAME} would name a variable.
       if (key !== undefined)
         objects.unshift({
           apiVersion: "v1",

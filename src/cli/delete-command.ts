@@ -56,7 +56,7 @@ export function deleteCommand(context: Context): Command {
           else if (flags.ignoreNotFound !== true)
             failed.push(`there is no ${label} in namespace ${ref.namespace}`);
         } catch (error) {
-          // The others can still go.
+          // Other objects can still be deleted.
           if (!(error instanceof CliError)) throw error;
           failed.push(error.message);
         }
@@ -73,7 +73,7 @@ async function refsOf(
 ): Promise<readonly Ref[]> {
   if (flags.filename !== undefined) {
     if (kind !== undefined) throw CliError.usage("name objects, or files with -f, not both");
-    // What was applied last goes first: nothing is left that refers to what is gone.
+    // The last applied object is deleted first, so that no object refers to a deleted one.
     return (await readManifestFiles(flags.filename, context.stdin)).flatMap(refsIn).toReversed();
   }
   if (kind === undefined)
@@ -86,7 +86,7 @@ async function refsOf(
   return refs.names.map((name) => ({ kind: refs.kind, namespace: flags.namespace, name }));
 }
 
-/** Objects that a file names. One that would not be applied can still be deleted. */
+/** Returns the objects that a file names, also those that could not be applied. */
 function refsIn({ source, text }: ManifestText): Ref[] {
   return readDocuments(text).flatMap(({ document, line }) => {
     if (document.errors.length > 0)

@@ -1,7 +1,4 @@
-/**
- * What a command tells instead of doing its work, in words for a person. The exit code is 1, or 2
- * for a usage error.
- */
+/** Error message of a command for people. The exit code is 1, or 2 for a usage error. */
 export class CliError extends Error {
   readonly exitCode: number;
 
@@ -11,7 +8,7 @@ export class CliError extends Error {
     this.exitCode = exitCode;
   }
 
-  /** The command line itself is wrong: what was typed, not what was found. */
+  /** Creates an error about the arguments, not about the state of the system. */
   static usage(message: string): CliError {
     return new CliError(message, 2);
   }

@@ -1,4 +1,4 @@
-/** `svc gateway ...`: for those who use an external gateway they logged in at. */
+/** `svc gateway ...`: commands for users who are logged in at an external gateway. */
 import { Command, Option } from "commander";
 import { wrapAccessKey } from "../access/access-keys.ts";
 import { CLIENT_SETUPS, clientBaseURL, renderSetup } from "./client-setup.ts";
@@ -9,7 +9,7 @@ import { type Shell, SHELLS, setVariable, unsetVariable } from "./shell.ts";
 
 export function gatewayCommand(context: Context): Command {
   const command = new Command("gateway").description(
-    "Point clients at the external gateway that svc login knows.",
+    "Configure clients for the external gateway of svc login.",
   );
   command.addCommand(envCommand(context));
   command.addCommand(setupCommand(context));
@@ -19,7 +19,7 @@ export function gatewayCommand(context: Context): Command {
 function envCommand(context: Context): Command {
   return new Command("env")
     .description(
-      "Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They hold the key.",
+      "Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They contain the key.",
     )
     .addOption(new Option("--shell <shell>", "shell that reads them").choices(SHELLS).default("sh"))
     .addHelpText(
@@ -31,7 +31,7 @@ function envCommand(context: Context): Command {
       const lines = [
         setVariable(shell, "ANTHROPIC_BASE_URL", clientBaseURL(baseURL)),
         setVariable(shell, "ANTHROPIC_API_KEY", wrapAccessKey(accessKey)),
-        // Where both are set, some clients send both, and two different keys are refused.
+        // If both are set, some clients send both, and two different keys are refused.
         unsetVariable(shell, "ANTHROPIC_AUTH_TOKEN"),
         setVariable(shell, "OPENAI_BASE_URL", clientBaseURL(baseURL)),
         setVariable(shell, "OPENAI_API_KEY", accessKey),
@@ -62,6 +62,6 @@ function setupCommand(context: Context): Command {
 
 async function login(context: Context): Promise<Login> {
   const found = await readLogin(configFile(context.env));
-  if (found === undefined) throw new CliError("nobody is logged in: svc login <base_url> first");
+  if (found === undefined) throw new CliError("not logged in: run svc login <base_url> first");
   return found;
 }

@@ -14,7 +14,7 @@ interface Flags extends TargetFlags, NamespaceFlags {
   readonly output?: Output;
 }
 
-/** Names of an Agent's definition: what was applied, without its state. */
+/** Names of an Agent's definition: the applied object, without its state. */
 const DEFINITION = /^agent-?def(?:inition)?s?$/i;
 
 export function getCommand(context: Context): Command {
@@ -24,7 +24,7 @@ export function getCommand(context: Context): Command {
       "<kind>",
       "agents, model-providers, access-keys, secrets, agent-def, metrics; or <kind>/<name>",
     )
-    .argument("[names...]", "names of the objects; all where none is given");
+    .argument("[names...]", "names of the objects; default: all");
   return withTarget(withNamespace(command, "namespace of the objects"))
     .option("-A, --all-namespaces", "objects of all namespaces")
     .addOption(
@@ -116,7 +116,7 @@ async function getDefinitions(
   );
 }
 
-/** @throws CliError where a name that was given is not there */
+/** @throws CliError if a given name does not exist */
 async function find(
   backend: Backend,
   kind: KindName,

@@ -44,7 +44,7 @@ describe("the call to try", () => {
       '/state `id`/"x"',
     );
     const [line = ""] = /^ {2}curl .*$/m.exec(greeting({ kind: "asked", command }, "it's")) ?? [];
-    // Says the words that it would run.
+    // Returns the words of the command that it would run.
     const words = execFileSync(
       "sh",
       ["-c", `curl() { printf '%s\\n' "$@"; }\n${line.replace("$(", "$(printf '<%s>' ")}`],

@@ -1,4 +1,4 @@
-/** What `svc up` prints once it serves. */
+/** Output of `svc up` when it serves. */
 import type { GatewayStatus } from "../gateway/status.ts";
 import { DEFAULT_NAMESPACE } from "../resources/metadata.ts";
 import { quoteForShell } from "./shell.ts";
@@ -8,25 +8,25 @@ export interface Greeting {
   readonly baseUrl: string;
   readonly externalUrl: string | undefined;
   readonly status: GatewayStatus;
-  /** The agent to try it as; undefined where none is ready. */
+  /** The agent for a first call; undefined if none is ready. */
   readonly trial: Trial | undefined;
 }
 
 export interface Trial {
   readonly namespace: string;
   readonly name: string;
-  /** A model that it may use. */
+  /** A model that the agent may use. */
   readonly model: string;
   readonly token: TokenSource;
 }
 
 /**
- * Where the printed command has its token from. A token is shown to a terminal alone: other output
- * is kept, in files, journals and pipelines.
+ * Source of the token in the printed command. A token is only shown on a terminal: other output is
+ * stored in files, journals and pipelines.
  */
 export type TokenSource =
   | { readonly kind: "shown"; readonly token: string }
-  /** The words of a command that prints it. */
+  /** The words of a command that prints the token. */
   | { readonly kind: "asked"; readonly command: readonly string[] };
 
 export function renderGreeting({ baseUrl, externalUrl, status, trial }: Greeting): string {
@@ -43,7 +43,7 @@ export function renderGreeting({ baseUrl, externalUrl, status, trial }: Greeting
   return `${lines.join("\n")}\n\n`;
 }
 
-/** @param program how svc was called @param stateDir where it was named */
+/** @param program name under which svc was called @param stateDir folder, if it was named */
 export function tokenCommand(
   program: string,
   agent: Pick<Trial, "namespace" | "name">,

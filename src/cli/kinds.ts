@@ -1,5 +1,5 @@
 /**
- * Names of kinds as they are typed: singular, plural, short, with or without hyphens, in any case.
+ * Names of kinds as users type them: singular, plural, short, with or without hyphens, in any case.
  */
 import { nearest } from "../resources/explain.ts";
 import type { ResourceKind } from "../resources/resource-set.ts";
@@ -7,9 +7,9 @@ import { CliError } from "./errors.ts";
 
 export interface KindName {
   readonly kind: ResourceKind;
-  /** As `-o name` prints it. */
+  /** Name in the output of `-o name`. */
   readonly singular: string;
-  /** As help and tables name it. */
+  /** Name in help and tables. */
   readonly plural: string;
   readonly short?: string;
 }
@@ -22,10 +22,10 @@ export const KIND_NAMES: readonly KindName[] = [
   { kind: "Secret", singular: "secret", plural: "secrets" },
 ];
 
-/** Kinds of the interface that nothing acts on yet. */
+/** Kinds of the interface that are not implemented yet. */
 const LATER = /^(?:guards?|guard-?bindings?|sessions?)$/i;
 
-/** @throws CliError, a usage error that names what is near */
+/** @throws CliError, a usage error that suggests similar names */
 export function kindNamed(text: string): KindName {
   const found = findKind(text);
   if (found !== undefined) return found;

@@ -22,7 +22,7 @@ const BASE = "https://gateway.example.com";
 let dir: string;
 let file: string;
 let world: World;
-/** Requests that the gateway got. */
+/** Requests that the gateway received. */
 let requests: {
   readonly url: string;
   readonly authorization: string | null;
@@ -138,12 +138,12 @@ describe("login", () => {
     [
       "another server",
       () => new Response("<html>", { status: 200 }),
-      "is no external gateway of svc (200): is the base URL right?",
+      "is not an external gateway of svc (200): is the base URL right?",
     ],
     [
       "another path",
       () => new Response("", { status: 404 }),
-      "is no external gateway of svc (404)",
+      "is not an external gateway of svc (404)",
     ],
     [
       "a redirect",
@@ -181,14 +181,29 @@ describe("login", () => {
   });
 
   test.each<[string, readonly string[], number, string]>([
-    ["no address", ["gateway.example.com"], 2, "is no address of a gateway"],
-    ["a scheme of another kind", ["ftp://gateway.example.com"], 2, "is no address of a gateway"],
-    ["a host and port alone", ["localhost:8080"], 2, "is no address of a gateway"],
+    ["no address", ["gateway.example.com"], 2, "is not the address of a gateway"],
+    [
+      "a scheme of another kind",
+      ["ftp://gateway.example.com"],
+      2,
+      "is not the address of a gateway",
+    ],
+    ["a host and port alone", ["localhost:8080"], 2, "is not the address of a gateway"],
     ["a password in it", ["https://u:hunter2@gateway.example.com"], 2, "must not hold a user"],
     ["a query", [`${BASE}?x=1`], 2, "must not hold a user, a password, a query"],
     ["no key", [BASE], 2, "an AccessKey is needed"],
-    ["a vendor's key", [BASE, "--access-key", "sk-ant-api03-vendor-AA"], 1, "that is no AccessKey"],
-    ["a workload token", [BASE, "--access-key", `svcw_${KEY.slice(4)}`], 1, "that is no AccessKey"],
+    [
+      "a vendor's key",
+      [BASE, "--access-key", "sk-ant-api03-vendor-AA"],
+      1,
+      "this is not an AccessKey",
+    ],
+    [
+      "a workload token",
+      [BASE, "--access-key", `svcw_${KEY.slice(4)}`],
+      1,
+      "this is not an AccessKey",
+    ],
   ])("%s: nobody is asked", async (_name, args, code, words) => {
     const ran = await world.run("login", ...args);
     expect([ran.code, requests]).toEqual([code, []]);
@@ -254,7 +269,7 @@ describe("gateway env", () => {
     expect(await world.run(...args)).toEqual({
       code: 1,
       stdout: "",
-      stderr: "svc: nobody is logged in: svc login <base_url> first\n",
+      stderr: "svc: not logged in: run svc login <base_url> first\n",
     });
   });
 
@@ -266,7 +281,7 @@ describe("gateway env", () => {
       expect(await world.run("gateway", "env")).toEqual({
         code: 1,
         stdout: "",
-        stderr: `svc: ${file} is not what svc login writes: log in again\n`,
+        stderr: `svc: ${file} is not a file of svc login: log in again\n`,
       });
     },
   );

@@ -13,7 +13,7 @@ interface Flags {
 }
 
 const VERIFY_TIMEOUT_MS = 15_000;
-/** Characters of what another server said. */
+/** Maximum number of characters of another server's message. */
 const MAX_SAID = 300;
 
 export function loginCommand(context: Context): Command {
@@ -53,11 +53,11 @@ Examples:
       const accessKey = unwrapAccessKey(given.reveal());
       if (!isAccessKey(accessKey))
         throw new CliError(
-          "that is no AccessKey: one is svc_ and 43 letters and digits, as svc access-key create prints it",
+          "this is not an AccessKey, which is svc_ and 43 letters and digits, as printed by svc access-key create",
         );
       if (isClear(baseURL))
         context.stderr(
-          `svc: ${baseURL} is not encrypted: whoever is on the way can read the key. Use https where you can.\n`,
+          `svc: ${baseURL} is not encrypted: anybody on the network path can read the key. Use https if possible.\n`,
         );
       const models = await verify(context.fetch, baseURL, accessKey);
       const file = configFile(context.env);
@@ -80,12 +80,12 @@ export function logoutCommand(context: Context): Command {
     });
 }
 
-/** A base URL without what clients add to it. @throws CliError, a usage error */
+/** Returns a base URL without the paths that clients append. @throws CliError, a usage error */
 export function gatewayBase(text: string): string {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw CliError.usage(
-      `'${text.includes("@") ? "the base URL" : text}' is no address of a gateway: one is https://gateway.example.com`,
+      `'${text.includes("@") ? "the base URL" : text}' is not the address of a gateway: one is https://gateway.example.com`,
     );
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw CliError.usage("the base URL must not hold a user, a password, a query or a fragment");
@@ -93,7 +93,7 @@ export function gatewayBase(text: string): string {
   return `${url.origin}${path}`;
 }
 
-/** Not encrypted, and not on this machine. */
+/** Returns whether a URL is neither encrypted nor on this machine. */
 function isClear(baseURL: string): boolean {
   const { protocol, hostname } = new URL(baseURL);
   return (
@@ -105,7 +105,8 @@ function isClear(baseURL: string): boolean {
 }
 
 /**
- * @returns how many models the key opens; undefined where the gateway does not say @throws CliError
+ * @returns the number of models that the key may use; undefined if the gateway does not return it
+ * @throws CliError
  */
 async function verify(
   fetcher: typeof fetch,
@@ -115,7 +116,7 @@ async function verify(
   const url = `${baseURL}/ext/v1/models`;
   let response: Response;
   try {
-    // A redirect would take the key elsewhere.
+    // A redirect would send the key to another server.
     response = await fetcher(url, {
       headers: { authorization: `Bearer ${accessKey}` },
       redirect: "manual",
@@ -136,11 +137,11 @@ async function verify(
     throw new CliError(`the gateway refused the AccessKey (${response.status})${said}`);
   if (response.status === 200 || response.status === 404)
     throw new CliError(
-      `${url} is no external gateway of svc (${response.status}): is the base URL right?`,
+      `${url} is not an external gateway of svc (${response.status}): is the base URL right?`,
     );
   if (response.status >= 300 && response.status < 400)
     throw new CliError(
-      `${baseURL} sends on to another address, and the key is not sent after it: log in at that address`,
+      `${baseURL} redirects to another address, to which the key is not sent: log in at that address`,
     );
   throw new CliError(`the gateway could not check the AccessKey (${response.status})${said}`);
 }

@@ -1,6 +1,6 @@
 /**
- * Where `svc login` keeps what it was given: `$XDG_CONFIG_HOME/svc/config.yaml`, readable by this
- * user alone. XDG Base Directory: https://specifications.freedesktop.org/basedir-spec/latest/
+ * File of `svc login`: `$XDG_CONFIG_HOME/svc/config.yaml`, readable only by this user. XDG Base
+ * Directory: https://specifications.freedesktop.org/basedir-spec/latest/
  */
 import { randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
@@ -22,14 +22,14 @@ export interface Login {
   readonly accessKey: string;
 }
 
-/** The specification: a variable that is empty counts as unset, one that is relative is ignored. */
+/** The specification: an empty variable counts as unset, a relative one is ignored. */
 export function configFile(env: NodeJS.ProcessEnv): string {
   const named = env["XDG_CONFIG_HOME"] ?? "";
   const home = path.isAbsolute(named) ? named : path.join(env["HOME"] || os.homedir(), ".config");
   return path.join(home, "svc", "config.yaml");
 }
 
-/** undefined where nobody logged in. @throws CliError where the file cannot be read */
+/** Returns undefined if nobody is logged in. @throws CliError if the file cannot be read */
 export async function readLogin(file: string): Promise<Login | undefined> {
   let text: string;
   try {
@@ -47,11 +47,11 @@ export async function readLogin(file: string): Promise<Login | undefined> {
     value = undefined;
   }
   const config = configSchema.safeParse(value);
-  if (!config.success) throw new CliError(`${file} is not what svc login writes: log in again`);
+  if (!config.success) throw new CliError(`${file} is not a file of svc login: log in again`);
   return config.data.gateway;
 }
 
-/** Whole or not at all: it is written beside and renamed. @throws CliError */
+/** Writes the file atomically, by a temporary name and a rename. @throws CliError */
 export async function writeLogin(file: string, login: Login): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   try {

@@ -1,4 +1,4 @@
-/** A manifest that flags make. */
+/** Builds a manifest from flags. */
 import type { ManifestText } from "./backend.ts";
 import { renderYaml } from "./render-objects.ts";
 

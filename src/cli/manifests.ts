@@ -5,7 +5,7 @@ import { isHidden, isResourceFile } from "../sources/folder/scan.ts";
 import type { ManifestText } from "./backend.ts";
 import { CliError } from "./errors.ts";
 
-/** @param stdin read for `-`, once at most */
+/** @param stdin read for `-`, at most once */
 export async function readManifestFiles(
   names: readonly string[],
   stdin: () => Promise<string>,

@@ -11,7 +11,7 @@ export interface NamespaceFlags {
   readonly namespace: string;
 }
 
-/** Which `svc up` to talk to. */
+/** Selects the `svc up` to use. */
 export function withTarget(command: Command): Command {
   return command.option("--state-dir <dir>", "folder that svc up was started with");
 }
@@ -20,7 +20,7 @@ export function withNamespace(command: Command, what = "namespace of the object"
   return command.option("-n, --namespace <namespace>", what, DEFAULT_NAMESPACE);
 }
 
-/** A flag that may stand several times. */
+/** A flag that may be repeated. */
 export function repeatable(flags: string, description: string): Option {
   return new Option(flags, `${description}; may be repeated`).argParser(
     (value: string, before: string[] | undefined) => [...(before ?? []), value],
@@ -28,7 +28,7 @@ export function repeatable(flags: string, description: string): Option {
 }
 
 export function parseCount(text: string): number {
-  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("a whole number is wanted");
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError("expected a whole number");
   return Number(text);
 }
 
@@ -36,6 +36,6 @@ export function parseCount(text: string): number {
 export function parseDurationFlag(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined)
-    throw new InvalidArgumentError("a duration is wanted, such as 30m, 12h or 7d");
+    throw new InvalidArgumentError("expected a duration such as 30m, 12h or 7d");
   return ms;
 }

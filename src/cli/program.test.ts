@@ -25,7 +25,7 @@ const program = createProgram({
   stderr: () => undefined,
 } as unknown as Context);
 
-/** Commands that do something themselves, and are shown. */
+/** Visible commands with an action of their own. */
 const leaves = everyCommand(program).filter(
   (command) =>
     (command.commands.length === 0 || command.registeredArguments.length > 0) && !hidden(command),
@@ -49,8 +49,8 @@ describe("flags that are wrong: one clear line, exit code 2", () => {
     [["up", "--port", "65536"], "a port is a number from 1 to 65535"],
     [["up", "--port", "80.5"], "a port is a number from 1 to 65535"],
     [["up", "--port", ""], "a port is a number from 1 to 65535"],
-    [["up", "--concurrency", "0"], "a whole number above 0 is wanted"],
-    [["up", "--drain", "soon"], "a whole number above 0 is wanted"],
+    [["up", "--concurrency", "0"], "expected a whole number above 0"],
+    [["up", "--drain", "soon"], "expected a whole number above 0"],
     [["up", "--log-level", "loud"], "Allowed choices are debug, info, warn, error."],
     [["up", "--nothing"], "error: unknown option '--nothing'"],
     [["up", "--port"], "error: option '--port <number>' argument missing"],
@@ -172,7 +172,7 @@ describe("--help", () => {
   );
 });
 
-/** The table of a command's flags, as docs/cli.md has it. */
+/** The table of a command's flags, in the form of docs/cli.md. */
 function flagTable(command: Command): string {
   const rows = command.options.map((option) => {
     const choices =
@@ -192,7 +192,7 @@ function flagTable(command: Command): string {
 
 const FLAG_TABLE = /^\| Flag \| Meaning \| Default \|\n(?:\|.*\n)*/m;
 
-/** `make golden` writes the tables of flags anew; the rest of the page is written by hand. */
+/** `make golden` rewrites the tables of flags; the rest of the page is written by hand. */
 describe("docs/cli.md", () => {
   const file = path.resolve(import.meta.dirname, "../../docs/cli.md");
   const sections = (): Map<string, string> =>

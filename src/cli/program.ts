@@ -15,7 +15,7 @@ import { statusCommand } from "./status-command.ts";
 import { tokenCommand } from "./token-command.ts";
 import { upCommand } from "./up-command.ts";
 
-/** Ends no process: what is wrong is thrown, what is said goes to the context. */
+/** Ends no process: errors are thrown, output goes to the context. */
 export function createProgram(context: Context): Command {
   const program = new Command("svc")
     .description("Runs AI agents and mediates all of their traffic through Envoy.")
@@ -51,7 +51,7 @@ export function createProgram(context: Context): Command {
   return program;
 }
 
-/** A command and all below it. */
+/** Returns a command and all of its subcommands. */
 export function everyCommand(command: Command): Command[] {
   return [command, ...command.commands.flatMap(everyCommand)];
 }

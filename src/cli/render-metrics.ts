@@ -1,6 +1,6 @@
 /**
- * Prometheus' text for people: the gateway's own families, one line a sample, histograms as count
- * and mean.
+ * Formats Prometheus' text for people: the gateway's own families, one line per sample, histograms
+ * as count and mean.
  */
 import { table } from "./table.ts";
 
@@ -23,8 +23,8 @@ export function parseMetrics(text: string): readonly Sample[] {
 }
 
 /**
- * @param prefixes of the families to show; the gateway's own where none is given @returns text with
- * its last newline
+ * @param prefixes of the families to show; the gateway's own if none is given @returns text with
+ * its final newline
  */
 export function renderMetrics(
   text: string,

@@ -1,4 +1,4 @@
-/** Objects as `svc get` prints them. */
+/** Formats objects for `svc get`. */
 import { stringify } from "yaml";
 import type { ResourceKind } from "../resources/resource-set.ts";
 import type { ObjectView } from "./backend.ts";
@@ -11,7 +11,7 @@ export type Output = (typeof OUTPUTS)[number];
 
 export interface RenderOptions {
   readonly output: Output;
-  /** One object was asked for by its name: JSON is that object, not a list. */
+  /** One object was requested by name: JSON is that object, not a list. */
   readonly single: boolean;
   /** Show the namespace of each. */
   readonly namespaces: boolean;
@@ -19,7 +19,7 @@ export interface RenderOptions {
   readonly now: number;
 }
 
-/** @returns text with its last newline */
+/** @returns text with its final newline */
 export function renderObjects(
   kind: ResourceKind,
   objects: readonly ObjectView[],
@@ -54,7 +54,7 @@ export function renderObjects(
   }
 }
 
-/** Documents that `svc apply` takes. */
+/** Formats documents that `svc apply` accepts. */
 export function renderYaml(values: readonly object[]): string {
   return values
     .map((value) =>

@@ -20,7 +20,7 @@ interface Flags {
   readonly logLevel: string;
 }
 
-/** As with env(1) and container tools: what failed is svc, not the command. */
+/** As in env(1) and container tools: svc failed, not the command. */
 const NOT_RUN = 125;
 
 /**
@@ -46,8 +46,13 @@ export function runCommand(context: Context): Command {
   withTarget(withNamespace(command, "namespace of the Agent"))
     .option("--user <user>", "user that it runs as, NAME or UID[:GID]; not root (default: 65532)")
     .option("--workdir <dir>", "its working directory (default: the current one)")
-    .addOption(repeatable("--env <NAME=value>", "variable for it, or NAME for the one of here"))
-    .addOption(repeatable("--hide <path>", "file or folder that it does not get to see"))
+    .addOption(
+      repeatable(
+        "--env <NAME=value>",
+        "environment variable for it; NAME alone copies the current value",
+      ),
+    )
+    .addOption(repeatable("--hide <path>", "file or folder to hide from it"))
     .option("--envoy <file>", "absolute path of the Envoy binary (default: searched for)")
     .option(
       "--ca-file <file>",

@@ -1,4 +1,4 @@
-/** Runs a command line to its exit code: 0 done, 1 failed, 2 wrongly called. */
+/** Runs a command line and returns its exit code: 0 success, 1 failure, 2 usage error. */
 import { CommanderError } from "commander";
 import { StartError } from "../up/errors.ts";
 import type { Context } from "./context.ts";
@@ -18,7 +18,7 @@ export async function run(
     );
     return exitCode;
   } catch (error) {
-    // Commander has said what is wrong itself.
+    // Commander has already printed the error.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     return tell(error, context);
   }

@@ -23,7 +23,7 @@ test.each(NASTY)("sh takes %j as it is", (value) => {
   );
 });
 
-/** Neither shell is everywhere: the forms that their manuals give. */
+/** The shells may be missing: the forms are from their manuals. */
 test("fish and PowerShell quote what would end the text", () => {
   expect(setVariable("fish", "A", "a'b\\c$d")).toBe("set -gx A 'a\\'b\\\\c$d'");
   expect(setVariable("powershell", "A", "a'b’c$d")).toBe("$Env:A = 'a''b’’c$d'");

@@ -1,4 +1,4 @@
-/** Assignments that a shell evaluates: every value is quoted so that nothing in it is. */
+/** Assignments for shells, quoted so that no value is evaluated. */
 export const SHELLS = ["sh", "fish", "powershell"] as const;
 export type Shell = (typeof SHELLS)[number];
 
@@ -7,11 +7,11 @@ export function setVariable(shell: Shell, name: string, value: string): string {
     case "sh":
       return `export ${name}=${quoted(value)}`;
     case "fish":
-      // In single quotes fish reads \\ and \' alone:
+      // In single quotes, fish interprets only \\ and \':
       // https://fishshell.com/docs/current/language.html#quotes
       return `set -gx ${name} '${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
     case "powershell":
-      // PowerShell takes typographic quotes for quotes as well: about_Quoting_Rules.
+      // PowerShell also treats typographic quotes as quotes: about_Quoting_Rules.
       return `$Env:${name} = '${value.replace(/['‘’‚‛]/g, "$&$&")}'`;
   }
 }
@@ -29,12 +29,14 @@ export function unsetVariable(shell: Shell, name: string): string {
 
 const PLAIN_WORD = /^[\w%+,./:=@-]+$/;
 
-/** A word of a POSIX shell's command; as it is where nothing in it means anything to a shell. */
+/** Quotes a word for a POSIX shell; unchanged if it contains no special character. */
 export function quoteForShell(word: string): string {
   return PLAIN_WORD.test(word) ? word : quoted(word);
 }
 
-/** POSIX.1-2017, Shell Command Language, 2.2.2: in single quotes nothing is special but their end. */
+/**
+ * POSIX.1-2017, Shell Command Language, 2.2.2: in single quotes only the closing quote is special.
+ */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -130,7 +130,7 @@ describe("without a gateway that understands", () => {
       "no JSON",
       200,
       "<html>",
-      "the gateway answered 200, and not in JSON: is it of another version?",
+      "the gateway answered 200, and not in JSON: does it have another version?",
     ],
     ["a failure without words", 500, "{}", "the gateway refused"],
   ])("%s", async (_name, status, text, words) => {

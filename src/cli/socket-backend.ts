@@ -1,4 +1,4 @@
-/** The `svc up` of this machine, over the socket in its state folder. */
+/** The backend for the `svc up` of this machine, over the socket in its state folder. */
 import type { ControlFailure } from "../gateway/control.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import type { UnixResponse } from "../platform/unix-http.ts";
@@ -7,7 +7,7 @@ import { statePaths } from "../up/state.ts";
 import type { ApplyResult, Backend, ObjectView, Target } from "./backend.ts";
 import { CliError } from "./errors.ts";
 
-/** A change is in force after a few seconds at most; thousands of objects take longer to write. */
+/** A change takes effect after a few seconds at most; writing thousands of objects takes longer. */
 const CHANGE_TIMEOUT_MS = 120_000;
 const READ_TIMEOUT_MS = 30_000;
 
@@ -64,14 +64,14 @@ function objectPath(kind: string, namespace: string, name: string): string {
   return `/objects/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
 }
 
-/** @throws CliError for what the gateway refused */
+/** @throws CliError for a refusal of the gateway */
 function parsed(response: UnixResponse): unknown {
   let body: unknown;
   try {
     body = JSON.parse(response.body);
   } catch {
     throw new CliError(
-      `the gateway answered ${response.status}, and not in JSON: is it of another version?`,
+      `the gateway answered ${response.status}, and not in JSON: does it have another version?`,
     );
   }
   if (response.status === 200) return body;
@@ -91,7 +91,7 @@ function unreachable(error: unknown, dir: string): CliError {
     case "EACCES":
     case "EPERM":
       return new CliError(
-        `The svc up with the state folder ${dir} is another user's. Run the command as that user, or name another folder with --state-dir.`,
+        `The svc up with the state folder ${dir} belongs to another user. Run the command as that user, or name another folder with --state-dir.`,
       );
     default:
       return new CliError(`The svc up with the state folder ${dir} did not answer: ${message}.`);

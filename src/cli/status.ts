@@ -1,10 +1,10 @@
-/** What `svc up` and `svc status` print of the gateway's state. */
+/** Formats the gateway's state for `svc up` and `svc status`. */
 import type { AuditState } from "../audit/sink.ts";
 import type { AuditStatus, GatewayStatus } from "../gateway/status.ts";
 import { formatSize } from "../platform/size.ts";
 import { table } from "./table.ts";
 
-/** Beyond this many objects only those that want attention are listed. */
+/** Maximum number of objects that are all listed; of more, only those that need attention are. */
 const LIST_ALL_UP_TO = 20;
 
 export function renderStatus(status: GatewayStatus): string {
@@ -39,8 +39,8 @@ export function renderStatus(status: GatewayStatus): string {
 const AUDIT: Readonly<Record<AuditState, string>> = {
   ok: "ok",
   low: "LOW on space, refusals are only counted",
-  full: "FULL, space is left for calls under way alone: make room, or archive segments",
-  failing: "FAILING, it cannot be written: the gateway's log says why",
+  full: "FULL, only space for calls under way is left: free space, or archive segments",
+  failing: "FAILING, it cannot be written: see the gateway's log for the reason",
 };
 
 function renderAudit({ state, freeBytes, chainsBytes, refusalsLeftOut }: AuditStatus): string {

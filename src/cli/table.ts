@@ -13,8 +13,8 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
 }
 
 /**
- * What somebody else wrote, for a terminal: nothing in it steers one, breaks a line or turns the
- * direction of text.
+ * Escapes foreign text for a terminal, so that it can neither control the terminal, break a line
+ * nor change the direction of text.
  */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]+/gu, " ");

@@ -10,7 +10,7 @@ export async function readAll(input: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(parts).toString("utf8");
 }
 
-/** A question on the terminal; what is typed is not shown. */
+/** Prompts on the terminal without echo. */
 export async function askSecret(
   question: string,
   input: NodeJS.ReadableStream,
@@ -21,7 +21,7 @@ export async function askSecret(
   const lines = createInterface({ input, output: nowhere, terminal: true });
   try {
     const answer = lines.question("");
-    // Ctrl+C and Ctrl+D would otherwise leave the question waiting for ever.
+    // Otherwise Ctrl+C and Ctrl+D would leave the prompt waiting forever.
     const stopped = new Promise<never>((_resolve, reject) => {
       for (const event of ["SIGINT", "close"])
         lines.once(event, () => reject(new CliError("stopped: nothing was typed")));

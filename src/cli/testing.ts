@@ -1,4 +1,4 @@
-/** The command line in a made-up world: for tests. */
+/** The command line with fake dependencies, for tests. */
 import { createHash } from "node:crypto";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { parseDocuments } from "../resources/parse.ts";
@@ -22,9 +22,9 @@ export interface Ran {
 /** Objects in memory. */
 export class FakeBackend implements Backend {
   readonly objects = new Map<string, ObjectView>();
-  /** What was asked, in order. */
+  /** Operations, in order. */
   readonly calls: string[] = [];
-  /** All that was handed in, as text. */
+  /** All received texts. */
   readonly received: string[] = [];
   targets: Target[] = [];
   metricsText = "";
@@ -37,7 +37,7 @@ export class FakeBackend implements Backend {
     problems: [],
     envoys: [],
   };
-  /** Status of objects that are applied. */
+  /** Status of applied objects. */
   statusOf: (kind: ResourceKind) => ObjectView["status"] = () => ({
     ready: true,
     reason: "Ready",
@@ -145,13 +145,13 @@ export class World {
   readonly backend = new FakeBackend();
   env: NodeJS.ProcessEnv = {};
   stdin = "";
-  /** What is typed where a secret is asked for; undefined where there is no terminal. */
+  /** Input at a prompt for a secret; undefined if there is no terminal. */
   typed: string | undefined;
   readonly asked: string[] = [];
   fetch: typeof fetch = () => Promise.reject(new TypeError("fetch failed"));
   #seed = 0;
 
-  /** The next bytes are always the same: keys are known beforehand. */
+  /** Returns the same bytes each time, so that keys are predictable. */
   random(bytes: number): Uint8Array {
     return createHash("sha256")
       .update(String(this.#seed++))

@@ -68,7 +68,7 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--bytes-in-flight <MiB>",
-      "limit of request bodies held at once; requests above it are refused with 503",
+      "maximum MiB of request bodies held at once; requests above it are refused with 503",
       parseCount,
       256,
     )
@@ -86,7 +86,7 @@ export function upCommand(root: string): Command {
     )
     .option("--audit-dir <dir>", "folder of the audit chain (default: audit in the state folder)")
     .addOption(
-      new Option("--audit-on-failure <mode>", "when the audit chain cannot be written")
+      new Option("--audit-on-failure <mode>", "behaviour when the audit chain cannot be written")
         .choices(["refuse", "continue"])
         .default("refuse"),
     )
@@ -222,7 +222,7 @@ async function greeting(up: Up, stateDir: string | undefined): Promise<string> {
   });
 }
 
-/** A model the agent may use; a wildcard grant stands for any name. */
+/** Returns a model that the agent may use; a wildcard grant matches any name. */
 async function firstModel(baseUrl: string, token: string): Promise<string | undefined> {
   const response = await fetch(`${baseUrl}/v1/models`, {
     headers: { authorization: `Bearer ${token}` },
@@ -238,14 +238,14 @@ function parseSpace(text: string): SpaceThreshold {
     return { kind: "fraction", fraction: Number(percent) / 100 };
   const bytes = parseSize(text);
   if (bytes === undefined)
-    throw new InvalidArgumentError("a size is wanted, such as 512MiB, or a part such as 5%");
+    throw new InvalidArgumentError("expected a size such as 512MiB, or a percentage such as 5%");
   return { kind: "bytes", bytes };
 }
 
 function parseBytes(text: string): number {
   const bytes = parseSize(text);
   if (bytes === undefined || bytes === 0)
-    throw new InvalidArgumentError("a size is wanted, such as 100GiB");
+    throw new InvalidArgumentError("expected a size such as 100GiB");
   return bytes;
 }
 
@@ -264,7 +264,7 @@ function collectCidr(text: string, before: readonly string[]): readonly string[]
   try {
     compileCidrs([text]);
   } catch {
-    throw new InvalidArgumentError("a CIDR block such as 10.0.0.0/8 is wanted");
+    throw new InvalidArgumentError("expected a CIDR block such as 10.0.0.0/8");
   }
   return [...before, text];
 }
@@ -272,6 +272,6 @@ function collectCidr(text: string, before: readonly string[]): readonly string[]
 function parseCount(text: string): number {
   const count = Number(text);
   if (!Number.isInteger(count) || count < 1)
-    throw new InvalidArgumentError("a whole number above 0 is wanted");
+    throw new InvalidArgumentError("expected a whole number above 0");
   return count;
 }

@@ -136,13 +136,13 @@ describe("a Provider that cannot be used is left out, and says why", () => {
         provider("code", { ...GITHUB, scope: { repositories: ["o/*"], projects: ["p"] } }),
       ),
       "ConfigInvalid",
-      /spec\.scope: github cannot be held to projects; it has repositories/,
+      /spec\.scope: github does not support projects; it supports repositories/,
     ],
     [
       "a scope it cannot be held to, though nothing is in it",
       docs(secret("gh", { token: "x" }), provider("code", { ...GITHUB, scope: { arns: [] } })),
       "ConfigInvalid",
-      /cannot be held to arns/,
+      /does not support arns/,
     ],
     [
       "a service without a plugin",

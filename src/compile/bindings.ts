@@ -117,7 +117,7 @@ function judge(
     const known = Object.keys(settings.scopeKeys);
     return unusable(
       "ConfigInvalid",
-      `spec.scope: ${spec.type} cannot be held to ${unheld.join(", ")}; it has ${known.length === 0 ? "none" : known.join(", ")}`,
+      `spec.scope: ${spec.type} does not support ${unheld.join(", ")}; it supports ${known.length === 0 ? "none" : known.join(", ")}`,
     );
   }
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;

@@ -1,6 +1,6 @@
 /**
  * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the
- * outputs and deletes those without an input. In an input, comment lines set the scene: `# env
+ * outputs and deletes those without an input. In an input, comment lines configure the case: `# env
  * NAME=value`, `# ask <agent> <model>`, `# ask key:<namespace>/<name> <model>`, `# no mock`.
  */
 import { createHash } from "node:crypto";
@@ -93,7 +93,7 @@ function renderSnapshot(snapshot: PolicySnapshot) {
   };
 }
 
-/** All but the function. */
+/** Everything except the function. */
 function renderProvider(provider: ProviderPolicy) {
   const fields = Object.entries(provider).filter(
     ([field]) => field !== "allowsModel" && field !== "apiKey",

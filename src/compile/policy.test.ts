@@ -143,7 +143,7 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
     expect([snapshot.providers.size, snapshot.agentsByTokenHash.size, statuses.length]).toEqual([
       1000, 5000, 6000,
     ]);
-    // 40 ms as measured on two busy cores; the bound only catches a change of its order.
+    // 40 ms when measured on two busy cores; the bound only detects a change of its order.
     expect(took).toBeLessThan(1000);
   });
 });

@@ -39,7 +39,7 @@ async function listening(created: http.Server): Promise<void> {
   await new Promise<void>((resolve) => created.listen(path.join(dir, "s.sock"), resolve));
 }
 
-/** The path goes out as it is: no URL is made of it. */
+/** The path is sent unchanged: it is not converted to a URL. */
 function ask(url: string, headers: Record<string, string> = {}, method = "GET"): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const outgoing = httpRequest(

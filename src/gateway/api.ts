@@ -1,6 +1,6 @@
 /**
- * What the gateway answers itself over HTTP, behind Envoy: models, metrics, readiness, and errors
- * for other paths.
+ * HTTP endpoints of the gateway itself, behind Envoy: models, metrics, readiness, and errors for
+ * other paths.
  */
 import { identify } from "../access/identity.ts";
 import { EXTERNAL_PREFIX, splitSurface } from "../access/surface.ts";
@@ -22,7 +22,7 @@ export interface ApiOptions {
   readonly clock: Clock;
   readonly audit: AuditTrail;
   readonly metrics: () => Promise<string>;
-  /** Why the gateway is not ready; undefined when it is. */
+  /** Returns the reason why the gateway is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
 }
 
@@ -104,7 +104,7 @@ async function answer(
   fail(publicError("not_found", "The gateway has no such path."));
 }
 
-/** `""` for the list, a name for one model, undefined for other paths. */
+/** Returns `""` for the list, a name for one model, undefined for other paths. */
 function modelsPath(path: string): string | undefined {
   if (path === "/v1/models" || path === "/v1beta/models") return "";
   const match = /^\/(?:v1|v1beta)\/models\/(.+)$/.exec(path);

@@ -2,8 +2,8 @@
 import type http from "node:http";
 
 /**
- * Longest body taken, in bytes: as long as the longest file of the resource folder that is read,
- * and its quoting.
+ * Maximum size of a body in bytes: that of the largest file in the resource folder, plus its
+ * quoting.
  */
 export const MAX_CONTROL_BODY_BYTES = 64 * 1024 * 1024;
 
@@ -26,7 +26,8 @@ export async function readBody(
   let length = 0;
   for await (const part of request as AsyncIterable<Buffer>) {
     length += part.length;
-    // The rest is read and dropped: a client that is still sending would not see the answer.
+    // The rest is read and dropped, because a client that is still sending would not see the
+    // answer.
     if (length <= maxBytes) parts.push(part);
   }
   if (length > maxBytes) throw new BodyError(413, `the body is longer than ${maxBytes} bytes`);

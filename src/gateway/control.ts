@@ -1,18 +1,20 @@
 /**
- * The local control API, HTTP on a Unix socket that only this user can open: what the command line
- * talks to.
+ * The local control API, HTTP on a Unix socket that only this user can open, used by the command
+ * line.
  *
- *     GET    /status                               how the gateway is
+ *     GET    /status                               state of the gateway
  *     GET    /agents/<namespace>/<name>/token      an Agent's workload token
- *     GET    /agents/<namespace>/<name>/sidecar    what its sidecar is given, secrets too: for svc run
+ *     GET    /agents/<namespace>/<name>/sidecar    configuration of its sidecar, with secrets: for
+ *     svc run
  *     GET    /metrics                              Prometheus' text
  *     GET    /objects/<Kind>[?namespace=<ns>]      {items: ObjectView[]}
  *     GET    /objects/<Kind>/<namespace>/<name>    ObjectView
- *     POST   /objects[?create=true]                {manifests: [{source, text}]} -> {results: ApplyResult[]}
+ *     POST   /objects[?create=true]                {manifests: [{source, text}]} -> {results:
+ *     ApplyResult[]}
  *     PATCH  /objects/<Kind>/<namespace>/<name>    JSON merge patch (RFC 7396) -> ApplyResult
  *     DELETE /objects/<Kind>/<namespace>/<name>    {}
  *
- * What is refused answers {error, problems?}: one line, and each of several.
+ * Refusals answer {error, problems?}: one line, and the list of problems if there are several.
  */
 import http from "node:http";
 import { z } from "zod";
@@ -41,7 +43,7 @@ export interface ApplyResult {
   readonly namespace: string;
   readonly name: string;
   readonly change: Change;
-  /** As it is now in force; undefined where another change took it away. */
+  /** The object in force; undefined if another change has deleted it. */
   readonly object: ObjectView | undefined;
 }
 
@@ -99,7 +101,7 @@ async function answer(options: ControlOptions, request: http.IncomingMessage): P
       { error: error instanceof Error ? error.stack : String(error) },
       "defect: a request of the control API failed",
     );
-    return refuse(500, "the gateway failed; its log says why");
+    return refuse(500, "the gateway failed; see its log for the reason");
   }
 }
 
@@ -227,7 +229,7 @@ function notAllowed(): Reply {
   return refuse(405, "method not allowed");
 }
 
-/** Decoded parts of a path; undefined where one cannot be decoded. */
+/** Returns the decoded parts of a path; undefined if one cannot be decoded. */
 function pathParts(path: string): string[] | undefined {
   try {
     return path.slice(1).split("/").map(decodeURIComponent);

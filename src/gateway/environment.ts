@@ -1,4 +1,7 @@
-/** Variables of whoever started the gateway, as data: see `environment` in options.ts. */
+/**
+ * Environment variables of the caller that started the gateway, as data: see `environment` in
+ * options.ts.
+ */
 import { z } from "zod";
 import type { Env } from "../compile/policy-secrets.ts";
 
@@ -6,7 +9,7 @@ const schema = z.record(z.string(), z.string());
 
 /**
  * @param text a JSON object of texts
- * @throws Error that shows no value
+ * @throws Error that contains no value
  */
 export function parseEnvironment(text: string): Env {
   let value: unknown;
@@ -18,6 +21,6 @@ export function parseEnvironment(text: string): Env {
   const parsed = schema.safeParse(value);
   if (!parsed.success)
     throw new Error("The standard input must be a JSON object of environment variables.");
-  // Without a prototype: a resource may name any variable.
+  // Without a prototype, because a resource may name any variable.
   return Object.assign(Object.create(null) as Record<string, string>, parsed.data);
 }

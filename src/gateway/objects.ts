@@ -1,17 +1,17 @@
 /**
- * Objects as the control API shows them, in the form of Kubernetes: what is in force, defaults
- * included, and its status. A Secret shows the names of its keys, never a value.
+ * Objects in the control API, in the form of Kubernetes: the object in force, defaults included,
+ * and its status. A Secret shows the names of its keys, never a value.
  */
 import type { ObjectStatus } from "../policy/status.ts";
 import { API_VERSION } from "../resources/metadata.ts";
 import type { Resource, ResourceKind, ResourceSet } from "../resources/resource-set.ts";
 import { resourceId } from "../resources/resource-set.ts";
 
-/** What was used today (UTC). */
+/** Today's usage (UTC). */
 export interface Usage {
   readonly tokensToday: number;
   readonly requestsToday: number;
-  /** US dollars, as far as models have a price. */
+  /** US dollars, for models with a price. */
   readonly costTodayUSD?: number | undefined;
   /** Requests to models without a price. */
   readonly unpricedToday?: number | undefined;
@@ -26,13 +26,13 @@ export interface ObjectView {
     readonly name: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
-    /** Changes when the object does; a patch may demand it. Not of a Secret. */
+    /** Changes with the object; a patch may require it. Not set for a Secret. */
     readonly resourceVersion?: string;
   };
-  /** What is in force; undefined where nothing is. */
+  /** The spec in force; undefined if there is none. */
   readonly spec?: Readonly<Record<string, unknown>>;
   /**
-   * Of a Secret: the names of its values. Not a field of its manifest, so that what is shown cannot
+   * For a Secret: the names of its values. Not a field of its manifest, so that the output cannot
    * be applied by mistake.
    */
   readonly keys?: readonly string[];
@@ -43,7 +43,7 @@ export interface ObjectView {
   } & Partial<Usage>;
 }
 
-/** Usage of objects, by {@link resourceId}; none for those it does not know. */
+/** Returns the usage of objects, by {@link resourceId}; omits unknown objects. */
 export type UsageOf = (objects: readonly ObjectStatus[]) => Promise<ReadonlyMap<string, Usage>>;
 
 export interface ObjectsOptions {
@@ -52,7 +52,7 @@ export interface ObjectsOptions {
   readonly usage: UsageOf;
 }
 
-/** The objects that are wanted, in the order of their kinds and names. */
+/** Returns the selected objects, in the order of their kinds and names. */
 export async function viewObjects(
   options: ObjectsOptions,
   wanted: (status: ObjectStatus) => boolean,
@@ -104,7 +104,7 @@ function view(
       ...(resource === undefined || isEmpty(resource.annotations)
         ? {}
         : { annotations: resource.annotations }),
-      // The version of a Secret is a hash of what it holds.
+      // The version of a Secret is a hash of its content.
       ...(resource === undefined || resource.kind === "Secret"
         ? {}
         : { resourceVersion: resource.version }),

@@ -1,4 +1,4 @@
-/** Options of the gateway service's process: one JSON argument, made by `svc up`. */
+/** Options of the gateway service's process: one JSON argument, written by `svc up`. */
 import { z } from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
@@ -8,31 +8,31 @@ export const gatewayOptionsSchema = z.strictObject({
   resources: z.string(),
   /** Private folder of Unix sockets. */
   runDir: z.string(),
-  /** File with the key that workload tokens are derived from. */
+  /** File with the key from which workload tokens are derived. */
   workloadKeyFile: z.string(),
   /** Unix socket of the local control API (`svc status`). */
   controlSocket: z.string(),
   listen: z.strictObject({ address: z.string(), port: z.int().min(1).max(65535) }),
-  /** What an ingress may publish; undefined for none. */
+  /** Listener for an ingress; undefined for none. */
   external: z.strictObject({ address: z.string(), port: z.int().min(1).max(65535) }).optional(),
-  /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
-  /** How long a lease in Redis (see redis.ts) outlives its process, in milliseconds. */
+  /** Time for which a lease in Redis (see redis.ts) survives its process, in milliseconds. */
   leaseMs: z.int().min(100).default(30_000),
-  /** Bounds of the request bodies that are held at once, in bytes. */
+  /** Bounds of the request bodies held at once, in bytes. */
   bytesInFlight: z
     .strictObject({ total: z.int().min(1), perCaller: z.int().min(1) })
     .default({ total: 256 * 1024 * 1024, perCaller: 64 * 1024 * 1024 }),
-  /** Longest pause of an upload, and the time that every upload has, in milliseconds. */
+  /** Maximum pause of an upload, and the time that every upload has, in milliseconds. */
   uploadIdleMs: z.int().min(100).default(15_000),
   /** The audit chain; undefined for none. */
   audit: auditSchema.optional(),
   /**
-   * Where the variables are that resources name (`env` of a Secret, `whenEnv`), and `SVC_REDIS_*`:
-   * in the process's own environment, or in a JSON object on its standard input.
+   * Source of the variables that resources name (`env` of a Secret, `whenEnv`), and of
+   * `SVC_REDIS_*`: the process's own environment, or a JSON object on its standard input.
    */
   environment: z.enum(["process", "stdin"]).default("process"),
-  /** PEM bundle that upstreams are verified against. */
+  /** PEM bundle against which upstreams are verified. */
   caFile: z.string(),
   /** Descriptor set of Envoy's messages. */
   descriptorSet: z.string(),

@@ -1,4 +1,4 @@
-/** The prices in force: the shipped table under the overrides of `svc-model-prices`. */
+/** The prices in force: the shipped table with the overrides of `svc-model-prices`. */
 import type { Logger } from "../platform/log.ts";
 import { watchOverrides } from "../pricing/overrides.ts";
 import { createPriceBook, type PriceBook } from "../pricing/price-book.ts";
@@ -23,7 +23,10 @@ export async function openPrices(
       log.info({ models: Object.keys(override).length }, "price overrides in force");
     },
     onError: (error) =>
-      log.error({ error: error.message }, "price overrides not read; the last good ones stay"),
+      log.error(
+        { error: error.message },
+        "price overrides not read; the last good ones stay in force",
+      ),
   });
   return { current: () => book, close: () => overrides.close() };
 }

@@ -1,12 +1,12 @@
-/** Where the shared counters are: from the environment, since the address may hold a password. */
+/** Address of the shared counters: from the environment, because it may contain a password. */
 import { readFileSync } from "node:fs";
 import type { Env } from "../compile/policy-secrets.ts";
 import { parseRedisSettings, type RedisOptions } from "../limits/redis-options.ts";
 
 /**
- * Reads `SVC_REDIS_URL` and what goes with it.
- * @returns undefined where no store is named
- * @throws Error that says what is wrong; shows no value
+ * Reads `SVC_REDIS_URL` and the related variables.
+ * @returns undefined if no store is configured
+ * @throws Error that states the problem; contains no value
  */
 export function redisFromEnvironment(env: Env): RedisOptions | undefined {
   const read = (name: string): string | undefined => env[`SVC_REDIS_${name}`] || undefined;

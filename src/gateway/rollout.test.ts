@@ -27,7 +27,7 @@ function policyAt(version: string, host: string): PolicySnapshot {
 class World {
   readonly policy = new PolicyStore();
   readonly pushed: XdsSnapshot[] = [];
-  /** Answers of Envoy to what was pushed, in order. */
+  /** Answers of Envoy to pushes, in order. */
   readonly answer: ((settled: boolean) => void)[] = [];
   readonly timers: { readonly ms: number; readonly callback: () => void }[] = [];
   readonly rollout: Rollout;
@@ -65,7 +65,7 @@ class World {
     await new Promise((resolve) => setImmediate(resolve));
   }
 
-  /** Hosts of the direct clusters that Envoy was last given. */
+  /** Hosts of the direct clusters last sent to Envoy. */
   hosts(): string[] {
     return [...(this.pushed.at(-1)?.cluster.keys() ?? [])]
       .filter((name) => name.startsWith("upstream/"))

@@ -1,7 +1,7 @@
 /**
- * Brings a policy into force without a gap: first every Envoy has the clusters that it names, then
- * requests see it, and the clusters that only its predecessor names go last. One at a time; of
- * several that wait, only the newest matters.
+ * Brings a policy into force without a gap: first every Envoy receives the clusters that it names,
+ * then requests use it, and clusters that only its predecessor names are removed last. Rollouts run
+ * one at a time; of several waiting ones, only the newest is used.
  */
 import {
   compileEnvoy,
@@ -14,7 +14,7 @@ import type { PolicySnapshot } from "../policy/snapshot.ts";
 import type { PolicyStore } from "../policy/store.ts";
 import type { SnapshotEncoder, XdsSnapshot } from "../envoy/xds/snapshot.ts";
 
-/** The side of the discovery service that a rollout needs. */
+/** The part of the discovery service that a rollout needs. */
 export interface Discovery {
   setSnapshot(snapshot: XdsSnapshot): void;
   settled(timeoutMs: number, clock: Clock): Promise<boolean>;
@@ -29,7 +29,7 @@ export interface RolloutOptions {
   readonly log: Logger;
 }
 
-/** An Envoy that does not answer must not hold back a change for the others. */
+/** An Envoy that does not answer must not delay a change for the others. */
 const ACK_TIMEOUT_MS = 2_000;
 
 /** Calls that began before a change may still retry at their old provider. */
@@ -40,7 +40,7 @@ type Cluster = EnvoyConfiguration["cluster"][number];
 export class Rollout {
   readonly #options: RolloutOptions;
   #current: EnvoyConfiguration = { cluster: [], listener: [], route: [] };
-  /** Clusters that no policy in force names, by name, until they are removed. */
+  /** Clusters that no current policy names, by name, until they are removed. */
   readonly #retiring = new Map<string, Cluster>();
   #next: PolicySnapshot | undefined;
   #running = false;
@@ -58,7 +58,7 @@ export class Rollout {
   }
 
   /**
-   * Resolves once what was given to {@link apply} so far is in force, or has failed and been
+   * Resolves when everything passed to {@link apply} so far is in force, or has failed and been
    * logged.
    */
   idle(): Promise<void> {
@@ -73,17 +73,17 @@ export class Rollout {
         this.#stage(snapshot);
         const settled = await ads.settled(ACK_TIMEOUT_MS, clock);
         if (!settled)
-          log.warn({ version: snapshot.version }, "not every Envoy has answered; going on");
+          log.warn({ version: snapshot.version }, "not every Envoy has answered; continuing");
         policy.swap(snapshot);
         log.info({ version: snapshot.version }, "policy in force");
       } catch (error) {
         log.error(
           { error: error instanceof Error ? error.stack : String(error) },
-          "not applied; the last good state stays",
+          "not applied; the last good state stays in force",
         );
       }
     }
-    // In the same turn as the last look at what waits: nothing can come to wait in between.
+    // In the same turn as the last check of waiting policies, so that none can be added in between.
     this.#running = false;
   }
 

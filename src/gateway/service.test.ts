@@ -228,7 +228,7 @@ test("a flood of refusals is in the chain, and in the status, when the service h
   expect(audit?.state).toBe("ok");
   expect(audit?.freeBytes).toBeGreaterThan(0);
   expect(audit?.chainsBytes).toBeGreaterThan(0);
-  // Some more than the burst, on a machine on which this takes seconds.
+  // Slightly more than the burst, on a machine on which this takes seconds.
   const count = audit?.refusalsLeftOut.rate;
   expect(count).toBeGreaterThan(0);
   await service.close();

@@ -1,6 +1,6 @@
 /**
- * The gateway service: resources in, decisions out. Wires sources, policy, xDS, ext_proc and the
- * HTTP API together; a change of the resources is compiled, and swapped in whole.
+ * The gateway service: compiles resources into decisions. It connects sources, policy, xDS,
+ * ext_proc and the HTTP API; a change of the resources is compiled and replaces the whole policy.
  */
 import { randomUUID } from "node:crypto";
 import { rm } from "node:fs/promises";
@@ -61,10 +61,10 @@ export interface GatewayService {
   close(): Promise<void>;
 }
 
-/** Round trips to Envoy that take longer make the gateway busy: see {@link FairShare}. */
+/** Round trips to Envoy above this value mark the gateway as busy: see {@link FairShare}. */
 const BUSY_ROUND_TRIP_MS = 25;
 
-/** @param env variables that resources name, and those of the store of limits */
+/** @param env variables that resources name, and those for the store of limits */
 export async function startGateway(
   options: GatewayOptions,
   env: Env,
@@ -97,7 +97,7 @@ export async function startGateway(
   const share = new FairShare({
     clock,
     registry,
-    // Envoy may be the busy one of the two.
+    // Envoy may be the busy process.
     utilization: () => Math.max(loop(), Math.min(1, llm.roundTripMs() / BUSY_ROUND_TRIP_MS)),
   });
   const writer =
@@ -165,7 +165,7 @@ export async function startGateway(
     } catch (error) {
       log.error(
         { error: error instanceof Error ? error.stack : String(error) },
-        "not applied; the last good state stays",
+        "not applied; the last good state stays in force",
       );
     }
   };

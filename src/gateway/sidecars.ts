@@ -1,4 +1,4 @@
-/** What the sidecars of this machine's agents are given, and what the Providers' statuses say. */
+/** The configuration of the sidecars of this machine's agents, and their Providers' statuses. */
 import type { AuditFolder } from "../audit/options.ts";
 import { hostsOf } from "../binding/hosts.ts";
 import { type CompiledBindings, compileBindings, type SidecarConfig } from "../compile/bindings.ts";
@@ -10,19 +10,22 @@ import { keyOf } from "../resources/metadata.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
 import type { GatewayOptions } from "./options.ts";
 
-/** As the control API hands it to `svc run`: over a socket that only this user can open. */
+/**
+ * The form in which the control API passes it to `svc run`, over a socket that only this user can
+ * open.
+ */
 export interface SidecarView {
   readonly specs: BindingSpecs;
   /** Environment of the sidecar service. */
   readonly secrets: Readonly<Record<string, string>>;
   readonly gateway: { readonly address: string; readonly port: number };
-  /** Of the agent, for the gateway. */
+  /** The agent's token for the gateway. */
   readonly token: string;
-  /** That are intercepted, exact and `*.` patterns. */
+  /** Intercepted hosts, exact and `*.` patterns. */
   readonly hosts: readonly string[];
-  /** Where the gateway's own audit chain is: the sidecar's is beside it. */
+  /** Folder of the gateway's own audit chain: the sidecar's chain is beside it. */
   readonly audit?: AuditFolder;
-  /** Files and folders that hold secrets: nothing for the agent to see. */
+  /** Files and folders that contain secrets, and must be hidden from the agent. */
   readonly private: readonly string[];
 }
 
@@ -54,13 +57,13 @@ export function viewSidecar(
   };
 }
 
-/** What sidecars share with the gateway: everything but the writer's name. */
+/** Settings that sidecars share with the gateway: everything except the writer's name. */
 function auditFolder(audit: NonNullable<GatewayOptions["audit"]>): AuditFolder {
   const { dir, keyFile, onFailure, sync, space } = audit;
   return { dir, keyFile, onFailure, sync, space };
 }
 
-/** An Agent that lacks some of its Providers is in use, and says so. */
+/** An Agent with unusable Providers is in use, with a degraded status. */
 export function withBindingStatuses(
   statuses: readonly ObjectStatus[],
   { statuses: providers, missing }: CompiledBindings,

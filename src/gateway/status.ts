@@ -1,4 +1,4 @@
-/** What `svc status` shows. */
+/** Content of `svc status`. */
 import type { LeftOutReason } from "../audit/omissions.ts";
 import type { AuditState } from "../audit/sink.ts";
 import type { SpaceStatus } from "../audit/volume.ts";
@@ -7,15 +7,15 @@ import type { NodeStatus } from "../envoy/xds/ads.ts";
 
 export interface GatewayStatus {
   readonly ready: boolean;
-  /** Why not; undefined when ready. */
+  /** Reason; undefined if ready. */
   readonly reason: string | undefined;
   readonly policyVersion: string;
   readonly activeCalls: number;
   readonly objects: readonly ObjectStatus[];
-  /** What of the resource folder could not be read, in words. */
+  /** Descriptions of the parts of the resource folder that could not be read. */
   readonly problems: readonly string[];
   readonly envoys: readonly NodeStatus[];
-  /** Of the gateway's audit chain; undefined where there is none. */
+  /** State of the gateway's audit chain; undefined if there is none. */
   readonly audit?: AuditStatus | undefined;
 }
 

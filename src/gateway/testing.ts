@@ -20,7 +20,7 @@ export class ControlWorld {
   readonly log: unknown[] = [];
   /** By id of the object. */
   readonly usage = new Map<string, Usage>();
-  /** How often a change was waited for. */
+  /** Number of changes that were waited for. */
   settled = 0;
   #source: FolderSource;
   #server: http.Server;

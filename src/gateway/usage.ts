@@ -1,4 +1,4 @@
-/** Today's usage of objects, for their status: from the counters that all replicas share. */
+/** Today's usage of objects, for their status, from the counters that all replicas share. */
 import {
   AGENT_ACCOUNT,
   agentScope,
@@ -50,8 +50,7 @@ function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | unde
 }
 
 /**
- * Money is counted in whole micro-dollars: as a decimal number it has six places, and is for
- * reading only.
+ * Money is counted in whole micro-dollars: as a decimal it has six places, and is only for display.
  */
 function shown({ kind }: ObjectStatus, usage: AccountUsage): Usage {
   const { tokens, requests, microUsd, unpricedRequests, inFlight } = usage;

@@ -3,7 +3,7 @@ import { generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as x509 from "@peculiar/asn1-x509";
 
-/** Of ANSI X9.62: https://www.rfc-editor.org/rfc/rfc5758#section-3.2 */
+/** Algorithm identifier of ANSI X9.62: https://www.rfc-editor.org/rfc/rfc5758#section-3.2 */
 const ECDSA_WITH_SHA256 = "1.2.840.10045.4.3.2";
 const COMMON_NAME = "2.5.4.3";
 const SERVER_AUTH = "1.3.6.1.5.5.7.3.1";

@@ -20,7 +20,7 @@ const BODIES: Readonly<Record<Dialect, (model: string) => object>> = {
   gemini: () => ({ contents: [{ role: "user", parts: [{ text: "the-prompt" }] }] }),
 };
 
-/** Where the path names the model, it is put there. */
+/** If the path names the model, it is inserted there. */
 function pathFor(dialect: Dialect, model: string): string {
   return dialect === "gemini"
     ? `/v1beta/models/${encodeURIComponent(model)}:generateContent`
@@ -28,7 +28,7 @@ function pathFor(dialect: Dialect, model: string): string {
 }
 
 /**
- * Code and message as a client of the dialect finds them; throws where the shape is not that
+ * Returns code and message as a client of the dialect finds them; throws if the shape is not that
  * dialect's.
  */
 function readError(

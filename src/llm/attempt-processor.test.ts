@@ -296,7 +296,7 @@ describe("the end of the plan", () => {
 });
 
 describe("nothing of an attempt stays on the next", () => {
-  /** Headers that some kind of provider gets and others must not. */
+  /** Headers that some kind of provider receives and others must not. */
   const OWN: readonly string[] = [...CREDENTIAL_HEADERS, "anthropic-version", "anthropic-beta"];
 
   const expected: Readonly<Record<ProviderKind, readonly string[]>> = {
@@ -335,7 +335,7 @@ describe("nothing of an attempt stays on the next", () => {
     const { exchange } = shared.attempt("call-1");
     shared.clock.advance(0);
 
-    // What Envoy carries into the second attempt is the first one's request.
+    // Envoy sends the first attempt's request into the second attempt.
     const carried = new Map(trip.exchange.proceeded.headers?.set);
     const { headers, body } = exchange.proceeded;
     for (const name of headers?.remove ?? []) carried.delete(name);

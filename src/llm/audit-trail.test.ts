@@ -1,4 +1,4 @@
-/** What the audit chain is told, and when an answer may end. */
+/** Records of the audit chain, and the time at which an answer may end. */
 import { describe, expect, test } from "vitest";
 import { hashKey } from "../access/credentials.ts";
 import { REFUSAL_LIMITS, REFUSALS_LEFT_OUT } from "../audit/refusals.ts";
@@ -130,7 +130,7 @@ describe("a client's own text is stored in its bounded form", () => {
 
   test("in LLM_CALL, the log and the labels of metrics", async () => {
     const shared = gateway();
-    // The longest that is taken; its provider's name makes it longer.
+    // The longest accepted name; its provider's name makes it longer.
     const longest = `openai/${"m".repeat(249)}`;
     const trip = shared.trip().request({ body: chat(longest) });
     trip.call().reportFailure(1, { status: 429, retryAfterMs: undefined, flags: "" });

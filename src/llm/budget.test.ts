@@ -1,4 +1,4 @@
-/** Limits as callers meet them, through the whole pipeline with counters in memory. */
+/** Limits as callers experience them, through the whole pipeline with counters in memory. */
 import { describe, expect, test } from "vitest";
 import { hashKey } from "../access/credentials.ts";
 import type { AgentLimits, ProviderPolicy } from "../policy/snapshot.ts";
@@ -65,7 +65,7 @@ const asKey = (name: string, body: object = chat("m", { max_tokens: 10 })): Requ
   body,
 });
 
-/** Through to the decision of the counters. */
+/** Runs up to the decision of the counters. */
 async function ask(gateway: Gateway, request: Request = {}): Promise<Trip> {
   const trip = gateway.trip().request(request);
   await Promise.resolve();
@@ -224,7 +224,7 @@ describe("maxTokensPerDay", () => {
     );
     answered(first);
     answered(second);
-    // 214 used: again there is room for one.
+    // 214 used: there is room for one more.
     expect(passed(await ask(gateway, { body }))).toBe(true);
     expect(refusal(await ask(gateway, { body })).message).toContain(
       `${2 * ANSWER_TOKENS} used today`,
@@ -389,7 +389,7 @@ describe("maxTokensPerRequest", () => {
 });
 
 describe("maxCostPerDayUSD", () => {
-  // Ten dollars a million tokens of answer.
+  // Ten dollars per million output tokens.
   const body = chat("openai/m", { max_tokens: 50_000 });
 
   test("is held at the worst case, and freed by the true cost", async () => {

@@ -1,4 +1,4 @@
-/** Ways to leave a call, or to lose it: none is free, and none costs a day's budget. */
+/** Ways to leave or lose a call: none is free, and none costs a day's budget. */
 import { describe, expect, test } from "vitest";
 import type { AgentLimits } from "../policy/snapshot.ts";
 import { MAX_TOKENS_PER_SECOND } from "./estimate.ts";

@@ -5,7 +5,7 @@ import { KeyRedactor } from "./key-redactor.ts";
 const KEY = 'k3y/of+the~provider=with.20"chars';
 const redactor = new KeyRedactor([new Secret(KEY), undefined]);
 
-/** Every character as JSON may write it. */
+/** Writes every character in any form that JSON allows. */
 const escaped = (text: string): string =>
   text.replaceAll(/./g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 

@@ -1,4 +1,4 @@
-/** A provider that quotes the key it was sent does not hand it to the caller, in any dialect. */
+/** A provider that echoes its key does not reveal it to the caller, in any dialect. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { Secret } from "../platform/secret.ts";
@@ -10,7 +10,7 @@ type Name = keyof typeof ANSWERS;
 const NAMES: readonly Name[] = ["openai", "anthropic", "gemini"];
 const PAIRS = NAMES.flatMap((client) => NAMES.map((upstream) => ({ client, upstream })));
 
-/** Looks like no vendor's key. */
+/** Does not look like any vendor's key. */
 const KEY = "wholly-unknown/key+0123456789";
 const ESCAPED = KEY.replaceAll(/./g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`);
 
@@ -34,7 +34,7 @@ function ask(client: Name, upstream: Name, stream: boolean, key = KEY): Trip {
   }
 }
 
-/** All bytes that the client gets, those that pass as they came included. */
+/** All bytes that the client receives, including unchanged ones. */
 class Client {
   #got = "";
   readonly #trip: Trip;
@@ -52,7 +52,7 @@ class Client {
     return this;
   }
 
-  /** With escapes undone, as a client reads it. */
+  /** With escapes decoded, as a client reads it. */
   get got(): string {
     return this.#got.replaceAll(/\\u([0-9a-f]{4})/g, (_whole, hex: string) =>
       String.fromCharCode(Number.parseInt(hex, 16)),
@@ -113,7 +113,7 @@ describe.each(PAIRS)("$upstream to $client", ({ client, upstream }) => {
     const [first = ""] = STREAMS[upstream];
     reader.body(first, false);
     const error = STREAM_ERRORS[upstream](`bad key ${text}!`);
-    // Cut within the key.
+    // Split within the key.
     const cut = error.indexOf(text) + 5;
     reader.body(error.slice(0, cut), false).body(error.slice(cut), false).body("", true);
     expect(reader.got).toContain("bad key [redacted]!");

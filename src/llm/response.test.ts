@@ -14,7 +14,7 @@ function gateway(): Gateway {
   return new Gateway(provider("openai"), provider("anthropic"), provider("gemini"));
 }
 
-/** A request of `client` for a model of `upstream`, on its way. */
+/** A request of `client` for a model of `upstream`, under way. */
 function ask(shared: Gateway, client: Name, upstream: Name, stream = false): Trip {
   const trip = shared.trip();
   switch (client) {
@@ -201,7 +201,7 @@ describe("a whole answer", () => {
 });
 
 describe("a stream", () => {
-  /** Feeds the events, the last of them with the end. */
+  /** Feeds the events, the last one together with the end. */
   function feed(trip: Trip, events: readonly string[]): string {
     const shown: string[] = [];
     events.forEach((event, i) => {
@@ -281,7 +281,7 @@ describe("a stream", () => {
       expect(shared.log).toMatchObject([
         { status: 200, end: "cut", code: "stream_interrupted", usage: "estimated" },
       ]);
-      // Anthropic says its input at the start: that much is the provider's word.
+      // Anthropic reports its input at the start: that part is exact.
       expect(shared.log[0]?.["inputTokens"] === 100).toBe(upstream === "anthropic");
     },
   );

@@ -94,8 +94,8 @@ describe("costOf", () => {
     ]));
 
   test("inputTokens includes cached reads and cache writes; writes are of the kind input", () => {
-    // 1000 in all: 100 plain at $5, 600 cached at $0.50, 200 written for 5 minutes at $6.25, 100
-    // for 1 hour at $10.
+    // 1000 in total: 100 uncached at $5, 600 cached at $0.50, 200 written for 5 minutes at $6.25,
+    // 100 for 1 hour at $10.
     expect(
       cost("claude-opus-5", {
         inputTokens: 1000,

@@ -23,7 +23,7 @@ export interface PriceEntry {
  */
 export interface LongPrompt {
   readonly above: number;
-  /** Of input, cached input and cache writes. */
+  /** Percentage for input, cached input and cache writes. */
   readonly inputPercent: number;
   readonly outputPercent: number;
 }

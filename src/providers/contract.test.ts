@@ -1,6 +1,6 @@
 /**
- * What holds for every plugin. A plugin is tested because its folder is there: its
- * `contract-sample.ts` says what a Secret and requests of it look like, and what does not hold for
+ * Properties of every plugin. A plugin is tested because its folder exists: its
+ * `contract-sample.ts` contains a Secret and requests, and lists the checks that do not apply to
  * it, with the reason.
  */
 import { existsSync, readdirSync } from "node:fs";
@@ -35,7 +35,7 @@ const HOST = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/
 const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]+$/;
 const ACTION = /^[A-Za-z0-9._/-]+(?::[A-Za-z0-9._/-]+)?$/;
 
-/** A number that a seed determines: what fails once fails again. */
+/** Returns a number determined by a seed, so that failures are reproducible. */
 function seeded(seed: number): () => number {
   let state = seed;
   return () => {
@@ -76,7 +76,7 @@ const PIECES = [
   "x".repeat(3_000),
 ];
 
-/** Requests that nobody means well with, near `base`. */
+/** Generates malicious requests that are similar to `base`. */
 function* hostile(base: ServiceRequest, count: number): Generator<ServiceRequest> {
   const random = seeded(4_711);
   const any = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T;
@@ -159,7 +159,7 @@ for (const folder of folders.filter(hasSample)) {
     [...Object.values(sample.auth[authType]?.secrets ?? {}), ...(sample.tokens ?? [])].filter(
       (value) => value.length >= 8,
     );
-  /** Short values (a region, an id) are no secrets; long ones must not be seen. */
+  /** Short values (a region, an id) are not secrets; long ones must not be visible. */
   const holdsSecret = (text: string, authType: string): boolean =>
     secretsOf(authType).some(
       (value) => text.includes(value) || text.includes(JSON.stringify(value).slice(1, -1)),
@@ -401,8 +401,8 @@ function wellFormed(
     if (broader.includes(action)) throw new Error(`${action} covers itself: ${inspect(sent)}`);
     for (const resource of resources) {
       if (resource.kind !== "scoped") continue;
-      // A scope's globs are matched by segment: what is held against them must have none of a
-      // path's tricks.
+      // A scope's globs match by segment: values that are matched against them must not contain
+      // path tricks.
       if (!Object.hasOwn(plugin.scopeKeys, resource.key) || resource.value === "")
         throw new Error(`${inspect(resource)}: ${inspect(sent)}`);
     }

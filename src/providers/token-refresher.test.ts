@@ -95,14 +95,14 @@ test("with the token server away the old token is used to its very end, and retr
   server.fail = new Error("connect ECONNREFUSED");
   await clock.advanceAndSettle(HOUR - 1);
   expect(await current()).toBe("t1");
-  // Ten minutes of backoff: seven steps of up to a minute, then one a minute.
+  // Ten minutes of backoff: seven steps of up to a minute, then one per minute.
   expect(server.exchanges).toBeGreaterThan(10);
   expect(server.exchanges).toBeLessThan(25);
   await clock.advanceAndSettle(1);
   const asked = server.exchanges;
   await expect(current()).rejects.toThrow(InjectionError);
   await expect(current()).rejects.toMatchObject({ status: 503 });
-  // An agent's requests do not make us ask more often.
+  // An agent's requests do not cause further exchanges.
   expect(server.exchanges).toBe(asked);
   server.fail = undefined;
   await clock.advanceAndSettle(MINUTE);

@@ -29,26 +29,26 @@ const specSchema = z
     modelProvider: nameSchema
       .optional()
       .describe(
-        "Name of the ModelProvider that it opens, in the same namespace. Either this or provider.",
+        "Name of the ModelProvider that it gives access to, in the same namespace. Either this or provider.",
       ),
     provider: nameSchema
       .optional()
       .describe(
-        "Name of the Provider that it opens, in the same namespace. Either this or modelProvider.",
+        "Name of the Provider that it gives access to, in the same namespace. Either this or modelProvider.",
       ),
     keySHA256: sha256.describe(
-      "SHA-256 of the raw key, in hex. `svc access-key create` makes it; the key itself is stored nowhere.",
+      "SHA-256 of the raw key, in hex. `svc access-key create` generates it; the key itself is not stored.",
     ),
     previous: z
       .strictObject({
-        keySHA256: sha256.describe("SHA-256 of the key before."),
-        expiresAt: time.describe("Until when it is taken (RFC 3339)."),
+        keySHA256: sha256.describe("SHA-256 of the previous key."),
+        expiresAt: time.describe("Time until which it is accepted (RFC 3339)."),
       })
       .optional()
-      .describe("The key before the last rotation, while its grace period lasts."),
+      .describe("The key before the last rotation, during its grace period."),
     expiresAt: time
       .optional()
-      .describe("Until when the key is taken (RFC 3339). Default: for ever."),
+      .describe("Time until which the key is accepted (RFC 3339). Default: no expiry."),
     revoked: z.boolean().default(false).describe("Refuses the key, and keeps its record."),
     restrictions: z
       .strictObject({
@@ -58,7 +58,7 @@ const specSchema = z
           .max(1000)
           .optional()
           .describe(
-            "Models it may ask for, of those that the ModelProvider exposes; `*` as last character is a wildcard.",
+            "Models that it may use, among those that the ModelProvider exposes; `*` as last character is a wildcard.",
           ),
         allowedCIDRs: z
           .array(cidrSchema)
@@ -69,22 +69,22 @@ const specSchema = z
         allowedMcpTools: z
           .array(toolName)
           .optional()
-          .describe("Tools it may call, of those that the Provider allows."),
+          .describe("Tools that it may call, among those that the Provider allows."),
         deniedMcpTools: z.array(toolName).optional().describe("Tools it may not call."),
       })
       .prefault({})
-      .describe("What narrows the provider's policy; nothing here widens it."),
+      .describe("Restrictions that narrow the provider's policy; they cannot widen it."),
     limits: z
       .strictObject({
         maxTokensPerDay: z
           .int()
           .min(0)
           .optional()
-          .describe("Tokens in a day (UTC), input and output."),
-        maxRequestsPerDay: z.int().min(0).optional().describe("Requests in a day (UTC)."),
+          .describe("Input and output tokens per day (UTC)."),
+        maxRequestsPerDay: z.int().min(0).optional().describe("Requests per day (UTC)."),
       })
       .prefault({})
-      .describe("Limits of this key alone."),
+      .describe("Limits of this key."),
   })
   .superRefine((spec, context) => {
     if ((spec.modelProvider === undefined) === (spec.provider === undefined)) {

@@ -37,7 +37,10 @@ const webhookSchema = z.strictObject({
 
 const guardSchema = z.strictObject({
   binding: nameSchema.describe("Name of a GuardBinding."),
-  enforcement: z.enum(["audit", "enforce"]).optional().describe("Can only tighten the binding's."),
+  enforcement: z
+    .enum(["audit", "enforce"])
+    .optional()
+    .describe("Enforcement; can only tighten the binding's."),
   scan: z
     .strictObject({
       prompts: z.boolean().default(true).describe("Scan prompts."),
@@ -49,29 +52,29 @@ const guardSchema = z.strictObject({
             .describe('Tools whose results are scanned; ["*"] is every tool.'),
         })
         .optional()
-        .describe("Scan tool results. Left out: none."),
+        .describe("Scan tool results. Default: none."),
     })
     .optional()
-    .describe("What is scanned."),
+    .describe("Parts that are scanned."),
 });
 
 const rateLimitsSchema = z.strictObject({
   requestsPerMinute: z.int().min(1).optional().describe("Requests in any 60 seconds."),
   maxConcurrentRequests: z.int().min(1).optional().describe("Requests in flight at once."),
-  maxTokensPerDay: z.int().min(1).optional().describe("Tokens in a day (UTC), input and output."),
+  maxTokensPerDay: z.int().min(1).optional().describe("Input and output tokens per day (UTC)."),
   maxTokensPerRequest: z
     .int()
     .min(1)
     .optional()
     .describe(
-      "Tokens of one request: its prompt, estimated, and the most it may answer. Also caps what is asked of the provider.",
+      "Tokens of one request: its estimated prompt and its maximum answer. Also caps the maximum that is requested from the provider.",
     ),
   maxCostPerDayUSD: z
     .number()
     .min(0)
     .optional()
     .describe(
-      "US dollars in a day (UTC); 429 once reached. Models without a price are not counted.",
+      "US dollars per day (UTC); 429 once reached. Models without a price are not counted.",
     ),
 });
 
@@ -99,7 +102,7 @@ const specSchema = z.strictObject({
       }),
     )
     .optional()
-    .describe("What starts it."),
+    .describe("Triggers that start it."),
   guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
   rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
   runAsUser: z
@@ -119,7 +122,7 @@ const specSchema = z.strictObject({
     .optional()
     .describe("Confinement of what it may write."),
   volumes: z
-    .array(z.strictObject({ mountPath: absolutePath.describe("Where it is mounted.") }))
+    .array(z.strictObject({ mountPath: absolutePath.describe("Mount path.") }))
     .optional()
     .describe("Volumes."),
   packages: z.array(z.string().min(1)).optional().describe("Packages installed for its sessions."),
@@ -141,15 +144,15 @@ export const agentSchema = z.strictObject({
     .optional()
     .describe("Traffic to the agent from outside."),
   status: statusSchema({
-    phase: z.string().optional().describe("Failed, for one."),
+    phase: z.string().optional().describe("State, for example Failed."),
     url: z.string().optional().describe("https://<hostname> where inbound is configured."),
-    webhookUrl: z.string().optional().describe("Where its webhook is."),
+    webhookUrl: z.string().optional().describe("Address of its webhook."),
     tokensToday: z.int().optional().describe("Tokens used today (UTC)."),
     requestsToday: z.int().optional().describe("Requests made today (UTC)."),
     costTodayUSD: z
       .number()
       .optional()
-      .describe("US dollars spent today (UTC), as far as models have a price."),
+      .describe("US dollars spent today (UTC), for models with a price."),
   }).optional(),
 });
 

@@ -101,7 +101,7 @@ function explainUnknown(
     ? {
         path,
         message: "unknown field",
-        fix: known.length === 0 ? "remove it" : `remove it; known here: ${known.join(", ")}`,
+        fix: known.length === 0 ? "remove it" : `remove it; known fields: ${known.join(", ")}`,
       }
     : {
         path,

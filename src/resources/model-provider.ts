@@ -72,7 +72,7 @@ const retriesSchema = z
       .max(300_000)
       .default(20_000)
       .describe(
-        "Longest `retry-after` that is waited for, in milliseconds; above it the next provider is tried at once.",
+        "Longest accepted `retry-after`, in milliseconds; above it the next provider is tried at once.",
       ),
   })
   .superRefine((retries, context) => {
@@ -135,8 +135,8 @@ const specSchema = z
       .enum(["cancel", "readToEnd"])
       .default("cancel")
       .describe(
-        "What becomes of an answer whose client leaves. `cancel`: the request to the provider is cancelled, and the call " +
-          "is settled at an upper bound. `readToEnd`: the rest is read and thrown away, so that the call is settled exactly; it costs " +
+        "Handling of an answer whose client disconnects. `cancel`: the request to the provider is cancelled, and the call " +
+          "is settled at an upper bound. `readToEnd`: the rest is read and discarded, so that the call is settled exactly; it costs " +
           "what the vendor charges for the rest, and each call passes the gateway service once more.",
       ),
     allowedFeatures: z
@@ -145,7 +145,7 @@ const specSchema = z
       .default([])
       .describe(
         "Features that requests may use although the gateway cannot check them. `background`, `serverTools` (tools that the " +
-          "vendor runs) and `serviceTiers` (other prices): their cost is not known, so callers with a budget of tokens or USD " +
+          "vendor runs) and `serviceTiers` (other prices): their cost is unknown, so callers with a budget of tokens or USD " +
           "may not use them otherwise. `remoteResources` (fields that name addresses or keys) and `otherModels` (fields that " +
           "name further models): nobody may use them otherwise.",
       ),
@@ -155,13 +155,13 @@ const specSchema = z
           provider: nameSchema.describe("Name of a ModelProvider in the same namespace."),
           model: modelName
             .optional()
-            .describe("Model to ask there. Default: the model that was asked."),
+            .describe("Model to request there. Default: the requested model."),
         }),
       )
       .max(8)
       .default([])
       .describe(
-        "Providers tried in this order once the attempts here are used up. Their own fallbacks are not walked.",
+        "Providers tried in this order once the attempts here are used up. Their own fallbacks are not used.",
       ),
     retries: retriesSchema
       .prefault({})

@@ -11,8 +11,11 @@ export function statusSchema<Shape extends z.ZodRawShape>(fields: Shape) {
   return z
     .looseObject({
       ready: z.boolean().optional().describe("Whether it is in use."),
-      reason: z.string().optional().describe("Why, as a constant: Ready, SecretDoesNotExist, ..."),
-      message: z.string().optional().describe("Why, for a reader."),
+      reason: z
+        .string()
+        .optional()
+        .describe("Reason as a constant: Ready, SecretDoesNotExist, ..."),
+      message: z.string().optional().describe("Reason for people."),
       observedGeneration: z
         .int()
         .optional()

@@ -61,8 +61,8 @@ describe("parseDocuments", () => {
   });
 
   test.each([
-    ["kind: Agent\nkind: Agent\n", "f.yaml:2: a key stands twice in one mapping"],
-    [agent("{models: [a/b], models: [a/c]}"), "f.yaml:4: a key stands twice"],
+    ["kind: Agent\nkind: Agent\n", "f.yaml:2: a key occurs twice in one mapping"],
+    [agent("{models: [a/b], models: [a/c]}"), "f.yaml:4: a key occurs twice"],
     ["kind: [\n", "f.yaml:2: the indentation is wrong, or a bracket is not closed"],
     ["a: *nothing\n", "f.yaml:1: an alias (*) names nothing before it"],
     ["a: !secret x\n", "f.yaml:1: a tag (!) is not known here"],

@@ -53,13 +53,13 @@ export const policySchema = z.strictObject({
     .max(1000)
     .optional()
     .describe(
-      "Actions that are allowed; with the list, what is not on it is denied. `*` stands for anything.",
+      "Actions that are allowed; if the list is set, other actions are denied. `*` matches any text.",
     ),
   deny: z
     .array(actionPattern)
     .max(1000)
     .default([])
-    .describe("Actions that are denied. Looked at first."),
+    .describe("Actions that are denied. Checked before allow."),
   httpRules: z
     .array(
       z.strictObject({
@@ -72,13 +72,13 @@ export const policySchema = z.strictObject({
           .array(pathGlob)
           .min(1)
           .describe("Paths as globs: `*` within a segment, `**` across them."),
-        action: z.enum(["allow", "deny"]).describe("What the first rule that matches says."),
+        action: z.enum(["allow", "deny"]).describe("Action of the rule if it is the first match."),
       }),
     )
     .max(1000)
     .default([])
     .describe(
-      "Rules on method and path: the first match counts; with rules present, what matches none is denied.",
+      "Rules on method and path: the first match applies; if there are rules, a request that matches none is denied.",
     ),
 });
 
@@ -132,16 +132,16 @@ const specSchema = z.strictObject({
     .record(z.string(), z.string().max(4096))
     .default({})
     .describe("The service's own settings: see its page."),
-  policy: policySchema.prefault({}).describe("What agents may do."),
-  scope: scopeSchema.prefault({}).describe("On what they may do it."),
-  audit: auditSchema.prefault({}).describe("What happens to violations."),
+  policy: policySchema.prefault({}).describe("Actions that agents may perform."),
+  scope: scopeSchema.prefault({}).describe("Resources on which they may act."),
+  audit: auditSchema.prefault({}).describe("Handling of violations."),
   externalAccess: z
     .strictObject({
       enabled: z
         .boolean()
         .default(false)
         .describe("Must be true for requests from outside the cluster."),
-      maxRequestsPerDay: z.int().min(0).optional().describe("Requests in a day across all keys."),
+      maxRequestsPerDay: z.int().min(0).optional().describe("Requests per day across all keys."),
     })
     .optional()
     .describe("Use through the MCP gateway."),

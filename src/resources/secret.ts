@@ -23,14 +23,14 @@ export const secretSchema = z.strictObject({
   apiVersion: z.literal("v1"),
   kind: z.literal("Secret"),
   metadata: secretMetadataSchema,
-  type: z.string().optional().describe("As in Kubernetes; not looked at."),
-  immutable: z.boolean().optional().describe("As in Kubernetes; not looked at."),
-  data: z.record(key, base64).optional().describe("Values in base64. Taken as they are."),
+  type: z.string().optional().describe("As in Kubernetes; ignored."),
+  immutable: z.boolean().optional().describe("As in Kubernetes; ignored."),
+  data: z.record(key, base64).optional().describe("Values in base64, used unchanged."),
   stringData: z
     .record(key, z.string())
     .optional()
     .describe(
-      "Values as text; they win over data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment.",
+      "Values as text; they override data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment.",
     ),
 });
 

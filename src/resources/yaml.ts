@@ -26,14 +26,14 @@ const SYNTAX_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
   BLOCK_AS_IMPLICIT_KEY:
     "a nested mapping is on one line with its key; is a ': ' in an unquoted text?",
   BLOCK_IN_FLOW: "a block collection is inside [] or {}",
-  DUPLICATE_KEY: "a key stands twice in one mapping",
+  DUPLICATE_KEY: "a key occurs twice in one mapping",
   KEY_OVER_1024_CHARS: "a key is longer than 1024 characters",
   MISSING_CHAR: "a character is missing: a closing quote, bracket, comma or colon",
   MULTILINE_IMPLICIT_KEY: "a key is spread over several lines; is a ':' missing?",
   MULTIPLE_DOCS: "a document ends in the middle; separate documents with ---",
   TAB_AS_INDENT: "a tab is used as indentation; use spaces",
-  TAG_RESOLVE_FAILED: "a tag (!) is not known here; quote a value that begins with '!'",
-  UNEXPECTED_TOKEN: "something stands where it cannot; is the indentation right?",
+  TAG_RESOLVE_FAILED: "a tag (!) is unknown; quote a value that begins with '!'",
+  UNEXPECTED_TOKEN: "unexpected content; is the indentation correct?",
 };
 
 export function syntaxMessage(code: ErrorCode): string {

@@ -1,33 +1,33 @@
 /**
- * The command's environment: made, not inherited. What a shell holds (keys, sockets of agents)
- * stays outside.
+ * The command's environment, which is created and not inherited: the caller's variables (keys,
+ * sockets of agents) are excluded.
  */
 import { trustEnvironment } from "../interception/trust-environment.ts";
 import { StartError } from "../up/errors.ts";
 import type { AgentUser } from "./agent-user.ts";
 
 export interface AgentEnvironmentOptions {
-  /** Of who called. */
+  /** The caller's environment. */
   readonly env: NodeJS.ProcessEnv;
   readonly user: AgentUser;
-  /** `NAME=value`, or `NAME` for the caller's. */
+  /** `NAME=value`, or `NAME` for the caller's value. */
   readonly extra: readonly string[];
-  /** As the agent sees it. */
+  /** Trust folder as the agent sees it. */
   readonly trustDir: string;
   readonly gatewayUrl: string;
   readonly token: string;
 }
 
-/** How terminals, languages and programs are found; nothing of who called. */
+/** Variables for terminals, languages and programs, which reveal nothing about the caller. */
 const KEPT = /^(?:PATH|TERM|COLORTERM|NO_COLOR|FORCE_COLOR|LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
 /**
- * Before the names under which the variables travel until nothing that handles them has rights: see
+ * Prefix of the variables' names until no process with privileges handles them: see
  * agent-process.ts.
  */
 export const CARRIED = "SVC_AGENT_ENV_";
 const DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin";
 
-/** @throws StartError for an `extra` that is no assignment */
+/** @throws StartError for an `extra` that is not an assignment */
 export function agentEnvironment({
   env,
   user,
@@ -47,8 +47,8 @@ export function agentEnvironment({
     LOGNAME: user.name,
     SHELL: "/bin/sh",
     ...trustEnvironment(trustDir),
-    // Where each SDK adds its own path: openai /chat/completions, anthropic /v1/messages,
-    // google-genai /v1beta/models.
+    // Base URLs to which each SDK appends its own path: openai /chat/completions, anthropic
+    // /v1/messages, google-genai /v1beta/models.
     OPENAI_BASE_URL: `${gatewayUrl}/v1`,
     OPENAI_API_KEY: token,
     ANTHROPIC_BASE_URL: gatewayUrl,
@@ -63,10 +63,10 @@ function assignment(text: string, env: NodeJS.ProcessEnv): [string, string] {
   const [, name, value] = /^([A-Za-z_]\w*)(?:=([^]*))?$/.exec(text) ?? [];
   if (name === undefined)
     throw new StartError(
-      `--env ${JSON.stringify(text.split("=")[0])}: NAME=value is wanted, or NAME.`,
+      `--env ${JSON.stringify(text.split("=")[0])}: expected NAME=value or NAME.`,
     );
   if (name.startsWith(CARRIED))
-    throw new StartError(`--env ${name}: names that begin with ${CARRIED} are svc's own.`);
+    throw new StartError(`--env ${name}: names that begin with ${CARRIED} are reserved for svc.`);
   const found = value ?? env[name];
   if (found === undefined)
     throw new StartError(`--env ${name}: it is not set here. Give it a value: --env ${name}=...`);

@@ -1,6 +1,6 @@
 /**
- * What `svc up` gives for an agent's sidecar to run: asked over its socket, which opens to its user
- * and to root alone.
+ * The data for an agent's sidecar, requested from `svc up` over its socket, which only its user and
+ * root can open.
  */
 import { z } from "zod";
 import { auditFolderSchema } from "../audit/options.ts";
@@ -11,30 +11,30 @@ import { StartError } from "../up/errors.ts";
 import type { StatePaths } from "../up/state.ts";
 
 const grantSchema = z.object({
-  /** Resolved providers; no secret is in them. */
+  /** Resolved providers, without secrets. */
   specs: z.unknown(),
-  /** For the sidecar's environment. */
+  /** Variables for the sidecar's environment. */
   secrets: z.record(
     z.string(),
     z.string().transform((value) => new Secret(value)),
   ),
   gateway: z.object({ address: z.string(), port: z.int().min(1).max(65_535) }),
-  /** The agent's workload token: its key at the gateway. */
+  /** The agent's workload token for the gateway. */
   token: z.string().transform((value) => new Secret(value)),
-  /** Bound hosts. Patterns (`*.`) are among them, which no hosts file can hold. */
+  /** Bound hosts. They include patterns (`*.`), which a hosts file cannot contain. */
   hosts: z.array(z.string()).transform((hosts) => hosts.filter((host) => !host.startsWith("*."))),
-  /** Where the gateway's own chain is; undefined for none. */
+  /** Location of the gateway's own chain; undefined for none. */
   audit: auditFolderSchema.optional(),
-  /** Files and folders that hold secrets, such as the resources. */
+  /** Files and folders that contain secrets, such as the resources. */
   private: z.array(z.string()).default([]),
 });
 
 export type AgentGrant = z.infer<typeof grantSchema>;
 
-/** As compile/bindings.ts names them: nothing that the loader or Node.js looks at. */
+/** Names as in compile/bindings.ts: none that the loader or Node.js reads. */
 const SECRET_NAME = /^SVC_SECRET_[A-Z0-9_]+$/;
 
-/** What of the specs says which variables there are. */
+/** The parts of the specs that name variables. */
 const namingSchema = z.object({
   bindings: z
     .array(z.object({ auth: z.object({ env: z.record(z.string(), z.string()) }) }))
@@ -60,13 +60,13 @@ export async function askGrant(
   if (answer.status !== 200)
     throw new StartError(
       told(body) ??
-        `svc up gives nothing for the agent ${namespace}/${name} (status ${answer.status}): is it of another version?`,
+        `svc up refused the data for the agent ${namespace}/${name} (status ${answer.status}): does it have another version?`,
     );
   const parsed = grantSchema.safeParse(body);
-  // Not the issues' input: secrets are in it.
+  // Without the issues' input, which contains secrets.
   if (!parsed.success)
     throw new StartError(
-      `svc up's answer for the agent ${namespace}/${name} is not understood (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): is it of another version?`,
+      `svc up's answer for the agent ${namespace}/${name} is not valid (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): does it have another version?`,
     );
   const named = namesIn(parsed.data.specs);
   const odd = Object.keys(parsed.data.secrets).find(
@@ -74,11 +74,13 @@ export async function askGrant(
   );
   if (odd !== undefined)
     throw new StartError(
-      `svc up names a secret ${JSON.stringify(odd)}, which no Provider of the agent has: is it of another version?`,
+      `svc up names a secret ${JSON.stringify(odd)}, which no Provider of the agent has: does it have another version?`,
     );
   const nameless = parsed.data.hosts.find((host) => parseServerName(host) === undefined);
   if (nameless !== undefined)
-    throw new StartError(`svc up names a host ${JSON.stringify(nameless)}, which is no host name.`);
+    throw new StartError(
+      `svc up names a host ${JSON.stringify(nameless)}, which is not a host name.`,
+    );
   return parsed.data;
 }
 

@@ -1,4 +1,4 @@
-/** The command itself: in its namespaces, as its user, without any right it could gain. */
+/** The command itself: in its namespaces, as its user, without privileges that it could gain. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import os from "node:os";
@@ -19,21 +19,19 @@ export interface AgentProcessOptions {
 }
 
 export interface AgentProcess {
-  /** As shells count: 128 and the signal's number where a signal ended it. */
+  /** As in shells: 128 plus the signal's number if a signal ended it. */
   readonly exitCode: Promise<number>;
   readonly signal: (name: NodeJS.Signals) => void;
 }
 
-/**
- * Of those who wait for the command: a signal is for the command alone, which then decides for all.
- */
+/** Ignored by the processes that wait for the command: only the command handles signals. */
 const IGNORED = "INT,QUIT,TERM,HUP,USR1,USR2";
 
 /**
- * Runs as the agent and gives it its variables. Until then they travel under names of ours: a
- * program with rights must not find LD_PRELOAD and the like in its environment, and on a command
- * line every user of the machine could read them. `command` keeps a shell that knows a name as
- * read-only (UID in bash) from ending; such a variable is the shell's own.
+ * Runs as the agent and sets its variables. Until then they have prefixed names: a privileged
+ * program must not find LD_PRELOAD and similar variables in its environment, and every user of the
+ * machine could read them on a command line. `command` prevents a shell with a read-only variable
+ * of that name (UID in bash) from exiting; such a variable belongs to the shell.
  */
 function unpack(count: number): string {
   const names = Array.from({ length: count }, (_, index) => `${CARRIED}${index}`);
@@ -45,8 +43,8 @@ function unpack(count: number): string {
 }
 
 /**
- * Runs as the agent, in its folder. It waits, so that a signal's death becomes an exit code; the
- * shell's own words about it ("Terminated") are kept from the command's standard error.
+ * Runs as the agent, in its folder. It waits, so that a death by signal becomes an exit code; the
+ * shell's own message about it ("Terminated") is kept from the command's standard error.
  */
 const WAIT = `cd -- "$1" || exit 125
 shift
@@ -122,7 +120,7 @@ export function startAgent(options: AgentProcessOptions): AgentProcess {
       try {
         process.kill(pid, name);
       } catch {
-        // It has just ended.
+        // The process has just ended.
       }
     },
   };
@@ -144,8 +142,8 @@ function commandOf(pid: number | undefined): number | undefined {
 }
 
 /**
- * A process that shares a terminal can type into it where the kernel still knows TIOCSTI, and what
- * it types is read by the shell outside (CVE-2017-5226). There the command gets the terminal's
+ * A process that shares a terminal can type into it if the kernel still supports TIOCSTI, and the
+ * shell outside reads that input (CVE-2017-5226). In this case the command gets the terminal's
  * input and output, but not its control: signals are passed on, and shells in it have no job
  * control. Linux 6.2 and later may have `dev.tty.legacy_tiocsti = 0`.
  */

@@ -1,4 +1,4 @@
-/** `svc run`: one command whose only ways out are its sidecar and the gateway. */
+/** `svc run`: one command that can reach only its sidecar and the gateway. */
 import { realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { applyRedirect } from "../interception/redirect.ts";
@@ -28,11 +28,11 @@ export interface AgentRunOptions {
   readonly user: string | undefined;
   readonly workDir: string;
   readonly extraEnv: readonly string[];
-  /** More files and folders that the command shall not see. */
+  /** Additional files and folders to hide from the command. */
   readonly hide: readonly string[];
-  /** The Envoy binary; undefined to look for it. */
+  /** The Envoy binary; undefined to search for it. */
   readonly envoy: string | undefined;
-  /** PEM bundle that the services are verified against; undefined for the system's. */
+  /** PEM bundle against which the services are verified; undefined for the system's. */
   readonly caFile: string | undefined;
   readonly logLevel: string;
 }
@@ -43,19 +43,19 @@ export interface AgentRunEnvironment {
   readonly log: Logger;
   readonly stderr: (text: string) => void;
   readonly stdinIsTerminal: boolean;
-  /** Calls back with each signal that this process gets; the function returned ends that. */
+  /** Calls back with each signal of this process; the returned function ends that. */
   readonly onSignal: (callback: (name: NodeJS.Signals) => void) => () => void;
 }
 
-/** Of the sidecar, inside. */
+/** Port of the sidecar inside the namespace. */
 const HTTP_PORT = 8081;
 const HTTPS_PORT = 8443;
 const GATEWAY_PORT = 8000;
 const LOOPBACK = "127.0.0.1";
 const RUN_BASE = "/run";
-/** How often svc up is asked, and the sidecar looks, for an edited policy. */
+/** Interval at which svc up is asked for an edited policy, and the sidecar checks its file. */
 const POLICY_POLL_MS = 1_000;
-/** With a shared terminal, the kernel sends these to the command itself. */
+/** With a shared terminal, the kernel sends these signals to the command itself. */
 const OF_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGWINCH"]);
 const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
   SIGHUP: 129,
@@ -64,7 +64,7 @@ const ENDING: Readonly<Partial<Record<NodeJS.Signals, number>>> = {
   SIGTERM: 143,
 };
 
-/** @returns the command's exit code @throws StartError where it did not come to run */
+/** @returns the command's exit code @throws StartError if it was not started */
 export async function runAgent(
   options: AgentRunOptions,
   environment: AgentRunEnvironment,
@@ -99,7 +99,7 @@ export async function runAgent(
   const cleanUp = async (): Promise<void> => {
     for (const cleanup of cleanups.toReversed()) await cleanup();
   };
-  // Until there is a command, a signal is for us.
+  // Until the command runs, this process handles signals.
   let forward: ((name: NodeJS.Signals) => void) | undefined;
   let stopped: number | undefined;
   cleanups.push(
@@ -139,8 +139,8 @@ export async function runAgent(
       command: options.command,
       terminal,
     });
-    // Before the sidecar: what is left running then makes no calls, and those under way have an end
-    // to be recorded.
+    // Before the sidecar, so that leftover processes make no further calls, and the ends of running
+    // calls are recorded.
     cleanups.push(namespace.end);
     forward = (name) => {
       if (!terminal || !OF_TERMINAL.has(name)) agent.signal(name);
@@ -166,7 +166,7 @@ async function makeNamespace(
     hidden,
   });
   try {
-    // No user is left out: the sidecar's own calls are made outside.
+    // No user is exempt, because the sidecar's own calls are made outside of the namespace.
     applyRedirect({ httpsPort: HTTPS_PORT }, namespace.run);
   } catch (error) {
     await namespace.end();
@@ -200,7 +200,7 @@ function serviceOptions(
       https: { address: LOOPBACK, port: HTTPS_PORT, netns },
       gateway: { address: LOOPBACK, port: gatewayPort, netns, target: grant.gateway },
     },
-    // A writer of its own for each run: two may be of one agent.
+    // A separate writer for each run, because two runs may have the same agent.
     ...(audit === undefined
       ? {}
       : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
@@ -223,11 +223,11 @@ function refuseHidden(workDir: string, hidden: readonly string[]): void {
   const over = hidden.find((dir) => dir === "/" || `${workDir}/`.startsWith(`${dir}/`));
   if (over !== undefined)
     throw new StartError(
-      `The command does not get to see ${over}, which holds secrets, so it cannot work in ${workDir}. Choose another folder with --workdir.`,
+      `${over} is hidden from the command, because it contains secrets, so the command cannot work in ${workDir}. Choose another folder with --workdir.`,
     );
 }
 
-/** Without links; undefined for what is not there. */
+/** Resolves links; undefined if the file does not exist. */
 function real(file: string): string | undefined {
   try {
     return realpathSync(file);

@@ -1,6 +1,6 @@
 /**
- * The sidecar of one run: the service that judges, with the secrets in its environment, and its
- * Envoy.
+ * The sidecar of one run: the service that makes the decisions, with the secrets in its
+ * environment, and its Envoy.
  */
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -14,14 +14,14 @@ import { StartError } from "../up/errors.ts";
 import { TOOLS_PATH } from "./tools.ts";
 
 export interface AgentSidecarOptions {
-  /** The package's. */
+  /** The package's root. */
   readonly root: string;
   readonly envoy: string;
-  /** Of the sidecar service's process, as JSON. */
+  /** Options of the sidecar service's process, as JSON. */
   readonly service: { readonly runDir: string } & Readonly<Record<string, unknown>>;
   readonly secrets: Readonly<Record<string, Secret>>;
   readonly log: Logger;
-  /** Gets the service's log lines. */
+  /** Receives the service's log lines. */
   readonly onLine: (line: string) => void;
 }
 
@@ -29,23 +29,23 @@ export interface AgentSidecar {
   readonly stop: () => Promise<void>;
 }
 
-/** What the service writes for Envoy, in its folder, before it is ready. */
+/** File that the service writes for Envoy, in its folder, before it is ready. */
 export const SIDECAR_BOOTSTRAP = "envoy.json";
 const SIDECAR_SOCKET = "sidecar.sock";
-/** Of Envoy's admin interface. */
+/** Socket of Envoy's admin interface. */
 const ENVOY_SOCKET = "envoy-admin.sock";
 
 const READY_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
 const STOP_GRACE_MS = 5_000;
 /**
- * How long Envoy may take to tell how the last calls ended: it does so in batches, of a tenth of a
- * second.
+ * Maximum time for Envoy to report the ends of the last calls, which it does in batches of a tenth
+ * of a second.
  */
 const RECORD_GRACE_MS = 2_000;
 const TOO_MANY_RESTARTS = 3;
 
-/** Resolves once it serves. @throws StartError */
+/** Resolves when it serves. @throws StartError */
 export async function startSidecar(options: AgentSidecarOptions): Promise<AgentSidecar> {
   const { root, envoy, service, secrets, log, onLine } = options;
   const { runDir } = service;
@@ -88,7 +88,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
     env: {},
     log,
     ownSession: true,
-    // What it says of connections that it closes as it is stopped is no news.
+    // Its messages about connections closed during the stop are not logged.
     onLine: (line) => {
       if (!stopping) envoyLine(line);
     },
@@ -96,7 +96,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
   const stop = async (): Promise<void> => {
     stopping = true;
     await recorded(path.join(runDir, SIDECAR_SOCKET));
-    // The proxy first: what it cut short is then still put on record.
+    // The proxy is stopped first, so that calls that it interrupts are still recorded.
     await proxy.stop(STOP_GRACE_MS);
     await judge.stop(STOP_GRACE_MS);
   };
@@ -109,7 +109,7 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
         proxy.restarts >= TOO_MANY_RESTARTS
       ) {
         throw new StartError(
-          `The sidecar did not become ready. ${lastWords === "" ? "It said nothing." : `Its last words: ${lastWords}`}`,
+          `The sidecar did not become ready. ${lastWords === "" ? "It logged nothing." : `Its last words: ${lastWords}`}`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
@@ -136,7 +136,7 @@ async function answers(socket: string, url: string): Promise<boolean> {
   return answer?.status === 200;
 }
 
-/** Resolves when no call is left whose end is not on record, or the time for it is over. */
+/** Resolves when the ends of all calls are recorded, or the time for it has passed. */
 async function recorded(socket: string): Promise<void> {
   const deadline = performance.now() + RECORD_GRACE_MS;
   while (performance.now() < deadline) {

@@ -1,4 +1,4 @@
-/** Who the command runs as: somebody without rights. */
+/** The user of the command, who has no privileges. */
 import { readFileSync } from "node:fs";
 import { StartError } from "../up/errors.ts";
 
@@ -9,13 +9,13 @@ export interface AgentUser {
   readonly home: string;
 }
 
-/** As in a cluster: `spec.runAsUser`'s default. */
+/** The same as in a cluster: the default of `spec.runAsUser`. */
 export const DEFAULT_UID = 65_532;
 const MAX_ID = 4_294_967_294;
 
 /**
  * @param text `NAME`, `UID` or `UID:GID`; undefined for the default
- * @throws StartError for one that there is not, and for root
+ * @throws StartError for a user that does not exist, and for root
  */
 export function resolveUser(
   text: string | undefined,
@@ -24,7 +24,7 @@ export function resolveUser(
   const user = find(text ?? String(DEFAULT_UID), passwd);
   if (user.uid === 0 || user.gid === 0)
     throw new StartError(
-      "The command does not run as root: its user could reach around the sidecar. Choose another with --user.",
+      "The command must not run as root, which could bypass the sidecar. Choose another user with --user.",
     );
   return user;
 }

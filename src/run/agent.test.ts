@@ -54,7 +54,7 @@ describe("who the command is", () => {
   test.each(["root", "toor", "0", "0:1000", "wheel", "1000:0", "00"])(
     "%s is root, by whatever name",
     (text) => {
-      expect(() => resolveUser(text, passwd)).toThrow("does not run as root");
+      expect(() => resolveUser(text, passwd)).toThrow("must not run as root");
     },
   );
 
@@ -127,7 +127,7 @@ describe("its environment", () => {
       "svc's own",
     );
     expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(
-      /^--env "a b": NAME=value is wanted/,
+      /^--env "a b": expected NAME=value/,
     );
   });
 });
@@ -318,7 +318,7 @@ describe("the file of specs", () => {
     private: [],
   });
 
-  /** Asks answer as a test says, one at a time. */
+  /** Requests are answered as configured by a test, one at a time. */
   async function kept(
     answers: readonly (AgentGrant | Error)[],
   ): Promise<{ text: string; warnings: string[] }> {

@@ -1,7 +1,7 @@
 /**
- * `svc up`, which may be anybody's, names the audit folder and its key, and `svc run`, which is root,
- * writes there. So both must belong to the owner of the state folder, in which that `svc up` answered:
- * nobody gets root to write where they could not write themselves.
+ * `svc up`, which any user may run, names the audit folder and its key, and `svc run` writes there
+ * as root. Therefore both must belong to the owner of the state folder of that `svc up`: nobody can
+ * make root write where they could not write themselves.
  */
 import { statSync } from "node:fs";
 import type { AuditFolder } from "../audit/options.ts";

@@ -1,20 +1,20 @@
 /**
- * What makes a namespace the agent's: run by root as its first process, before any agent is in it.
- * It ends as that first process, which does nothing but be there: when it dies, the kernel ends
- * everything else in the namespace.
+ * Prepares a namespace for the agent: root runs it as the first process, before the agent is in it.
+ * It then remains as an idle first process: when it dies, the kernel ends everything else in the
+ * namespace.
  */
 
-/** Where the agent finds the certificates, in its own /run. */
+/** Folder of the certificates for the agent, in its own /run. */
 export const AGENT_TRUST_DIR = "/run/svc/trust";
 
-/** Said on standard output when everything is in place. */
+/** Written to standard output when everything is ready. */
 export const NAMESPACE_READY = "ready";
 
 /**
  * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the
- * working folder, then the files and folders that are hidden. Folders that hold sockets or others'
- * files are the agent's own and empty: a socket is a way out that no network namespace closes. A
- * mount that a user namespace inherits cannot be taken off in it, so nothing comes to light again.
+ * working folder, then the files and folders to hide. Folders with sockets or files of other users
+ * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets. A
+ * mount inherited by a user namespace cannot be removed in it, so hidden files stay hidden.
  */
 export const NAMESPACE_SCRIPT = `set -eu
 scratch=$1 trust=$2 etc=$3 workdir=$4

@@ -13,27 +13,27 @@ export interface NamespaceOptions {
   /** An empty folder, for mounting. */
   readonly scratchDir: string;
   readonly trustDir: string;
-  /** Holds `hosts`, `resolv.conf` and `nsswitch.conf`. */
+  /** Contains `hosts`, `resolv.conf` and `nsswitch.conf`. */
   readonly etcDir: string;
   readonly workDir: string;
-  /** Absolute, without links; need not exist. */
+  /** Absolute paths without links; they need not exist. */
   readonly hidden: readonly string[];
 }
 
 export interface Namespace {
-  /** Of the first process in it, as seen from outside. */
+  /** Pid of the first process in it, as seen from outside. */
   readonly pid: number;
-  /** Path of the network namespace, for as long as it is held. */
+  /** Path of the network namespace, valid as long as it is held. */
   readonly netns: string;
-  /** Runs a program in the network namespace alone. */
+  /** Runs a program in the network namespace only. */
   readonly run: (command: string, args: readonly string[], input: string) => CommandResult;
-  /** Ends everything in it. */
+  /** Ends every process in it. */
   readonly end: () => Promise<void>;
 }
 
 const COMMAND_NOT_FOUND = 127;
 
-/** @throws StartError where the machine does not permit it */
+/** @throws StartError if the machine does not permit it */
 export async function createNamespace(options: NamespaceOptions): Promise<Namespace> {
   const { tools, scratchDir, trustDir, etcDir, workDir, hidden } = options;
   const unshare = [
@@ -62,7 +62,7 @@ export async function createNamespace(options: NamespaceOptions): Promise<Namesp
   const holder = spawn(tools.setpriv, ["--pdeathsig", "KILL", "--", ...unshare, "--", ...script], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: TOOLS_PATH, LC_ALL: "C" },
-    // Not of the terminal's process group: Ctrl-C is for the command.
+    // Outside of the terminal's process group: Ctrl-C is for the command.
     detached: true,
   });
   const gone = new Promise<void>((resolve) => holder.once("close", () => resolve()));
@@ -107,10 +107,10 @@ async function ready(holder: ChildProcess): Promise<void> {
 function refused(said: string): StartError {
   const why = said.trim().split("\n").at(-1) ?? "";
   const hint = /not permitted|denied/i.test(why)
-    ? "The capability SYS_ADMIN is wanted, which containers do not have by default (docker run --privileged), and no security profile may forbid mounts."
-    : "What it says must work for root on this machine.";
+    ? "The capability SYS_ADMIN is required, which containers do not have by default (docker run --privileged), and the security profile must allow mounts."
+    : "The named operation must work for root on this machine.";
   return new StartError(
-    `Namespaces for the command could not be made: ${why === "" ? "no reason was given" : why}. ${hint}`,
+    `Namespaces for the command could not be created: ${why === "" ? "no reason was given" : why}. ${hint}`,
   );
 }
 
@@ -124,7 +124,7 @@ function onlyChild(pid: number): number {
   return child;
 }
 
-/** In the order of their making. */
+/** Returns children in the order of their creation. */
 export function childrenOf(pid: number): number[] {
   try {
     return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8")

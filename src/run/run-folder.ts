@@ -1,6 +1,6 @@
 /**
- * The folder of one run: root's alone, in /run, so that its sockets' paths are short and a boot
- * clears it.
+ * The folder of one run: accessible only to root, in /run, so that its sockets' paths are short and
+ * a boot clears it.
  */
 import {
   chmodSync,
@@ -16,10 +16,10 @@ import { hostsFile } from "../interception/hosts.ts";
 
 export interface RunFolder {
   readonly dir: string;
-  /** Of the sidecar: sockets, configuration. */
+  /** Folder of the sidecar: sockets, configuration. */
   readonly sidecarDir: string;
   readonly specFile: string;
-  /** The only one that the agent sees, read-only. */
+  /** The only folder that the agent sees, read-only. */
   readonly trustDir: string;
   readonly etcDir: string;
   readonly scratchDir: string;
@@ -28,12 +28,12 @@ export interface RunFolder {
 const PREFIX = "svc-run-";
 const OWNER = "owner";
 
-/** Also removes what runs left that were killed. */
+/** Also removes the folders of runs that were killed. */
 export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder {
   sweep(base);
   const names = hostsFile(hosts);
   const dir = mkdtempSync(path.join(base, PREFIX));
-  // Before anything else: a folder without it would be anybody's to sweep.
+  // Written first, because a folder without an owner may be removed by other runs.
   writeFileSync(path.join(dir, OWNER), processStamp("self") ?? "");
   const folder = (name: string, mode: number): string => {
     const made = path.join(dir, name);
@@ -44,7 +44,7 @@ export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder
   const etcDir = folder("etc", 0o755);
   const files = {
     hosts: names,
-    // Nobody answers there: a look-up fails at once, and not after a timeout.
+    // No server answers there: a lookup fails at once, without a timeout.
     "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
     "nsswitch.conf":
       "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
@@ -72,7 +72,7 @@ function sweep(base: string): void {
     if (!name.startsWith(PREFIX)) continue;
     const dir = path.join(base, name);
     const owner = readOwner(dir);
-    // One that is just being made has no owner yet.
+    // A folder that is just being created has no owner yet.
     if (owner !== undefined && owner !== processStamp(owner.split(" ")[0] as string))
       rmSync(dir, { recursive: true, force: true });
   }
@@ -86,11 +86,11 @@ function readOwner(dir: string): string | undefined {
   }
 }
 
-/** Id and start time: an id alone is given to others in time. proc_pid_stat(5), fields 1 and 22. */
+/** Id and start time, because ids are reused. proc_pid_stat(5), fields 1 and 22. */
 function processStamp(pid: string): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-    // The name, in brackets, may hold anything.
+    // The name, in parentheses, may contain anything.
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
     return `${text.split(" ")[0]} ${fields[19]}`;
   } catch {

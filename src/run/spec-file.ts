@@ -1,6 +1,6 @@
 /**
- * The file of resolved providers, kept as `svc up` has them: an edit of a policy takes force
- * without a restart.
+ * Keeps the file of resolved providers equal to the state of `svc up`, so that an edit of a policy
+ * takes effect without a restart.
  */
 import { renameSync, writeFileSync } from "node:fs";
 import type { Logger } from "../platform/log.ts";
@@ -47,7 +47,8 @@ export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions)
         );
       }
     } catch {
-      // No svc up for the moment, or the agent is gone there: what is known stays in force.
+      // There is no svc up at the moment, or it no longer has the agent: the known state stays in
+      // force.
     }
     if (!closed) next();
   };
@@ -60,7 +61,7 @@ export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions)
   };
 }
 
-/** What a sidecar takes at its start alone. */
+/** The parts that a sidecar reads only at its start. */
 function needsRestart({ hosts, secrets }: AgentGrant): string {
   const values = Object.entries(secrets).map(([name, secret]) => [name, secret.reveal()]);
   return JSON.stringify([hosts, values]);

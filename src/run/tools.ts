@@ -1,4 +1,4 @@
-/** What of the machine is used, and what to say where it is not there. */
+/** Finds the required programs of the machine, and explains which are missing. */
 import { accessSync, constants } from "node:fs";
 import { StartError } from "../up/errors.ts";
 
@@ -14,23 +14,23 @@ const TOOLS = {
 export type ToolName = keyof typeof TOOLS;
 export type Tools = Readonly<Record<ToolName, string>>;
 
-/** Not the caller's PATH: these run as root. */
+/** Not the caller's PATH, because these programs run as root. */
 const DIRS = ["/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
 export const TOOLS_PATH = DIRS.join(":");
 
-/** @throws StartError that says what is missing */
+/** @throws StartError that names the missing parts */
 export function findTools(
   platform: NodeJS.Platform = process.platform,
   uid: number | undefined = process.getuid?.(),
 ): Tools {
   if (platform !== "linux")
     throw new StartError(
-      "svc run needs Linux: the command runs in namespaces of its own. Elsewhere, run it in a virtual machine or a container that may make namespaces.",
+      "svc run needs Linux: the command runs in namespaces of its own. On other systems, use a virtual machine or a container that may create namespaces.",
     );
   if (uid !== 0) {
     throw new StartError(
-      "svc run needs root: it makes a network namespace for the command and listens in it. The command itself runs as another user, without rights. Try: sudo svc run --state-dir <dir of your svc up> ...",
+      "svc run needs root, because it creates a network namespace for the command and listens in it. The command itself runs as another user, without privileges. Try: sudo svc run --state-dir <dir of your svc up> ...",
     );
   }
   const names = Object.keys(TOOLS) as ToolName[];

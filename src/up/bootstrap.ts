@@ -5,11 +5,11 @@ import path from "node:path";
 export interface BootstrapValues {
   readonly runDir: string;
   readonly nodeId: string;
-  /** Heap at which Envoy accepts nothing more, bytes. */
+  /** Heap size at which Envoy accepts no more requests, in bytes. */
   readonly maxHeapBytes: number;
 }
 
-/** @returns the file that was written, in the run folder */
+/** @returns the written file, in the run folder */
 export function writeBootstrap(
   template: string,
   { runDir, nodeId, maxHeapBytes }: BootstrapValues,

@@ -1,4 +1,4 @@
-/** Envoy's log lines (`level|logger|message`) into ours. */
+/** Converts Envoy's log lines (`level|logger|message`) to ours. */
 import type { Logger } from "../platform/log.ts";
 
 const LEVELS: Readonly<Record<string, "debug" | "info" | "warn" | "error">> = {
@@ -10,7 +10,7 @@ const LEVELS: Readonly<Record<string, "debug" | "info" | "warn" | "error">> = {
   critical: "error",
 };
 
-/** Said at every start, and decided: limits are the policy's, not the proxy's. */
+/** Messages of every start about deliberate settings: the policy has limits, not the proxy. */
 const EXPECTED = [
   "There is no configured limit to the number of allowed active downstream connections",
   "caught ENVOY_SIGTERM",

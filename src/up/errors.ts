@@ -1,4 +1,4 @@
-/** What stops `svc up`, in words for a person: what is wrong and how to mend it. */
+/** Error that stops `svc up`, for people: the problem and the fix. */
 export class StartError extends Error {
   constructor(message: string) {
     super(message);

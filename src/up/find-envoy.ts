@@ -1,22 +1,22 @@
 /**
- * Finds the Envoy binary. A process with root's rights runs none that the caller's PATH names: what
- * is there may be anybody's.
+ * Finds the Envoy binary. A process that runs as root ignores the caller's PATH, which may name
+ * anybody's files.
  */
 import { accessSync, constants, statSync } from "node:fs";
 import path from "node:path";
 import { StartError } from "./errors.ts";
 
-/** Where packages put it: folders that administrators write to. */
+/** Folders used by packages, to which only administrators can write. */
 const FIXED_DIRS: readonly string[] = ["/usr/local/bin", "/usr/bin", "/bin"];
 
 export interface EnvoySearch {
-  /** A file that was named: nothing else is then looked for. */
+  /** A configured file: no other location is then searched. */
   readonly named: { readonly file: string; readonly by: string } | undefined;
-  /** The PATH to look on; undefined for {@link FIXED_DIRS}. */
+  /** The PATH to search; undefined for {@link FIXED_DIRS}. */
   readonly path: string | undefined;
-  /** The package's root: last, the virtual environment of a checkout. */
+  /** The package's root: the virtual environment of a checkout is searched last. */
   readonly root: string;
-  /** How to name a file, for the error message. */
+  /** Instruction for naming a file, for the error message. */
   readonly hint: string;
 }
 
@@ -41,7 +41,9 @@ export function envoyOfUp(
   };
 }
 
-/** For `svc run`, which is root: `--envoy`, then fixed folders. No variable has a say. */
+/**
+ * For `svc run`, which is root: `--envoy`, then fixed folders. Environment variables are ignored.
+ */
 export function envoyOfRun(option: string | undefined, root: string): EnvoySearch {
   return {
     named: option === undefined ? undefined : { file: option, by: "--envoy" },
@@ -62,7 +64,7 @@ export function findEnvoy(
       throw new StartError(`${by} is ${file}, which is not an absolute path. Name the whole path.`);
     if (executable(file)) return file;
     throw new StartError(
-      `${by} is ${file}, which is not an executable file. Correct it, or leave it out.`,
+      `${by} is ${file}, which is not an executable file. Correct it, or omit it.`,
     );
   }
   const dirs =

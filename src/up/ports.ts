@@ -1,8 +1,8 @@
-/** Finds out before anything starts whether the ports are free. */
+/** Checks that the ports are free before anything starts. */
 import net from "node:net";
 import { StartError } from "./errors.ts";
 
-/** @param flag that names the port, for the error */
+/** @param flag that sets the port, for the error */
 export async function assertPortFree(address: string, port: number, flag: string): Promise<void> {
   const server = net.createServer();
   await new Promise<void>((resolve, reject) => {

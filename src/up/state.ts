@@ -1,4 +1,4 @@
-/** Where an instance keeps what outlives it, and the short-lived folder of its sockets. */
+/** Locations of an instance's persistent state, and of the short-lived folder of its sockets. */
 import { randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
@@ -10,30 +10,30 @@ import {
 } from "../platform/private-file.ts";
 import { StartError } from "./errors.ts";
 
-/** Longest path of a Unix socket on Linux (sun_path is 108 bytes with its end). */
+/** Maximum path of a Unix socket on Linux (sun_path is 108 bytes including its terminator). */
 const MAX_SOCKET_PATH = 107;
 
-/** The longest name of the sockets of a run. */
+/** The longest name of a run's sockets. */
 const LONGEST_SOCKET = "envoy-admin.sock";
 
 export interface StatePaths {
   readonly dir: string;
   readonly controlSocket: string;
   readonly workloadKeyFile: string;
-  /** Of the audit chain, unless another is named. */
+  /** Folder of the audit chain, unless another one is configured. */
   readonly auditDir: string;
-  /** Signs the audit chain; beside it, not in it. */
+  /** Key that signs the audit chain; beside its folder, not in it. */
   readonly auditKeyFile: string;
   /**
-   * Sockets and files of one run; made anew by the next, so that a run that was killed leaves
-   * nothing for ever.
+   * Sockets and files of one run; recreated by the next, so that a killed run leaves nothing
+   * permanently.
    */
   readonly runDir: string;
 }
 
 /** `--state-dir`, then `SVC_STATE_DIR`, then the user's state folder (XDG Base Directory). */
 export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): StatePaths {
-  // The specification: a variable that is empty counts as unset, one that is relative is ignored.
+  // The specification: an empty variable counts as unset, a relative one is ignored.
   const named = env["XDG_STATE_HOME"] ?? "";
   const home = path.isAbsolute(named) ? named : path.join(os.homedir(), ".local/state");
   const dir = path.resolve(option ?? (env["SVC_STATE_DIR"] || path.join(home, "svc")));
@@ -55,16 +55,16 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
 }
 
 /**
- * Makes the folder and, the first time, the key that workload tokens come from. Both must be this
- * user's alone, and so must the audit chain's key where there is one already.
- * @throws StartError that says what is wrong and how to mend it
+ * Creates the folder and, the first time, the key for workload tokens. Both must be private to this
+ * user, and so must an existing key of the audit chain.
+ * @throws StartError that states the problem and the fix
  */
 export function prepareState(paths: StatePaths): void {
   try {
     mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StartError(
-      `The state folder ${paths.dir} cannot be made: ${(error as Error).message}. Choose one with --state-dir.`,
+      `The state folder ${paths.dir} cannot be created: ${(error as Error).message}. Choose one with --state-dir.`,
     );
   }
   try {
@@ -90,7 +90,7 @@ function readIfThere(file: string, what: string): void {
   }
 }
 
-/** Only once it is known that no other instance runs with this state. */
+/** Called only when it is known that no other instance uses this state. */
 export function makeRunDir({ runDir }: StatePaths): void {
   rmSync(runDir, { recursive: true, force: true });
   mkdirSync(runDir, { mode: 0o700 });

@@ -222,7 +222,7 @@ describe("prepareState", () => {
   test("a folder that cannot be made is told", () => {
     file("taken");
     expect(() => prepareState(statePaths(path.join(dir, "taken/state"), {}))).toThrow(
-      /cannot be made.*--state-dir/,
+      /cannot be created.*--state-dir/,
     );
   });
 });
@@ -471,7 +471,7 @@ describe("startUp, of stand-ins", () => {
       NODE_EXTRA_CA_CERTS: "/nowhere",
       HTTPS_PROXY: "http://nowhere",
     };
-    /** Also writes down its environment, and what it reads. */
+    /** Also writes its environment and its input to a file. */
     const TELLING = `${GATEWAY}
       const { appendFileSync, readFileSync } = require("node:fs");
       const told = { env: Object.keys(process.env), input: readFileSync(0, "utf8") };

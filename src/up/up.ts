@@ -1,7 +1,7 @@
 /**
- * `svc up`: everything on one machine. This process supervises two others, Envoy and the gateway
- * service, and serves the mock upstream. When it is told to stop it lets requests under way finish;
- * when it is killed, neither stays behind.
+ * `svc up`: everything on one machine. This process supervises Envoy and the gateway service, and
+ * serves the mock upstream. When it is stopped, it lets requests under way finish; when it is
+ * killed, neither process survives.
  */
 import { rmSync, statSync } from "node:fs";
 import os from "node:os";
@@ -25,34 +25,34 @@ export interface UpOptions {
   readonly resources: string;
   readonly address: string;
   readonly port: number;
-  /** Of the external gateway; undefined for none. */
+  /** Port of the external gateway; undefined for none. */
   readonly externalPort: number | undefined;
-  /** CIDR blocks of proxies whose `X-Forwarded-For` is believed. */
+  /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
-  /** Counters in Redis; undefined for what the environment says, or this machine's memory. */
+  /** Counters in Redis; undefined for the environment's setting, or this machine's memory. */
   readonly redisUrl: string | undefined;
-  /** How long a lease in Redis outlives a gateway that died, milliseconds. */
+  /** Time for which a lease in Redis survives a gateway that died, in milliseconds. */
   readonly leaseMs: number;
-  /** Bounds of the request bodies that are held at once, in bytes. */
+  /** Bounds of the request bodies held at once, in bytes. */
   readonly bytesInFlight: { readonly total: number; readonly perCaller: number };
-  /** Longest pause of an upload, milliseconds. */
+  /** Maximum pause of an upload in milliseconds. */
   readonly uploadIdleMs: number;
   /** undefined for none. */
   readonly audit: AuditOptions | undefined;
   readonly stateDir: string | undefined;
-  /** The Envoy binary; undefined to look for it. */
+  /** The Envoy binary; undefined to search for it. */
   readonly envoy: string | undefined;
   readonly pricesFile: string | undefined;
-  /** Heap at which Envoy accepts nothing more, bytes. */
+  /** Heap size at which Envoy accepts no more requests, in bytes. */
   readonly envoyHeapBytes: number;
   readonly concurrency: number | undefined;
   readonly logLevel: string;
-  /** How long requests under way may go on after SIGTERM, milliseconds. */
+  /** Time that requests under way have to finish after SIGTERM, in milliseconds. */
   readonly drainMs: number;
 }
 
 export interface AuditOptions {
-  /** undefined: in the state folder. */
+  /** undefined for the state folder. */
   readonly dir: string | undefined;
   readonly onFailure: "refuse" | "continue";
   readonly sync: "group" | "none";
@@ -63,7 +63,7 @@ export interface AuditOptions {
 const AUDIT_WRITER = "gateway";
 
 export interface UpEnvironment {
-  /** The package's root: `envoy/`, `dist/`, `src/gen/` are below it. */
+  /** The package's root, which contains `envoy/`, `dist/` and `src/gen/`. */
   readonly root: string;
   readonly env: NodeJS.ProcessEnv;
   readonly log: Logger;
@@ -71,17 +71,17 @@ export interface UpEnvironment {
 
 export interface Up {
   readonly baseUrl: string;
-  /** Of the external gateway; undefined where there is none. */
+  /** URL of the external gateway; undefined if there is none. */
   readonly externalUrl: string | undefined;
   readonly state: StatePaths;
   status(): Promise<GatewayStatus>;
   token(namespace: string, name: string): Promise<string>;
-  /** Resolves when the gateway serves; rejects with a {@link StartError} when it cannot. */
+  /** Resolves when the gateway serves; rejects with a {@link StartError} if it cannot. */
   ready(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** From start to serving, with thousands of resources on a slow machine. */
+/** Time from start to serving, with thousands of resources on a slow machine. */
 const READY_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 3_000;
 
@@ -150,8 +150,9 @@ async function start(
       path.join(root, "dist/gateway.js"),
       JSON.stringify(gatewayOptions),
     ],
-    // Not an argument: there are passwords in it, and arguments are anybody's to read. Not its
-    // environment: what steers Node.js or the loader would steer it, with this process's rights.
+    // Not an argument, because it contains passwords and anybody can read arguments. Not its
+    // environment, because variables for Node.js or the loader would take effect with this
+    // process's rights.
     env: {},
     input: JSON.stringify(
       options.redisUrl === undefined ? env : { ...env, SVC_REDIS_URL: options.redisUrl },
@@ -216,7 +217,7 @@ async function start(
       }
       await close();
       throw new StartError(
-        `The gateway did not become ready. ${lastWords === "" ? "What it logged says why." : `Envoy said: ${lastWords}`}`,
+        `The gateway did not become ready. ${lastWords === "" ? "See its log for the reason." : `Envoy said: ${lastWords}`}`,
       );
     },
     stop: async () => {
@@ -240,7 +241,7 @@ function auditOptions(
   };
 }
 
-/** An address to call for one to listen on. */
+/** Returns an address at which a listening address can be called. */
 function reachable(address: string): string {
   if (address === "0.0.0.0") return "127.0.0.1";
   if (address === "::") return "[::1]";
@@ -266,7 +267,7 @@ async function assertNotRunning(state: StatePaths): Promise<void> {
   }
 }
 
-/** Envoy takes no new connections; what is under way may finish. */
+/** Envoy accepts no new connections; requests under way may finish. */
 async function drain(
   runDir: string,
   drainMs: number,

@@ -1,7 +1,7 @@
 /**
- * A whole machine for agents: `svc up` with Providers, and `svc run` as its users have it. What
- * lies around is the tests': in namespaces of its own, the machine's DNS is a server that leads
- * every name to {@link Outside}.
+ * A whole machine for agents: `svc up` with Providers, and `svc run` as users run it. Its
+ * surroundings belong to the tests: in separate namespaces, the machine's DNS is a server that
+ * resolves every name to {@link Outside}.
  */
 import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
@@ -13,11 +13,11 @@ import { type Ran, Stack } from "../stack.ts";
 import { type Network, startNetwork } from "./network.ts";
 
 export interface MachineOptions {
-  /** That exist, in DNS; a `*.` at their start stands for any labels. */
+  /** Names that exist in DNS; a leading `*.` matches any labels. */
   readonly hosts: readonly string[];
   /** Agents, Providers and Secrets. */
   readonly resources: readonly object[];
-  /** Folders and files that agents find in {@link Machine.dir}, by name there. */
+  /** Folders and files that agents find in {@link Machine.dir}, by their names there. */
   readonly shared?: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Arguments: pairs of what is mounted and where, then `--` and the command. */
+/** Arguments: pairs of source and mount point, then `--` and the command. */
 const MOUNT = `set -eu
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2"
@@ -38,7 +38,7 @@ exec "$@"`;
 export class Machine {
   readonly outside: Outside;
   readonly stack: Stack;
-  /** Where agents find what is shared with them: readable by all. */
+  /** Folder of the files shared with agents, readable for all. */
   readonly dir: string;
   readonly #network: Network;
   readonly #mounts: readonly string[];
@@ -70,7 +70,7 @@ export class Machine {
     const resolvConf = path.join(stack.dir, "resolv.conf");
     writeFileSync(resolvConf, `nameserver ${network.address}\n`);
     const mounts = [resolvConf, realpathSync("/etc/resolv.conf")];
-    // Mounted, not named: an agent may not read what lies in a home folder.
+    // Mounted, not referenced, because an agent may not read files in a home folder.
     for (const [name, source] of Object.entries({
       clients: path.join(ROOT, "e2e/support/clients"),
       node_modules: path.join(ROOT, "node_modules"),

@@ -1,7 +1,7 @@
 /**
- * A network of a test's own: a namespace with nothing but loopback, where the ports of HTTPS and
- * DNS are free, and no rule of the machine's is in the way. Its sockets are used by this process,
- * which stays where it is.
+ * A network of a test's own: a namespace with only loopback, in which the ports of HTTPS and DNS
+ * are free, and no rules of the machine apply. This process uses its sockets, but stays in its own
+ * namespace.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import type dgram from "node:dgram";

@@ -3,7 +3,7 @@ import type Anthropic from "@anthropic-ai/sdk";
 import type { ErrorScript, Frame, FrameKind, Script, Shapes } from "../script.ts";
 import { USAGE } from "../script.ts";
 
-/** Anthropic's input count leaves out what was read from the cache. */
+/** Anthropic's input count excludes cache reads. */
 function usageOf({
   usage = USAGE,
 }: Script): Pick<
@@ -85,7 +85,7 @@ function frames(script: Script, model: string): Frame[] {
     );
   }
   const stop_reason = (script.toolCalls ?? []).length === 0 ? "end_turn" : "tool_use";
-  // Anthropic's usage comes with the finish; for holds and cuts it is both.
+  // Anthropic's usage is part of the finish; for holds and cuts it counts as both.
   send("usage", { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage });
   send("end", { type: "message_stop" });
   return out;

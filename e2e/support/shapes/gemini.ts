@@ -64,7 +64,7 @@ function frames(script: Script, model: string): Frame[] {
   };
   for (const text of script.text ?? []) send("content", answer([{ text }], model, {}));
   for (const part of calls(script)) send("content", answer([part], model, {}));
-  // Finish and usage come in one; there is no other sign of the end.
+  // Finish and usage are one event; there is no other sign of the end.
   send(
     "usage",
     answer([{ text: "" }], model, { finish: FinishReason.STOP, usage: usageOf(script) }),

@@ -58,7 +58,7 @@ function envoyPath(): string {
   return found;
 }
 
-/** The bootstrap with the resources in it, as static ones: routes go into their listeners. */
+/** The bootstrap with the resources as static ones: routes are inside their listeners. */
 function validated(config: EnvoyConfiguration, name: string): void {
   const bootstrap = parse(
     readFileSync(path.join(root, "envoy/bootstrap.yaml"), "utf8")

@@ -1,5 +1,5 @@
 /**
- * The sidecar's whole Envoy configuration, as a golden file that the real Envoy takes.
+ * The sidecar's whole Envoy configuration, as a golden file that the real Envoy accepts.
  * `UPDATE_GOLDEN=1` writes it.
  */
 import { execFileSync } from "node:child_process";
@@ -63,7 +63,7 @@ test("is as it was", () => {
   expect(actual).toBe(readFileSync(GOLDEN, "utf8"));
 });
 
-/** As many as a Provider may name, and as long as names are. */
+/** The maximum number of hosts of a Provider, with names of maximum length. */
 const MANY_HOSTS = Array.from(
   { length: 100 },
   (_, i) => `${`${"a".repeat(62)}.`.repeat(3)}${String(i).padStart(57, "b")}.com`,

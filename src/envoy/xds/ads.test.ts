@@ -21,7 +21,7 @@ interface Response {
   readonly removedResources?: readonly string[];
 }
 
-/** Plays one Envoy: asks, and answers each response as told. */
+/** Simulates one Envoy: subscribes, and answers each response as configured. */
 class FakeEnvoy {
   readonly received: Response[] = [];
   readonly #call: grpc.ClientDuplexStream<Buffer, Buffer>;
@@ -239,7 +239,7 @@ test("settled: when every node has answered for everything, or too late", async 
     monotonic: () => 0,
     after: (_ms: number, callback: () => void) => (timers.push(callback), () => undefined),
   };
-  expect(await ads.settled(1, clock)).toBe(true); // nobody is connected
+  expect(await ads.settled(1, clock)).toBe(true); // no Envoy is connected
   ads.setSnapshot(
     encoder.encode({
       cluster: [cluster("a")],

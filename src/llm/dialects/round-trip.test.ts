@@ -68,7 +68,7 @@ interface Answer {
   readonly candidates?: readonly { readonly content: object }[];
 }
 
-/** The next request of a client that replays the answer as it got it. */
+/** The next request of a client that replays the answer unchanged. */
 function nextRequest(client: DialectName, answer: Answer): object {
   switch (client) {
     case "openai":

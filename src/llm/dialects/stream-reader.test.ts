@@ -98,7 +98,7 @@ describe("a stream of the client's own dialect", () => {
       usage: { inputTokens: 110, cacheWrite5mTokens: 5, cacheWrite1hTokens: 15, outputTokens: 1 },
     });
     for (const event of rest) reader.push(event);
-    // message_delta is cumulative: it replaces, and its input counts count.
+    // message_delta is cumulative: it replaces earlier values, including its input counts.
     expect(reader).toMatchObject({
       usageIsFinal: true,
       usage: { inputTokens: 120, cachedInputTokens: 60, outputTokens: 20 },
@@ -115,8 +115,8 @@ describe("what has been seen", () => {
         for (const event of eventsOf(upstream, "text")) reader.push(event);
         return reader.outputBytes;
       });
-      // 'Grüße, "Welt" 🌍\n' has 17 characters; bytes and escapes make the cheap count of a passing
-      // stream higher.
+      // 'Grüße, "Welt" 🌍\n' has 17 characters; bytes and escapes make the approximate count of a
+      // passing stream higher.
       for (const characters of clients) {
         expect(characters).toBeGreaterThanOrEqual(17);
         expect(characters).toBeLessThanOrEqual(26);

@@ -94,7 +94,7 @@ for (const upstream of DIALECTS) {
             const bytes = Buffer.from(sse.slice(0, -end), "utf8");
             const whole = run(upstream, client, wantsUsage, [bytes]);
             expect(whole.facts).toEqual(expected.facts);
-            // Where the bytes pass, the newlines that the upstream left out stay out.
+            // If the bytes are forwarded, newlines omitted by the upstream stay omitted.
             expect(whole.output.trimEnd().replaceAll(/\n{2,}/g, "\n\n")).toBe(
               expected.output.trimEnd(),
             );

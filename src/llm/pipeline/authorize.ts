@@ -1,4 +1,7 @@
-/** The stage that decides whether the caller may use the model, and which providers may serve it. */
+/**
+ * The stage that checks whether the caller may use the model, and selects the providers that may
+ * serve it.
+ */
 import type { CallerPolicy, PolicySnapshot } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../authorize.ts";
 import type { Permit } from "../call.ts";
@@ -12,7 +15,7 @@ import type { BodyArrival, ReadBody } from "./read.ts";
 
 export interface Authorized {
   readonly permit: Permit;
-  /** The provider that was asked, then its fallbacks; at least one. */
+  /** The requested provider, then its fallbacks; at least one. */
   readonly targets: readonly Target[];
 }
 
@@ -38,13 +41,16 @@ interface Asked {
   readonly snapshot: PolicySnapshot;
 }
 
-/** The provider that was asked, then its fallbacks that exist, allow the model and have the endpoint. */
+/**
+ * Returns the requested provider, then its fallbacks that exist, allow the model and have the
+ * endpoint.
+ */
 function targetsOf(first: Target, { caller, route, stream, snapshot }: Asked): Target[] {
   const found = [first];
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);
     if (provider === undefined) continue;
-    // A provider that is closed to external callers stays closed, whoever falls back to it.
+    // A provider without external access is skipped as a fallback for external callers.
     if (caller.kind === "key" && provider.external === undefined) continue;
     const target: Target = { provider, model: fallback.model ?? first.model };
     if (provider.allowsModel(target.model) && serves(target, route, stream)) found.push(target);

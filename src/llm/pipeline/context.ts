@@ -1,4 +1,4 @@
-/** RequestContext is what the stages of one request have in common. */
+/** RequestContext is the data shared by the stages of one request. */
 import type { BytesInFlight } from "../../limits/bytes-in-flight.ts";
 import type { FairShare } from "../../limits/fair-share.ts";
 import type { Limits } from "../../limits/limits.ts";
@@ -7,7 +7,7 @@ import type { PolicySnapshot } from "../../policy/snapshot.ts";
 import type { PriceBook } from "../../pricing/price-book.ts";
 import type { ExpectedDemand } from "../expected-demand.ts";
 
-/** What the stages use of the process. */
+/** Dependencies of the stages. */
 export interface PipelineServices {
   readonly clock: TimeSource;
   readonly limits: Limits;
@@ -15,19 +15,19 @@ export interface PipelineServices {
   readonly share: FairShare;
   readonly expected: ExpectedDemand;
   readonly prices: () => PriceBook;
-  /** While it returns true nothing new may begin: it could not be recorded. */
+  /** While it returns true, no new calls may begin, because they could not be recorded. */
   readonly auditRefuses: () => boolean;
   /** Uniform in [0, 1). */
   readonly random: () => number;
 }
 
 export interface RequestContext extends PipelineServices {
-  /** Read once, at the request's start: a reload in the middle of a request changes nothing. */
+  /** Read once, at the request's start: a reload does not affect running requests. */
   readonly snapshot: PolicySnapshot;
   readonly callId: string;
-  /** Charges the work of this request, before and after, to the caller of this name. */
+  /** Charges the work of this request, past and future, to the named caller. */
   readonly chargeTo: (name: string) => void;
-  /** Milliseconds since the epoch: the day that the call counts into. */
+  /** Milliseconds since the epoch: determines the day to which the call belongs. */
   readonly admittedAt: number;
   /** Milliseconds, monotonic. */
   readonly startedAt: number;

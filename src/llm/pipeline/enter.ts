@@ -1,7 +1,7 @@
 /**
- * The third stage: limits that need no body. Requests per minute, requests in flight, requests of
- * the day and the bytes in flight are checked before a byte of the body is held; a budget that is
- * used up refuses here as well.
+ * The third stage: limits that do not need the body. Requests per minute, requests in flight,
+ * requests per day and the bytes in flight are checked before any byte of the body is held; an
+ * exhausted budget also refuses here.
  */
 import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
 import type { Admission, Amounts } from "../../limits/limits.ts";
@@ -19,10 +19,10 @@ export interface Entered {
   readonly entry: Entry;
 }
 
-/** Reserved for every request; what its body asks for is reserved once that is known. */
+/** Reserved for every request; the demand of its body is reserved once it is known. */
 const ONE_REQUEST: Amounts = { tokens: 0, microUsd: 0, requests: 1 };
 
-/** How long a caller waits before it tries again, where nobody knows when there will be room. */
+/** Delay before the next try if it is unknown when there will be room. */
 const RETRY_MS = 1_000;
 
 export function enter(
@@ -64,11 +64,11 @@ export function enter(
 }
 
 /**
- * Returns the size that a request announces. One that does not announce its size counts as the
- * largest until its body is there.
+ * Returns the announced size of a request. A request without one counts as the largest until its
+ * body has arrived.
  */
 function declaredBytes(contentLength: string | undefined): number {
-  // Envoy has checked that it is a number (RFC 9110 section 8.6).
+  // Envoy has validated that it is a number (RFC 9110 section 8.6).
   const length = Number(contentLength ?? Number.NaN);
   return Number.isNaN(length) ? MAX_REQUEST_BODY_BYTES : length;
 }

@@ -1,4 +1,4 @@
-/** The first stage: who calls which operation. */
+/** The first stage: identifies the caller and the operation. */
 import { identify as identifyCaller } from "../../access/identity.ts";
 import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
@@ -13,7 +13,7 @@ export interface Arrival {
   readonly headers: HeaderMap;
   /** No body follows. */
   readonly endOfStream: boolean;
-  /** undefined where the path is no operation. */
+  /** undefined if the path is not an operation. */
   readonly route: LlmRoute | undefined;
   /** Address of the client, canonical. */
   readonly address: string;

@@ -1,4 +1,4 @@
-/** Bodies of someone who wants another model, address, key or price than the gateway chose. */
+/** Bodies of a caller that wants another model, address, key or price than the gateway selects. */
 import { describe, expect, test } from "vitest";
 import { hashKey } from "../../access/credentials.ts";
 import { FEATURES, type AgentLimits, type ProviderPolicy } from "../../policy/snapshot.ts";
@@ -105,7 +105,7 @@ const UNMETERED: readonly (readonly [Surface, object])[] = [
   ["gemini", { tools: { url_context: {} } }],
 ];
 
-/** Bodies that an ordinary client sends, some of them with words of the lists as data. */
+/** Bodies of ordinary clients, some of which contain words of the lists as data. */
 const ORDINARY: readonly (readonly [Surface, object])[] = [
   [
     "chat",

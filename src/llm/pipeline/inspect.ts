@@ -1,4 +1,4 @@
-/** The stage that refuses bodies which choose for themselves what the gateway chooses. */
+/** The stage that refuses bodies which choose values that only the gateway may choose. */
 import { countsCost } from "../../limits/subject.ts";
 import type { ProviderPolicy } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../authorize.ts";
@@ -19,7 +19,7 @@ export function inspect(state: State): Outcome<object> {
 }
 
 function judge(restricted: Restricted, state: State): Refusal | undefined {
-  // Every provider that may see the body must allow what is in it.
+  // Every provider that may receive the body must allow its features.
   const providers = state.targets.map(({ provider }) => provider);
   switch (restricted.kind) {
     case "models":
@@ -31,7 +31,7 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
       return refuse(
         "field_not_allowed",
         `${field} is not allowed: it names a model, an address or a key, which the gateway chooses. ` +
-          `Remove it, or have spec.allowedFeatures of the ModelProvider ${denying.name} list ${feature}.`,
+          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ${denying.name}.`,
         field,
       );
     }
@@ -41,8 +41,8 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
       if (denying === undefined || !countsCost(state.subject)) return undefined;
       return refuse(
         "feature_not_allowed",
-        `${field} is not allowed: what it costs is not known, and the caller has a budget. ` +
-          `Remove it, or have spec.allowedFeatures of the ModelProvider ${denying.name} list ${feature}.`,
+        `${field} is not allowed: its cost is unknown, and the caller has a budget. ` +
+          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ${denying.name}.`,
         field,
       );
     }
@@ -56,7 +56,7 @@ function denyingProvider(
   return providers.find(({ allowedFeatures }) => !allowedFeatures.has(feature));
 }
 
-/** Each of the models must be one that the caller may ask this provider for. */
+/** Each of the models must be allowed for the caller at this provider. */
 function judgeModels(
   { field, models }: Extract<Restricted, { kind: "models" }>,
   { caller, permit }: State,

@@ -1,20 +1,20 @@
 /**
- * Pipeline is a list of stages that a request passes, in order. Each stage adds what it found to
- * the state that the next ones read, or refuses the request. A stage may be asynchronous; while
- * none is, the whole list runs at once.
+ * Pipeline is a list of stages that process a request in order. Each stage adds its results to the
+ * state for the next ones, or refuses the request. A stage may be asynchronous; if none is, the
+ * whole list runs synchronously.
  */
 import { BadRequestError } from "../dialects/dialect.ts";
 import { publicError } from "../../access/errors.ts";
 import { Refusal } from "../../access/refusal.ts";
 
-/** What a stage returns: what it adds to the state, or a refusal. */
+/** Result of a stage: its additions to the state, or a refusal. */
 export type Outcome<Added> = Added | Refusal | Promise<Added | Refusal>;
 
 export interface Driver<In, Out> {
-  /** Calls back with a stage's promise; errors are the driver's. */
+  /** Calls back with a stage's promise; the driver handles errors. */
   when<T>(promise: Promise<T>, callback: (value: T) => void): void;
   done(state: Out): void;
-  /** @param state what the stages before the refusal have found */
+  /** @param state the results of the stages before the refusal */
   refused(refusal: Refusal, state: In & Partial<Out>): void;
 }
 
@@ -34,7 +34,7 @@ export class Pipeline<Context, In extends object, Out extends In = In> {
     return new Pipeline<Context, In>([]);
   }
 
-  /** Returns the pipeline with one more stage at its end. */
+  /** Returns the pipeline with one more stage appended. */
   stage<Added extends object>(
     name: string,
     run: (state: Out, context: Context) => Outcome<Added>,
@@ -77,14 +77,14 @@ function runStage<Context>(
   context: Context,
 ): Outcome<object> {
   try {
-    // The builder has checked that the stages before this one add what it reads.
+    // The builder has checked that the preceding stages add everything that this one reads.
     return stage.run(state as never, context);
   } catch (error) {
     return asRefusal(error);
   }
 }
 
-/** A request that a stage finds to be malformed is refused; other errors are not the client's. */
+/** A malformed request is refused; other errors are not the client's. */
 function asRefusal(error: unknown): Refusal {
   if (!(error instanceof BadRequestError)) throw error;
   return new Refusal(publicError(error.code, error.message, error.param));

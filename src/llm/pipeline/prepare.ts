@@ -1,4 +1,4 @@
-/** The last stage: the call, with its first attempt's request. */
+/** The last stage: creates the call and its first attempt's request. */
 import {
   CALL_ID_HEADER,
   chainCluster,
@@ -22,7 +22,7 @@ export interface Prepared {
   readonly call: Call;
   readonly request: {
     readonly headers: HeaderChanges;
-    /** undefined where the caller's own bytes go on. */
+    /** undefined if the caller's own bytes are forwarded. */
     readonly body: readonly Buffer[] | undefined;
   };
 }
@@ -62,7 +62,7 @@ export function prepare(
         set: [
           ...attempt.set,
           ...routing(call),
-          // Envoy checks it against the body that it is given.
+          // Envoy compares it with the body that it receives.
           ...(attempt.body === undefined ? [] : [contentLength(attempt.body)]),
         ],
         remove: attempt.remove,
@@ -71,15 +71,14 @@ export function prepare(
   };
 }
 
-/** A first-byte timeout below this must be exact: see {@link firstAttemptIsInternal}. */
+/** First-byte timeouts below this value must be exact: see {@link firstAttemptIsInternal}. */
 const EXACT_TIMEOUT_BELOW_MS = 120_000;
 
 /**
- * Envoy has one time per attempt for the whole chain, and it also runs while an attempt waits its
- * turn: so with retries it is the longest time of the chain plus the longest wait. An attempt in
- * the internal listener has its own, exact time there. The first attempt goes straight to the
- * provider, for speed; where a short time was set for it, it goes through the internal listener
- * too.
+ * Envoy has one timeout per attempt for the whole chain, which also covers the wait before an
+ * attempt: with retries it is the longest timeout of the chain plus the longest wait. An attempt in
+ * the internal listener has its own, exact timeout. The first attempt goes directly to the
+ * provider, for speed; if a short timeout is set for it, it goes through the internal listener too.
  */
 function firstAttemptIsInternal(call: Call): boolean {
   return (

@@ -1,4 +1,4 @@
-/** The stage that reserves tokens and money, at their worst case. */
+/** The stage that reserves tokens and money for the worst case. */
 import type { Admission, Amounts } from "../../limits/limits.ts";
 import { limitRefusal, microUsdOf } from "../budget.ts";
 import type { Refusal } from "../../access/refusal.ts";
@@ -9,7 +9,7 @@ import type { BodyArrival, ReadBody } from "./read.ts";
 import type { Sized } from "./size.ts";
 
 export interface Reserved {
-  /** undefined where no limit asks. */
+  /** undefined if no limit needs it. */
   readonly reserved: Amounts | undefined;
 }
 

@@ -6,7 +6,7 @@ import { ANONYMOUS } from "../../access/caller.ts";
 
 const TESTER = "default/tester";
 
-/** A gateway with work of this caller and of another one that wants little. */
+/** A gateway with work of this caller and of another one with small demand. */
 function busyWith(caller: string): Gateway {
   const gateway = new Gateway(provider("openai"));
   makeBusy(gateway, caller, 5_000);

@@ -1,6 +1,6 @@
 /**
- * The second stage: the caller's share of this process. It comes before the limits, so that a caller
- * that is over its limits cannot take the process from others by being refused again and again.
+ * The second stage: the caller's share of this process. It precedes the limits, so that a caller
+ * above its limits cannot occupy the process with refused requests.
  */
 import { callerName } from "../../access/caller.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
@@ -16,7 +16,7 @@ export function share(
 ): Outcome<object> {
   const name = callerName(caller);
   context.chargeTo(name);
-  // The price of a body whose size is not announced is added when it is there.
+  // The price of a body of unannounced size is added when it has arrived.
   const turn = context.share.enter(name, Number(headers.get("content-length") ?? 0));
   return turn === undefined ? {} : turn.then((admitted) => (admitted ? {} : aboveShare()));
 }

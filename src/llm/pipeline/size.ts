@@ -1,4 +1,4 @@
-/** The stage that estimates how large the call may become, where a limit asks. */
+/** The stage that estimates the size of the call, if a limit needs it. */
 import { type CallSize, sizeOf } from "../call-size.ts";
 import { Refusal } from "../../access/refusal.ts";
 import { countsCost } from "../../limits/subject.ts";
@@ -6,7 +6,7 @@ import type { Outcome } from "./pipeline.ts";
 import type { BodyArrival, ReadBody } from "./read.ts";
 
 export interface Sized {
-  /** undefined where no limit asks. */
+  /** undefined if no limit needs it. */
   readonly size: CallSize | undefined;
 }
 

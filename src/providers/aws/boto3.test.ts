@@ -1,7 +1,7 @@
 /**
- * Requests as boto3 1.44.5 makes them (recorded before they were sent), what they are, and the
- * signature that botocore's own signer makes of the same headers with the Provider's key, at the
- * time of the tests' clock.
+ * Requests of boto3 1.44.5 (recorded before they were sent), their resolution, and the signature of
+ * botocore's own signer for the same headers with the Provider's key, at the time of the tests'
+ * clock.
  */
 import { readFileSync } from "node:fs";
 import path from "node:path";
@@ -32,7 +32,7 @@ describe("boto3", () => {
   test.each(recorded.map((each) => [`${each.call} ${each.url.slice(0, 80)}`, each] as const))(
     "%s",
     async (_name, each) => {
-      // The body of what goes to a bucket is not read.
+      // The body of a request to a bucket is not read.
       const isUnread = each.method !== "POST" && /^https:\/\/(?:[a-z.-]+\.)?s3\./.test(each.url);
       const call = request(
         `${each.method} ${each.url}`.replace(/^(\w+ https:\/\/[^/?]+)(?=\?|$)/, "$1/"),

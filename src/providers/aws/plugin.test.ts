@@ -11,8 +11,8 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const set = (injection: Injection): Record<string, string> => Object.fromEntries(injection.set);
 
 /**
- * What AWS does with a signature: made anew here from AWS's description alone, over the request as
- * it leaves.
+ * AWS's verification of a signature: computed here from AWS's description alone, over the request
+ * as it is sent.
  */
 function verifies(
   call: ServiceRequest,

@@ -238,7 +238,7 @@ describe("a copy needs its source, too", () => {
 describe("many keys deleted at once", () => {
   const remove = (body: string, headers = {}): readonly string[] =>
     told(request(`POST ${VIRTUAL}/?delete`, { body, headers }));
-  // As boto3 1.44 and @aws-sdk/client-s3 write it.
+  // In the form of boto3 1.44 and @aws-sdk/client-s3.
   const sent =
     '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Object><Key>a/../b</Key></Object><Object><Key>c &amp; d</Key><VersionId>1</VersionId></Object><Quiet>true</Quiet></Delete>';
 

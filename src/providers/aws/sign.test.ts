@@ -50,7 +50,7 @@ function restored(vector: Vector): Vector {
   };
 }
 
-/** As they reach a server: repeated names joined by a comma, in order. */
+/** Headers as they reach a server: repeated names joined by a comma, in order. */
 function joined(headers: Vector["request"]["headers"]): Record<string, string> {
   const result: Record<string, string> = {};
   for (const [name, value] of headers) {
@@ -68,7 +68,7 @@ describe("the official vectors", () => {
   test.each(suite.tests.all.map((vector) => [vector.name, restored(vector)] as const))(
     "%s",
     async (_name, { request, authz }) => {
-      // Some vectors carry headers that they do not sign: a token put on afterwards, a length.
+      // Some vectors contain headers that they do not sign: a token added afterwards, a length.
       const chosen = /SignedHeaders=([^,]+)/.exec(authz)?.[1]?.split(";") ?? [];
       const headers = Object.fromEntries(
         Object.entries(joined(request.headers)).filter(([header]) => chosen.includes(header)),

@@ -310,12 +310,12 @@ describe("blobs", () => {
     expect(verdicts(request(`GET ${BLOB}/secret/a`), scope)).toEqual(["outside"]);
     expect(verdicts(copyOf("con/b"), scope)).toEqual(["inside", "inside"]);
     expect(verdicts(copyOf("secret/key.txt"), scope)).toEqual(["inside", "outside"]);
-    // In an account that `places` does not have: its name alone says which it is.
+    // In an account that `places` does not contain: its name alone identifies it.
     const others = "https://others.blob.core.windows.net";
     expect(verdicts(request(`GET ${others}/any/a`), scope)).toEqual(["inside"]);
     const group = { resourceGroups: [`${SUBSCRIPTION}/data`] };
     expect(verdicts(request(`GET ${others}/any/a`), { ...scope, ...group })).toEqual(["outside"]);
-    // What is about more than a container.
+    // Requests about more than a container.
     for (const line of [
       `GET ${BLOB}/?comp=list`,
       `GET ${BLOB}/?comp=blobs&where=x`,

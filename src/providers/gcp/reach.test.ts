@@ -1,7 +1,8 @@
 /**
- * That the review of Google's methods is whole. Each API's methods were read for answers and effects
- * that reach another project than the request names (reach.ts). The number stands for the list that
- * was read: with another list of methods this fails, until somebody has read what is new.
+ * Tests that the review of Google's methods is complete. Each API's methods were reviewed for
+ * answers and effects that reach another project than the request names (reach.ts). The number
+ * identifies the reviewed list: with another list of methods this test fails until the new ones are
+ * reviewed.
  */
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";

@@ -396,7 +396,7 @@ describe("what a body or a parameter names is judged", () => {
       "GET https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/x@secret.iam.gserviceaccount.com",
       ["secret"],
     ],
-    // Their answers, or their effects, are of other projects.
+    // Methods whose answers or effects concern other projects.
     ["GET https://compute.googleapis.com/compute/v1/projects/p-1/getXpnHost", ["unscopable"]],
     [
       "GET https://compute.googleapis.com/compute/v1/projects/p-1/aggregated/subnetworks/listUsable",

@@ -195,7 +195,7 @@ function resolveRest(
 
 interface Sent {
   readonly request: ServiceRequest;
-  /** Of the path, decoded. */
+  /** Segments of the path, decoded. */
   readonly segments: readonly string[];
   readonly query: Parameters;
   readonly buckets: BucketProjects;

@@ -47,7 +47,7 @@ test.each([
 });
 
 test.each([
-  // The service: once, plainly, and nothing beside it.
+  // The service: exactly once, unencoded, and without other parameters.
   "GET /o/r.git/info/refs",
   "GET /o/r.git/info/refs?service=",
   "GET /o/r.git/info/refs?service=git-upload-pack&service=git-receive-pack",
@@ -72,7 +72,7 @@ test.each([
   "GET /o/r.git/objects/info/packs",
   "GET /o/r.git/objects/12/34567890",
   "GET /o/r.git/config",
-  // Paths that may be two things.
+  // Ambiguous paths.
   "POST /o/r.git/git-upload-pack/../git-receive-pack",
   "POST /o/r.git/git-upload-pack/%2e%2e/git-receive-pack",
   "POST /o/r.git/git-upload-pack%2f..%2fgit-receive-pack",
@@ -90,7 +90,7 @@ test.each([
   "POST /o/..git/git-upload-pack",
   "POST /o/.wiki.git/git-upload-pack",
   "POST /o/r/x/git-upload-pack",
-  // Everything else of the web pages.
+  // All other web pages.
   "GET /",
   "GET /o/r",
   "GET /login",

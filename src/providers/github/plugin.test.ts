@@ -45,7 +45,7 @@ test.each([
 });
 
 test.each([
-  // Where GitHub redirects a download to: the address has its signature.
+  // Targets of GitHub's download redirects: their addresses contain a signature.
   "GET https://objects.githubusercontent.com/github-production-release-asset/1",
   "GET https://release-assets.githubusercontent.com/github-production-release-asset/1",
   "GET https://productionresultssa0.blob.core.windows.net/actions-results/1",
@@ -56,7 +56,7 @@ test.each([
   "GET https://api.github.com.evil.example/user",
   "GET https://github.com.evil.example/o/r.git/info/refs?service=git-upload-pack",
   "GET https://xapi.github.com/user",
-  // Pages that do not take it.
+  // Pages that do not accept the token.
   "GET https://github.com/o/r/releases/download/v1/a.zip",
   "GET https://github.com/o/r/archive/main.zip",
   "GET https://github.com/login",

@@ -1,7 +1,8 @@
 /**
- * That the review of REST operations is whole: each operation on a repository is classified, and
- * whatever GitHub's OpenAPI description shows of another repository was looked at. A new version of
- * the description that has a new operation, or a new field of that kind, fails here.
+ * Tests that the review of REST operations is complete: each operation on a repository is
+ * classified, and everything that GitHub's OpenAPI description shows of another repository was
+ * reviewed. A new version of the description with a new operation, or a new field of that kind,
+ * fails here.
  */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -37,7 +38,7 @@ const openapi = JSON.parse(
 ) as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> };
 
 const METHODS = new Set(["get", "put", "post", "patch", "delete", "head"]);
-/** Paths that name a repository and nothing else that a scope would have to name. */
+/** Paths that name a repository and nothing else that a scope must name. */
 const ON_REPOSITORY =
   /^\/(?:repos\/\{(?:template_)?owner\}\/|networks\/\{owner\}\/|agents\/repos\/\{owner\}\/|user\/starred\/\{owner\}\/)/;
 
@@ -113,7 +114,7 @@ test("an answer that describes another repository is none of those within", () =
       .filter(
         ({ chain, schemaName }) =>
           (REPOSITORY_SCHEMAS.test(schemaName) && chain.at(-1) !== "repository") ||
-          // A team's parent is a team, whose repositories are not told.
+          // A team's parent is a team, whose repositories are not shown.
           (!TEAM_SCHEMAS.test(schemaName) &&
             /^(?:parent|source|head_repository|template_repository|private_fork|forkee)$/.test(
               chain.at(-1) ?? "",
@@ -124,7 +125,7 @@ test("an answer that describes another repository is none of those within", () =
   const reviewed = [
     // Teams again, whose schema has no name there.
     /: (?:restrictions\.)?teams\.parent$/,
-    // The branch and folder that a site is built from, and the line of a file.
+    // The branch and folder of a site's source, and the line of a file.
     /^repos\/(?:get-pages|create-pages-site): source$/,
     /^repos\/codeowners-errors: errors\.source$/,
   ];

@@ -44,8 +44,8 @@ const operations: readonly Operation[] = generated.routes.map((line) => {
 });
 
 /**
- * What a client would send for it: `Octo-Org/hello.world`, values that look like what they stand
- * for.
+ * Returns a path that a client would send for it: `Octo-Org/hello.world`, and realistic values of
+ * the parameters.
  */
 function concrete(typed: string): string {
   return typed.replaceAll(
@@ -74,7 +74,7 @@ test("each operation is its category, reads or writes by its method, and is abou
       if (found !== "unresolved") wrong.push(`${operation}: ${found}`);
       continue;
     }
-    // The twin is judged as the route that has the same paths and more.
+    // The twin is evaluated as the route with the same paths and more.
     const named = isTwin(typed)
       ? "commits"
       : ACTION_TABLES.METADATA.has(operation)
@@ -195,7 +195,7 @@ test.each([
   ["GET /repos/o/r/compare/main...someone:dev", "commits:read o/r+unscopable"],
   ["GET /repos/o/r/compare/main...someone%3Adev", "commits:read o/r+unscopable"],
   ["POST /repos/o/r/issues/1/sub_issues", "issues:write o/r+unscopable"],
-  // What is returned is of another repository, or may be.
+  // The answer belongs, or may belong, to another repository.
   ["GET /repos/o/r/issues/1/sub_issues", "issues:read o/r+unscopable"],
   ["GET /repos/o/r/issues/1/parent", "issues:read o/r+unscopable"],
   ["GET /repos/o/r/issues/1/timeline", "issues:read o/r+unscopable"],

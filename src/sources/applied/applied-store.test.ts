@@ -28,7 +28,7 @@ let dir: string;
 let applied: string;
 let source: FolderSource;
 let store: AppliedStore;
-/** What was in force when it was waited for. */
+/** State in force at the time of the wait. */
 let inForce: string[][];
 
 beforeEach(async () => {

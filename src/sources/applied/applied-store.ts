@@ -66,7 +66,7 @@ export class AppliedStore {
       const read = readManifests(manifests);
       if (read.kind === "refused") throw AppliedError.invalid(read.problems.map(formatProblem));
       if (read.objects.length === 0)
-        throw AppliedError.invalid(["nothing to apply: there is no object in what was given"]);
+        throw AppliedError.invalid(["nothing to apply: the input contains no object"]);
       await this.#look();
       const elsewhere = read.objects
         .map((object) => this.#elsewhere(object))
@@ -112,7 +112,7 @@ export class AppliedStore {
       const wanted = demandedVersion(patch);
       if (wanted !== undefined && wanted !== parseDocuments(before, "").resources[0]?.version) {
         throw new AppliedError("conflict", [
-          `${label(ref)} has changed in the meantime: look at it again, and retry`,
+          `${label(ref)} has changed in the meantime: check it again, and retry`,
         ]);
       }
       const [first] = readDocuments(before);
@@ -241,7 +241,7 @@ async function writeSynced(name: string, text: string): Promise<void> {
 function fileName({ kind, namespace, name }: ObjectRef): string {
   const file = `${kind}.${namespace}.${name}.yaml`.toLowerCase();
   if (/[^a-z0-9.-]/.test(file) || file.includes(".."))
-    throw AppliedError.invalid([`${kind} ${namespace}/${name} is no name of an object`]);
+    throw AppliedError.invalid([`${kind} ${namespace}/${name} is not a valid object name`]);
   // Maximum length of file names in file systems, minus the suffix of temporary names.
   if (file.length > 255)
     throw AppliedError.invalid([
@@ -278,6 +278,6 @@ function explain(error: unknown, dir: string): unknown {
       ? "cannot be written"
       : "could not be written";
   return new AppliedError("unwritable", [
-    `the resource folder ${dir} ${why} (${code}): make it so that svc up can write it, or change its files where they come from`,
+    `the resource folder ${dir} ${why} (${code}): make it writable for svc up, or edit its files directly`,
   ]);
 }

@@ -93,7 +93,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
   watcher.on("error", (error) =>
     log.warn(
       { error: String(error), dir },
-      "watching the resource folder failed; it is still looked at periodically",
+      "watching the resource folder failed; it is still scanned periodically",
     ),
   );
 
@@ -139,7 +139,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
     last = run.catch((error: unknown) =>
       log.warn(
         { error: String(error), dir },
-        "the resource folder cannot be read; the last good state stays",
+        "the resource folder cannot be read; the last good state stays in force",
       ),
     );
     return run;

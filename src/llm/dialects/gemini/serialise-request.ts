@@ -11,7 +11,7 @@ import { CallIndex, toDialogue, withoutPrefill } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 import { serialiseContents } from "./serialise-parts.ts";
 
-const IDENTIFIES = "names the caller to its vendor only; it does not change an answer";
+const IDENTIFIES = "only identifies the caller to its vendor; it does not change an answer";
 const CACHES = "a hint for OpenAI's cache only; it does not change an answer";
 
 export const GEMINI_DROPS: DropTable = {

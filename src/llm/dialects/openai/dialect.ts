@@ -5,7 +5,7 @@ import { isObject } from "../fields.ts";
 import { renderError, renderStreamError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
 
-/** Of chat completions, in both its spellings. */
+/** Output limits of chat completions, in both spellings. */
 const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens"] as const;
 
 export const openai: Dialect = {

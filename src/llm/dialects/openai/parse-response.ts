@@ -23,7 +23,7 @@ export function parseResponse(body: unknown): ChatResponse {
     : [];
   const refusal = textOf(message["refusal"]);
   const content: Block[] = [];
-  // DeepSeek, vLLM and others write `reasoning_content`, OpenRouter and newer vLLM `reasoning`.
+  // DeepSeek, vLLM and others send `reasoning_content`, OpenRouter and newer vLLM `reasoning`.
   const thinking = textOf(message["reasoning_content"]) ?? textOf(message["reasoning"]);
   if (thinking !== undefined)
     content.push({ kind: "thinking", vendor: "openai", text: thinking, signature: undefined });
@@ -40,7 +40,7 @@ export function parseResponse(body: unknown): ChatResponse {
   };
 }
 
-/** Some gateways of this dialect answer 200 with an error inside. */
+/** Some gateways with this dialect answer 200 with an error inside. */
 function errorOf(body: unknown): string | undefined {
   const message =
     isObject(body) && body["error"] !== undefined ? parseError(502, body)?.message : undefined;

@@ -11,9 +11,9 @@ import { isReason, parseFinish } from "./finish.ts";
 import { parseUsage } from "./usage.ts";
 
 export class OpenaiStreamParser implements StreamParser {
-  /** Makes the ids of calls for servers that give none. */
+  /** Creates the ids of calls for servers that send none. */
   readonly #id: string;
-  /** The upstream's index -> the latest call there. */
+  /** The upstream's index -> the latest call with that index. */
   readonly #calls = new Map<unknown, { readonly number: number; readonly id: string }>();
   #callCount = 0;
   #started = false;
@@ -25,7 +25,7 @@ export class OpenaiStreamParser implements StreamParser {
     this.#id = id;
   }
 
-  /** Some servers of this dialect never send `[DONE]`; none may leave out `finish_reason`. */
+  /** Some servers with this dialect never send `[DONE]`, but `finish_reason` is required. */
   get complete(): boolean {
     return this.#finished;
   }
@@ -86,7 +86,7 @@ export class OpenaiStreamParser implements StreamParser {
     const id = textOf(call["id"]);
     const name = textOf(named["name"]);
     let known = this.#calls.get(index);
-    // Some servers give every parallel call index 0: another id with a name is another call.
+    // Some servers send index 0 for every parallel call: another id with a name is another call.
     if (known === undefined || (id !== undefined && name !== undefined && id !== known.id)) {
       const number = this.#callCount;
       this.#callCount += 1;

@@ -1,4 +1,4 @@
-/** Reads a chat completions stream in passing. */
+/** Inspects a chat completions stream as it passes. */
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
@@ -17,7 +17,7 @@ const TOOL_CALLS = memberName("tool_calls");
 const TEXTS = ["content", "arguments", "reasoning_content", "refusal"].map(memberName);
 
 export class OpenaiProbe implements StreamProbe {
-  /** The client did not ask for usage: the event that only carries it is hidden. */
+  /** The client did not request usage: the event that contains only usage is hidden. */
   readonly #hidesUsage: boolean;
   #finished = false;
   #done = false;
@@ -49,8 +49,8 @@ export class OpenaiProbe implements StreamProbe {
 
   event(_name: string | undefined, data: string): Verdict {
     if (data === "[DONE]") {
-      // Without a finish_reason this would be a clean stop that nobody meant: end() says what
-      // happened instead.
+      // Without a finish_reason the client would see a normal stop: end() reports what happened
+      // instead.
       if (!this.#finished) return HIDE;
       this.#done = true;
       return PASS;
@@ -73,7 +73,7 @@ export class OpenaiProbe implements StreamProbe {
     return choices.length === 0 && this.#hidesUsage ? HIDE : PASS;
   }
 
-  /** Some servers of this dialect never send `[DONE]`; none may leave out `finish_reason`. */
+  /** Some servers with this dialect never send `[DONE]`, but `finish_reason` is required. */
   get complete(): boolean {
     return this.#finished || this.#done;
   }

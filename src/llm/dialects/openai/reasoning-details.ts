@@ -1,7 +1,7 @@
 /**
- * Reasoning in this dialect, which has no field of its own for it: `reasoning_content` (text, as
- * DeepSeek and vLLM have it) plus the opaque list `reasoning_details` (as OpenRouter has it), whose
- * `format` names the vendor. A client that replays the message as it got it keeps the signatures.
+ * Reasoning in this dialect, which has no field of its own for it: `reasoning_content` (text, as in
+ * DeepSeek and vLLM) plus the opaque list `reasoning_details` (as in OpenRouter), whose `format`
+ * names the vendor. A client that replays the message unchanged preserves the signatures.
  */
 import type { DialectName } from "../dialect.ts";
 import type { Fields } from "../fields.ts";
@@ -21,7 +21,7 @@ export type ReasoningDetail =
       readonly format: string;
       readonly index: number;
     }
-  /** `id` names the tool call that the data belongs to; `text` stands for the answer's text. */
+  /** `id` names the tool call of the data; `text` is the id of the answer's text. */
   | {
       readonly type: "reasoning.encrypted";
       readonly data: string;
@@ -30,7 +30,7 @@ export type ReasoningDetail =
       readonly index: number;
     };
 
-/** Names the answer's text where a call's id would stand. */
+/** Represents the answer's text in place of a call's id. */
 const TEXT_ID = "text";
 
 export interface ReplayedReasoning {
@@ -40,7 +40,7 @@ export interface ReplayedReasoning {
 }
 
 export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): ReplayedReasoning {
-  // OpenRouter and newer vLLM write `reasoning`, and their clients replay it.
+  // OpenRouter and newer vLLM send `reasoning`, and their clients replay it.
   const alias = message.string("reasoning");
   const text = message.string("reasoning_content") ?? alias;
   const blocks: (ThinkingBlock | RedactedBlock)[] = [];
@@ -72,7 +72,7 @@ export function parseReasoningDetails(message: Fields, leftovers: Leftover[]): R
     }
     detail.rest(leftovers);
   });
-  // The text stands in both places: the details are the complete ones.
+  // The text is in both places: the details are the complete ones.
   if (text !== undefined && !blocks.some(({ kind }) => kind === "thinking")) {
     blocks.unshift({ kind: "thinking", vendor: undefined, text, signature: undefined });
   }
@@ -138,7 +138,7 @@ export function encryptedDetail(
   };
 }
 
-/** The id under which the signature of the answer's text is found again. */
+/** The id under which the signature of the answer's text is stored. */
 export const TEXT_SIGNATURE_ID = TEXT_ID;
 
 function vendorOf(format: string | undefined): DialectName {

@@ -19,7 +19,9 @@ export function serialiseMessages(turns: readonly Turn[], notes: string[]): obje
   });
 }
 
-/** Several blocks become one string: parts are not understood by every server of this dialect. */
+/**
+ * Several blocks become one string, because some servers with this dialect do not support parts.
+ */
 function textOf(content: readonly Block[], separator: string): string {
   return content
     .flatMap((block) => (block.kind === "text" || block.kind === "refusal" ? [block.text] : []))
@@ -71,7 +73,7 @@ function serialiseUser(content: readonly Block[], param: string): object[] {
   return [...results, { role: "user", content: parts }];
 }
 
-/** OpenAI has no flag for a failed call: the text says it. */
+/** OpenAI has no flag for a failed call: the text contains the failure. */
 function serialiseResult(result: ToolResultBlock): object {
   const texts = result.content.map((block) => {
     if (block.kind === "text") return block.text;

@@ -55,7 +55,7 @@ function refuseChoices(request: ChatRequest): never {
   throw unsupported(request.names.choices ?? "n", "must be 1 where the answer is translated");
 }
 
-/** OpenAI refuses longer identifiers; Anthropic's clients send such. */
+/** OpenAI refuses longer identifiers, which Anthropic's clients may send. */
 const LONGEST_USER = 64;
 
 function serialiseUser({ user, names }: ChatRequest, notes: string[]): object {
@@ -90,7 +90,7 @@ function serialiseTool(tool: Tool): object {
 }
 
 /**
- * OpenAI refuses the schema of an object without `properties`, which other vendors take for no
+ * OpenAI refuses an object schema without `properties`, which other vendors accept for no
  * arguments.
  */
 function withProperties(schema: Readonly<Record<string, unknown>>): object {
@@ -123,8 +123,9 @@ function serialiseResponseFormat(format: ResponseFormat): object {
 }
 
 /**
- * Models that do not reason refuse `reasoning_effort`, so it is sent only for an explicit wish. "No
- * thinking" is Anthropic's default, which its clients spell out: it is left to the model as well.
+ * Models that do not reason refuse `reasoning_effort`, so it is sent only on explicit request. "No
+ * thinking" is Anthropic's default, which its clients may send explicitly: it also keeps the
+ * model's default.
  */
 function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): object {
   switch (reasoning?.kind) {
@@ -133,7 +134,7 @@ function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): 
       return {};
     case "off":
       notes.push(
-        "thinking turned off: left to the model's default, as most of OpenAI's models take no such parameter",
+        "thinking turned off: the model's default is used, because most of OpenAI's models have no such parameter",
       );
       return {};
     case "effort":

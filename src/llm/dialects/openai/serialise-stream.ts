@@ -25,7 +25,7 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   readonly #wantsUsage: boolean;
   #started = false;
   /**
-   * Text of the thinking block that is not signed yet: its detail repeats it beside the signature.
+   * Text of the current unsigned thinking block: its detail repeats it together with the signature.
    */
   #thinking = "";
   /**
@@ -35,8 +35,8 @@ export class OpenaiStreamSerialiser implements StreamSerialiser {
   readonly #details: ReasoningDetail[] = [];
   #refused = false;
   /**
-   * The last call that was opened, and whether it has arguments: none at all would be read as
-   * invalid JSON.
+   * The last opened call, and whether it has arguments: a call without any would be read as invalid
+   * JSON.
    */
   #call: { readonly number: number; hasArguments: boolean } | undefined;
 

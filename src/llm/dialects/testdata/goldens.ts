@@ -1,6 +1,6 @@
 /**
- * Golden file pairs: compares, or with UPDATE_GOLDEN=1 writes them and deletes those that no case
- * makes any more.
+ * Golden file pairs: compares them, or with UPDATE_GOLDEN=1 writes them and deletes those without a
+ * case.
  */
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +31,7 @@ export class Goldens {
     );
   }
 
-  /** Call when all cases of the folder have been checked. */
+  /** Called when all cases of the folder have been checked. */
   checkOrphans(): void {
     if (!existsSync(this.#folder)) return;
     const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter(

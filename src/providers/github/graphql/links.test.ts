@@ -1,7 +1,7 @@
 /**
- * That the review of GitHub's GraphQL schema is whole: each field that leads from a thing of a
- * repository to another thing was looked at, so that none leads out of the repository unseen. A new
- * version of the schema that has a new field of that kind fails here.
+ * Tests that the review of GitHub's GraphQL schema is complete: each field that leads from an
+ * object of a repository to another object was reviewed, so that none leads out of the repository
+ * unnoticed. A new version of the schema with a new field of that kind fails here.
  */
 import { readFileSync } from "node:fs";
 import { buildSchema, isInterfaceType, isObjectType } from "graphql";
@@ -10,7 +10,7 @@ import { categoryOfType } from "./categories.ts";
 import { fieldNames, fieldOf, typeNames } from "./schema.ts";
 import { LINKS, OUTSIDE_CATEGORIES } from "./walk.ts";
 
-/** Fields that lead from a thing to another thing that is always of the same repository. */
+/** Fields that lead to another object, which is always in the same repository. */
 const SAME_REPOSITORY = new Set(
   `
   AutoMergeRequest.pullRequest Blame.ranges BlameRange.commit BranchProtectionRule.matchingRefs
@@ -56,7 +56,7 @@ const SAME_REPOSITORY = new Set(
     .filter(Boolean),
 );
 
-/** What can be of another repository than the thing that leads to it. */
+/** Objects that may be in another repository than the object that leads to them. */
 const THINGS =
   /^(?:Issue|PullRequest|Discussion|DiscussionComment|IssueComment|Commit|Ref|Comparison|IssueOrPullRequest|ReferencedSubject|Closer|Closable|GitObject|CheckSuite|CheckRun|Deployment|DeploymentStatus|Release|Workflow|WorkflowRun|Tree|Blob|Tag|Milestone|Label|MergeQueue|Environment|RepositoryVulnerabilityAlert|Push|PullRequestReview|PullRequestReviewComment|CommitComment|Labelable|Subscribable|Lockable|MilestoneItem|RenamedTitleSubject|Reactable|SearchResultItem|Node|.*TimelineItems?|.*Timeline|SubIssue.*|Submodule|TreeEntry|Blame.*|RepositoryRuleset|RuleSource|BranchProtectionRule|PinnableItem)(?:Connection|Edge)?$/;
 

@@ -21,8 +21,8 @@ function send(
 }
 
 /**
- * `action resource+resource, ...` in the order of the alphabet, or `unresolved`. Actions that a
- * wider one covers go by that: it is what policies may know them as.
+ * `action resource+resource, ...` in alphabetical order, or `unresolved`. Narrow actions are shown
+ * by their wider name, which policies may use.
  */
 function told(query: string, variables?: unknown): string {
   const resolution = send(variables === undefined ? { query } : { query, variables });
@@ -153,7 +153,7 @@ test.each([
 });
 
 test.each([
-  // Names of the repository by every way of saying them.
+  // All ways to name the repository.
   ['{repository(owner:"o",name:"r"){issue(number:1){title}}}', undefined, "issues:read o/r"],
   [
     '{repository(owner:"""o""",name:"\\u0072"){issue(number:1){title}}}',
@@ -182,7 +182,7 @@ test.each([
   ['{repository(owner:"o",name:"r/../x"){id}}', undefined, "unresolved"],
   ['{repository(owner:"o",name:"r.git"){id}}', undefined, "unresolved"],
   ['{repository(owner:"*",name:"r"){id}}', undefined, "unresolved"],
-  // Several at once: all count.
+  // Several at once: all of them count.
   [
     '{a:repository(owner:"o",name:"r"){issue(number:1){title}} b:repository(owner:"x",name:"y"){issue(number:1){title}}}',
     undefined,
@@ -337,7 +337,7 @@ test.each([
   [inRepo("tempCloneToken"), undefined, "unresolved"],
   [inRepo("x:tempCloneToken"), undefined, "unresolved"],
   [inRepo("packages(first:1){nodes{name}}"), undefined, "packages:read o/r+unscopable"],
-  // What names no repository.
+  // Requests that name no repository.
   ["{viewer{login email}}", undefined, "users:read none"],
   ["{viewer{repositories(first:9){nodes{name}}}}", undefined, "repos:read unscopable"],
   ['{viewer{organization(login:"x"){name}}}', undefined, "orgs:read unscopable"],
