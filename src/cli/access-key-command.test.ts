@@ -116,8 +116,12 @@ describe("create", () => {
 
   test.each<[readonly string[], number, string]>([
     [["--model-provider", "p"], 2, "required option '--name <name>' not specified"],
-    [["--name", "a"], 2, "name what the key opens"],
-    [["--name", "a", "--model-provider", "p", "--provider", "q"], 2, "name what the key opens"],
+    [["--name", "a"], 2, "name the provider of the key"],
+    [
+      ["--name", "a", "--model-provider", "p", "--provider", "q"],
+      2,
+      "name the provider of the key",
+    ],
     [
       ["--name", "a", "--model-provider", "p", "--expires", "soon"],
       2,

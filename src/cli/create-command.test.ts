@@ -118,7 +118,7 @@ test.each<[string, readonly string[], string, number, string]>([
     ["x", "--provider", "openai", "--api-key", KEY, "--api-key-file", "f"],
     "",
     2,
-    "are two keys",
+    "give two keys",
   ],
   [
     "an empty one",

@@ -148,7 +148,7 @@ describe("login", () => {
     [
       "a redirect",
       () => new Response("", { status: 302, headers: { location: "https://evil.example" } }),
-      "sends on to another address, and the key is not sent after it",
+      "redirects to another address, to which the key is not sent",
     ],
     [
       "a failure",

@@ -78,7 +78,7 @@ describe("with a gateway", () => {
     expect(await backend.get("Agent", "default", "../../Agent/default/hello")).toBeUndefined();
     expect(await backend.get("Agent", "default", "hello?x=1#y")).toBeUndefined();
     await expect(backend.delete("Agent", "default", "../x")).rejects.toThrow(
-      /no name of an object/,
+      /not a valid object name/,
     );
   });
 

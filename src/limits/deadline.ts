@@ -3,8 +3,8 @@
  *
  * It must not mistake delays of this process for delays of others. Time in which this process did
  * not run (a long turn of the event loop, a processor used by others, a paused machine) says
- * nothing about the peer and counts only a little. Before an answer is considered late, every
- * socket is read once more, because the answer may have arrived.
+ * nothing about the peer: a check counts at most its own interval and a small slack. Before an
+ * answer is considered late, every socket is read once more, because the answer may have arrived.
  */
 import type { Clock } from "../platform/clock.ts";
 

@@ -65,7 +65,7 @@ describe("parseDocuments", () => {
     [agent("{models: [a/b], models: [a/c]}"), "f.yaml:4: a key occurs twice"],
     ["kind: [\n", "f.yaml:2: the indentation is wrong, or a bracket is not closed"],
     ["a: *nothing\n", "f.yaml:1: an alias (*) names nothing before it"],
-    ["a: !secret x\n", "f.yaml:1: a tag (!) is not known here"],
+    ["a: !secret x\n", "f.yaml:1: a tag (!) is unknown"],
     ["- a\n- b\n", "f.yaml:1: must be an object with apiVersion"],
     ["just text\n", "f.yaml:1: must be an object"],
     ["metadata: {name: a}\n", "f.yaml:1: kind: is required"],

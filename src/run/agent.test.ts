@@ -124,7 +124,7 @@ describe("its environment", () => {
       "NOT_SET: it is not set here",
     );
     expect(() => agentEnvironment({ ...options, env: {}, extra: [`${CARRIED}0=x`] })).toThrow(
-      "svc's own",
+      "are reserved for svc",
     );
     expect(() => agentEnvironment({ ...options, env: {}, extra: ["a b=secret"] })).toThrow(
       /^--env "a b": expected NAME=value/,
@@ -265,12 +265,12 @@ describe("what svc up gives", () => {
   test.each<[string, number, unknown, RegExp]>([
     ["refused in words", 404, { error: "Agent a/b: there is none" }, /^Agent a\/b: there is none$/],
     ["refused without", 500, "oops", /status 500/],
-    ["not JSON", 200, "oops", /not understood/],
+    ["not JSON", 200, "oops", /is not valid/],
     [
       "half of it",
       200,
       { ...good, gateway: { address: "x", port: 0 }, token: undefined },
-      /not understood \(gateway\.port, token\)/,
+      /is not valid \(gateway\.port, token\)/,
     ],
     ...["PATH", "LD_PRELOAD", "NODE_OPTIONS", "BASH_ENV", "UV_THREADPOOL_SIZE", "A=B", ""].flatMap(
       (name): [string, number, unknown, RegExp][] => [
@@ -293,7 +293,7 @@ describe("what svc up gives", () => {
       { ...good, secrets: { SVC_SECRET_A: secret, SVC_SECRET_B: secret } },
       /"SVC_SECRET_B", which no Provider/,
     ],
-    ["a host that is a line", 200, { ...good, hosts: ["a\n127.0.0.1 b"] }, /no host name/],
+    ["a host that is a line", 200, { ...good, hosts: ["a\n127.0.0.1 b"] }, /not a host name/],
   ])("%s", async (_name, status, body, message) => {
     const error = await given(status, body).catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(StartError);

@@ -87,7 +87,7 @@ describe("findEnvoy", () => {
       file("a/envoy", "", 0o755);
       const env = { ENVOY_PATH: path.join(dir, name), PATH: path.join(dir, "a") };
       expect(() => find(env)).toThrow(StartError);
-      expect(() => find(env)).toThrow(/^ENVOY_PATH is .*leave it out\.$/);
+      expect(() => find(env)).toThrow(/^ENVOY_PATH is .*omit it\.$/);
     },
   );
 
@@ -295,7 +295,7 @@ describe("findCaBundle", () => {
 
   test("one that is named and missing is an error", () => {
     expect(() => findCaBundle(caBundleOf({ SVC_CA_FILE: "/missing.crt" }), dir)).toThrow(
-      /SVC_CA_FILE is \/missing\.crt.*leave it out/,
+      /SVC_CA_FILE is \/missing\.crt.*omit it/,
     );
   });
 

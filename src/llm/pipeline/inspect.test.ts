@@ -188,7 +188,9 @@ describe("features whose cost is not known", () => {
     });
     const gateway = new Gateway(opened, provider("other"));
     const { exchange } = gateway.trip().request({ body: { ...BODIES.chat, api_base: "x" } });
-    expect(exchange.responded.body).toContain("ModelProvider other list remoteResources");
+    expect(exchange.responded.body).toContain(
+      "add remoteResources to spec.allowedFeatures of the ModelProvider other",
+    );
   });
 });
 
