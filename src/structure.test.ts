@@ -46,6 +46,20 @@ test("no module imports itself, directly or through others, not even for types",
   expect(FILES.map((file) => circleFrom(file, IMPORTS, done)).filter(Boolean)).toEqual([]);
 });
 
+const EXPORTED_TYPE = /^export (?:abstract )?(?:interface|type|class|enum) (\w+)/gm;
+
+test("no two modules of src export types of one name", () => {
+  const modules = new Map<string, string[]>();
+  for (const file of FILES.filter(
+    (name) => name.startsWith("src/") && !name.endsWith(".test.ts"),
+  )) {
+    for (const [, name = ""] of readFileSync(path.join(ROOT, file), "utf8").matchAll(EXPORTED_TYPE))
+      modules.set(name, [...(modules.get(name) ?? []), file]);
+  }
+  expect(modules.size).toBeGreaterThan(300);
+  expect([...modules].filter(([, files]) => files.length > 1)).toEqual([]);
+});
+
 /** Texts for readers: the docs, and the comments of each module. */
 const TEXTS: readonly (readonly [file: string, text: string])[] = [
   ...["README.md", ...markdownOf("docs")].map(

@@ -4,7 +4,7 @@
  * The caller of a record that cannot be written is told; the loss is counted, and recorded in the
  * chain itself as soon as the disk allows.
  */
-import type { Batch, Chain, ChainPoint, Done, Entry } from "./chain.ts";
+import type { Batch, Chain, ChainPoint, Done, ChainEntry } from "./chain.ts";
 import { hashOfCheckpoint, signCheckpoint } from "./checkpoint.ts";
 import type { AuditWriter, AuditWriterOptions } from "./contract.ts";
 import { AuditError, reasonOf } from "./errors.ts";
@@ -72,7 +72,7 @@ export class ChainWriter implements AuditWriter {
   #cancelRetry: (() => void) | undefined;
   #retryMs = FIRST_RETRY_MS;
   #gapPending = false;
-  #inFlight: readonly Entry[] = [];
+  #inFlight: readonly ChainEntry[] = [];
   #running: Promise<void> | undefined;
   #lastCommit = Number.NEGATIVE_INFINITY;
   /** True when a record without a waiter has waited long enough. */
@@ -412,7 +412,7 @@ export class ChainWriter implements AuditWriter {
     this.#kick();
   }
 
-  #lose({ type, done }: Entry): void {
+  #lose({ type, done }: ChainEntry): void {
     if (!isChainType(type)) {
       this.#metrics.lost.inc();
       this.#lost.add(type, this.#now());
@@ -428,7 +428,7 @@ export class ChainWriter implements AuditWriter {
     }
   }
 
-  #count(entries: readonly Entry[]): void {
+  #count(entries: readonly ChainEntry[]): void {
     const counts = new Map<string, number>();
     for (const { type } of entries) counts.set(type, (counts.get(type) ?? 0) + 1);
     for (const [type, count] of counts) this.#metrics.records.inc({ type }, count);

@@ -9,7 +9,7 @@ import type { Position } from "./walk.ts";
 
 export type Done = (outcome: AppendOutcome) => void;
 
-export interface Entry {
+export interface ChainEntry {
   readonly type: string;
   readonly done: Done | undefined;
 }
@@ -19,7 +19,7 @@ export interface Batch {
   readonly segment: number;
   /** Kept as one string, which V8 flattens once, when it is written. */
   text: string;
-  readonly entries: Entry[];
+  readonly entries: ChainEntry[];
   /** Number of entries with a waiter. */
   awaited: number;
   /** End of the chain after this commit. */
@@ -86,7 +86,7 @@ export class Chain {
   }
 
   /** Drops uncommitted records and continues from the committed ones. */
-  reset(point: ChainPoint): readonly Entry[] {
+  reset(point: ChainPoint): readonly ChainEntry[] {
     const entries = this.#queue.flatMap((batch) => batch.entries);
     this.#queue = [];
     this.backlog = 0;
@@ -116,7 +116,7 @@ export class Chain {
     );
   }
 
-  #push(sealed: SealedRecord, bytes: number, entry: Entry): void {
+  #push(sealed: SealedRecord, bytes: number, entry: ChainEntry): void {
     const { last, segment, tied, before, size } = this.#point;
     this.#point = {
       last: { seq: last.seq + 1, hash: sealed.hash },

@@ -1,5 +1,5 @@
 /** The first error of a chain, and its place. */
-export interface Place {
+export interface FaultPlace {
   /** Name of the file in the chain's folder. */
   readonly file: string;
   readonly line?: number | undefined;
@@ -7,9 +7,9 @@ export interface Place {
 }
 
 export class Fault extends Error {
-  readonly place: Place;
+  readonly place: FaultPlace;
 
-  constructor(place: Place, message: string) {
+  constructor(place: FaultPlace, message: string) {
     super(message);
     this.place = place;
   }

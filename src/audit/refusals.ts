@@ -48,7 +48,7 @@ export interface RefusalLogOptions {
   readonly limits?: Partial<RefusalLimits>;
 }
 
-export interface Refusal {
+export interface RefusalEntry {
   /**
    * The refused caller: one of our names, never a client's text. Unknown callers share one name.
    */
@@ -92,7 +92,7 @@ export class RefusalLog {
   }
 
   /** @returns whether the refusal got a record of its own */
-  record({ caller, code, event }: Refusal): boolean {
+  record({ caller, code, event }: RefusalEntry): boolean {
     const reason = this.#reasonToLeaveOut(caller);
     if (reason === undefined) {
       this.#options.sink?.append(event());

@@ -76,7 +76,7 @@ export class FailingFiles implements AuditFiles {
 const failure = (code: string): Error => Object.assign(new Error(code), { code });
 
 /** A folder of chains, and writers of it. */
-export class World {
+export class AuditWorld {
   readonly root = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
   readonly dir = path.join(this.root, "audit");
   readonly keyFile = path.join(this.root, "audit.key");
@@ -162,7 +162,10 @@ export class World {
 }
 
 /** Lines of the writers' logs with this message. */
-export const logged = (world: World, msg: string): readonly { readonly [key: string]: unknown }[] =>
+export const logged = (
+  world: AuditWorld,
+  msg: string,
+): readonly { readonly [key: string]: unknown }[] =>
   world.logged.filter((line) => line["msg"] === msg);
 
 export const call = (i: number): AuditEvent => ({

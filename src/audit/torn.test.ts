@@ -14,11 +14,11 @@ import {
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { append, call, World } from "./testing.ts";
+import { append, call, AuditWorld } from "./testing.ts";
 
-let world: World;
+let world: AuditWorld;
 beforeEach(() => {
-  world = new World();
+  world = new AuditWorld();
 });
 afterEach(() => world.remove());
 
@@ -27,11 +27,11 @@ const FILE = "000001.jsonl";
 /** Creates a folder as a killed process leaves it: with unsigned records after the start. */
 async function killed(
   records: number,
-): Promise<{ readonly signedBytes: number; readonly bytes: Buffer; readonly copy: World }> {
+): Promise<{ readonly signedBytes: number; readonly bytes: Buffer; readonly copy: AuditWorld }> {
   const writer = await world.open();
   const signedBytes = statSync(world.path(FILE)).size;
   for (let i = 0; i < records; i++) await append(writer, call(i));
-  const copy = new World();
+  const copy = new AuditWorld();
   cpSync(world.root, copy.root, { recursive: true });
   // The lock names this process, which is alive.
   rmSync(copy.path("writer.lock"));

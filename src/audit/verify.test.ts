@@ -19,7 +19,7 @@ import { GENESIS, type AuditRecord, sealRecord } from "./record.ts";
 import { parseCheckpoint, signCheckpoint, hashOfCheckpoint } from "./checkpoint.ts";
 import { describeFault } from "./fault.ts";
 import { loadPublicKey } from "./signing-key.ts";
-import { append, call, World } from "./testing.ts";
+import { append, call, AuditWorld } from "./testing.ts";
 import type { ChainReport } from "./verify.ts";
 import canonicalize from "canonicalize";
 
@@ -27,20 +27,20 @@ import canonicalize from "canonicalize";
  * Created once: three segments, checkpoints every 10 records, closed. Each test tampers with a
  * copy.
  */
-let origin: World;
-let world: World;
+let origin: AuditWorld;
+let world: AuditWorld;
 const CHECKPOINTS = "checkpoints.jsonl";
 const FIRST = "000001.jsonl";
 const SECOND = "000002.jsonl";
 const LAST = "000003.jsonl";
 
 beforeAll(async () => {
-  origin = new World();
+  origin = new AuditWorld();
   await origin.write(40, { segmentBytes: 6000, checkpointRecords: 10 });
 });
 afterAll(() => origin.remove());
 beforeEach(() => {
-  world = new World();
+  world = new AuditWorld();
   cpSync(origin.root, world.root, { recursive: true });
 });
 afterEach(() => world.remove());
@@ -675,7 +675,7 @@ describe("is found", () => {
   });
 
   test("bytes that are not UTF-8 and read as the text that was there", async () => {
-    const other = new World();
+    const other = new AuditWorld();
     await other.write(0);
     const writer = await other.open();
     await append(writer, { type: "LLM_CALL", fields: { model: "\uFFFD" } });
@@ -798,7 +798,7 @@ describe("while the writer lives", () => {
 test("what a killed writer left is counted: its start, and the bytes that it did not finish", async () => {
   const writer = await world.open();
   await append(writer, call(1));
-  const copy = new World();
+  const copy = new AuditWorld();
   cpSync(world.root, copy.root, { recursive: true });
   await writer.close();
   // The process that the lock names is this one, and lives.

@@ -3,7 +3,7 @@
  */
 import { existsSync, statSync } from "node:fs";
 import path from "node:path";
-import { Fault, type Place } from "./fault.ts";
+import { Fault, type FaultPlace } from "./fault.ts";
 import { CHECKPOINTS, type FoundChain, listChain, PUBLIC_KEY, segmentName } from "./layout.ts";
 import { type Line, readLines } from "./lines.ts";
 import { livingWriter } from "./lock.ts";
@@ -48,7 +48,7 @@ export interface ChainReport {
   torn: number;
   starts: number;
   clockBack: number;
-  fault: { readonly place: Place; readonly message: string } | undefined;
+  fault: { readonly place: FaultPlace; readonly message: string } | undefined;
 }
 
 /** @throws AuditError if the chain cannot be verified: no key, no permission to read */

@@ -5,7 +5,7 @@ import { Registry } from "prom-client";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { systemFiles } from "./files.ts";
-import { append, call, FailingFiles, logged, until, World } from "./testing.ts";
+import { append, call, FailingFiles, logged, until, AuditWorld } from "./testing.ts";
 import { type SpaceOptions, VolumeWatch } from "./volume.ts";
 
 const KIB = 1024;
@@ -174,9 +174,9 @@ test("is looked at once a second, told of in the log when it changes, and shown 
 });
 
 describe("a writer on a volume that is short of space", () => {
-  let world: World;
+  let world: AuditWorld;
   beforeEach(() => {
-    world = new World();
+    world = new AuditWorld();
   });
   afterEach(() => world.remove());
 

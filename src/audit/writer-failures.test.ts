@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AppendOutcome } from "./event.ts";
-import { append, call, until, World } from "./testing.ts";
+import { append, call, until, AuditWorld } from "./testing.ts";
 
-let world: World;
+let world: AuditWorld;
 beforeEach(() => {
-  world = new World();
+  world = new AuditWorld();
 });
 afterEach(() => world.remove());
 

@@ -12,11 +12,11 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseCheckpoint } from "./checkpoint.ts";
 import type { AppendOutcome } from "./event.ts";
 import { livingWriter } from "./lock.ts";
-import { append, call, until, World } from "./testing.ts";
+import { append, call, until, AuditWorld } from "./testing.ts";
 
-let world: World;
+let world: AuditWorld;
 beforeEach(() => {
-  world = new World();
+  world = new AuditWorld();
 });
 afterEach(() => world.remove());
 

@@ -21,7 +21,7 @@ export interface Violation {
 }
 
 /** Reason why a request is refused in every mode. */
-export interface Refusal {
+export interface PassageRefusal {
   readonly status: 400 | 403 | 421 | 502 | 503;
   readonly code: string;
   readonly message: string;
@@ -37,7 +37,7 @@ export interface Passage {
   resolution: ActionResolution | undefined;
   /** The first one is decisive; there are more only in audit mode. */
   readonly violations: Violation[];
-  refusal: Refusal | undefined;
+  refusal: PassageRefusal | undefined;
   injection: Injection | undefined;
   /** Address of the endpoint: `192.0.2.1:443`. */
   upstream: string | undefined;

@@ -1,6 +1,6 @@
 /** Tests parts of a binding's policy against attempts to circumvent them. */
 import { describe, expect, test } from "vitest";
-import type { ProviderPlugin, Resource } from "../providers/contract.ts";
+import type { ProviderPlugin, ServiceResource } from "../providers/contract.ts";
 import { compileActionLists } from "./action-lists.ts";
 import { compileHttpRules, isAmbiguousPath } from "./http-rules.ts";
 import { compilePathGlobs } from "./path-glob.ts";
@@ -212,10 +212,14 @@ describe("scope", () => {
     scopeKeys: { repositories: "r", projects: "p" },
     scopeIgnoresCase: true,
   } as unknown as ProviderPlugin;
-  const repository = (value: string): Resource => ({ kind: "scoped", key: "repositories", value });
+  const repository = (value: string): ServiceResource => ({
+    kind: "scoped",
+    key: "repositories",
+    value,
+  });
   const scope = compileScope({ repositories: ["octo/*", "me/notes"] }, plugin);
 
-  test.each<[string, readonly Resource[], boolean]>([
+  test.each<[string, readonly ServiceResource[], boolean]>([
     ["one inside", [repository("Octo/Hello")], true],
     ["one outside", [repository("other/hello")], false],
     ["one of two outside", [repository("octo/a"), repository("other/b")], false],
@@ -240,7 +244,7 @@ describe("scope", () => {
   });
 
   test("what one key cannot hold is outside where that key is set", () => {
-    const resources: readonly Resource[] = [
+    const resources: readonly ServiceResource[] = [
       repository("octo/a"),
       { kind: "unscopable", reason: "x", keys: ["projects"] },
     ];
@@ -248,7 +252,7 @@ describe("scope", () => {
     expect(scope(resources).kind).toBe("inside");
     expect(both(resources).kind).toBe("outside");
     // Nor is it made good by something of that key that is inside.
-    const project: Resource = { kind: "scoped", key: "projects", value: "p" };
+    const project: ServiceResource = { kind: "scoped", key: "projects", value: "p" };
     expect(both([repository("octo/a"), project]).kind).toBe("inside");
     expect(both([...resources, project])).toEqual({
       kind: "outside",

@@ -1,5 +1,5 @@
 /** `spec.scope`: the resources on which a binding may act. */
-import type { ProviderPlugin, Resource, ScopeKey } from "../providers/contract.ts";
+import type { ProviderPlugin, ServiceResource, ScopeKey } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 import { compileWildcards } from "./wildcard.ts";
@@ -8,7 +8,7 @@ export type ScopeVerdict =
   | { readonly kind: "inside" }
   | { readonly kind: "outside"; readonly rule: string; readonly resource: string };
 
-export type Scope = (resources: readonly Resource[]) => ScopeVerdict;
+export type Scope = (resources: readonly ServiceResource[]) => ScopeVerdict;
 
 const INSIDE: ScopeVerdict = { kind: "inside" };
 

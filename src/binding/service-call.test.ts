@@ -1,11 +1,11 @@
 /** Audit records of calls: the names that they contain are those that people search for. */
 import { expect, test } from "vitest";
-import type { ActionResolution, Resource } from "../providers/contract.ts";
+import type { ActionResolution, ServiceResource } from "../providers/contract.ts";
 import { request } from "../providers/testing.ts";
 import type { Passage } from "./passage.ts";
 import { requestFields } from "./service-call.ts";
 
-function fieldsOf(resources: readonly Resource[]): ReturnType<typeof requestFields> {
+function fieldsOf(resources: readonly ServiceResource[]): ReturnType<typeof requestFields> {
   const resolution: ActionResolution = {
     kind: "resolved",
     actions: [{ action: "blobs:read", resources }],
@@ -39,7 +39,7 @@ test("a resource is recorded by the name that says most", () => {
 });
 
 test("resources without end are recorded up to a thousand", () => {
-  const resources = Array.from({ length: 200_000 }, (_, n): Resource => ({
+  const resources = Array.from({ length: 200_000 }, (_, n): ServiceResource => ({
     kind: "scoped",
     key: "arns",
     value: `arn:aws:s3:::b/${n}`,

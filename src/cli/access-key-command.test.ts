@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { newAccessKey } from "../access/access-keys.ts";
 import { hashKey } from "../access/credentials.ts";
-import { NOW, World } from "./testing.ts";
+import { NOW, CliWorld } from "./testing.ts";
 
-let world: World;
+let world: CliWorld;
 /** Keys that the fake generates, in order. */
 let keys: string[];
 
 beforeEach(() => {
-  world = new World();
-  const foreseen = new World();
+  world = new CliWorld();
+  const foreseen = new CliWorld();
   keys = [0, 1].map(() => newAccessKey(foreseen.random(32)));
 });
 

@@ -3,17 +3,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { World } from "./testing.ts";
+import { CliWorld } from "./testing.ts";
 
 const agent = (name: string, namespace = "default"): string =>
   `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {models: []}\n`;
 
 let dir: string;
-let world: World;
+let world: CliWorld;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
-  world = new World();
+  world = new CliWorld();
 });
 
 afterEach(() => rmSync(dir, { recursive: true }));

@@ -2,14 +2,14 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "
 import path from "node:path";
 import { Command, CommanderError } from "commander";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { append, World } from "../audit/testing.ts";
+import { append, AuditWorld } from "../audit/testing.ts";
 import { auditCommand } from "./audit-command.ts";
 import type { AuditSession } from "./audit-session.ts";
 import { CliError } from "./errors.ts";
 
-let world: World;
+let world: AuditWorld;
 beforeEach(() => {
-  world = new World();
+  world = new AuditWorld();
 });
 afterEach(() => world.remove());
 

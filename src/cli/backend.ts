@@ -46,6 +46,6 @@ export interface Backend {
 }
 
 /** Selects the backend, from flags and environment. */
-export interface Target {
+export interface BackendTarget {
   readonly stateDir?: string | undefined;
 }

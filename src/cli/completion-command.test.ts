@@ -3,12 +3,12 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { World } from "./testing.ts";
+import { CliWorld } from "./testing.ts";
 
-let world: World;
+let world: CliWorld;
 
 beforeEach(() => {
-  world = new World();
+  world = new CliWorld();
   world.backend.add("Agent", "hello");
   world.backend.add("Agent", "help-desk");
   world.backend.add("Agent", "far", {}, "team");

@@ -1,5 +1,5 @@
 /** The command line's dependencies, which tests replace completely. */
-import type { Backend, Target } from "./backend.ts";
+import type { Backend, BackendTarget } from "./backend.ts";
 
 export interface Context {
   /** The package's root: Envoy's bootstrap, the gateway's program. */
@@ -18,5 +18,5 @@ export interface Context {
   readonly now: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly fetch: typeof fetch;
-  readonly backend: (target: Target) => Backend;
+  readonly backend: (target: BackendTarget) => Backend;
 }

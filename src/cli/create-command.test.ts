@@ -4,16 +4,16 @@ import path from "node:path";
 import { parseAllDocuments } from "yaml";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Ran } from "./testing.ts";
-import { World } from "./testing.ts";
+import { CliWorld } from "./testing.ts";
 
 const KEY = "sk-proj-${NOT_A_VARIABLE}";
 
 let dir: string;
-let world: World;
+let world: CliWorld;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
-  world = new World();
+  world = new CliWorld();
 });
 
 afterEach(() => rmSync(dir, { recursive: true }));

@@ -1,12 +1,12 @@
 import { parseAllDocuments } from "yaml";
 import { beforeEach, describe, expect, test } from "vitest";
 import { parseDocuments } from "../resources/parse.ts";
-import { NOW, World } from "./testing.ts";
+import { NOW, CliWorld } from "./testing.ts";
 
-let world: World;
+let world: CliWorld;
 
 beforeEach(() => {
-  world = new World();
+  world = new CliWorld();
   const { backend } = world;
   backend.add("Agent", "hello", {
     metadata: { namespace: "default", name: "hello", labels: { app: "x" }, resourceVersion: "v7" },

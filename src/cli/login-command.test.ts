@@ -14,14 +14,14 @@ import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { newAccessKey, wrapAccessKey } from "../access/access-keys.ts";
-import { World } from "./testing.ts";
+import { CliWorld } from "./testing.ts";
 
 const KEY = newAccessKey(new Uint8Array(32).fill(7));
 const BASE = "https://gateway.example.com";
 
 let dir: string;
 let file: string;
-let world: World;
+let world: CliWorld;
 /** Requests that the gateway received. */
 let requests: {
   readonly url: string;
@@ -32,7 +32,7 @@ let requests: {
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
   file = path.join(dir, "svc/config.yaml");
-  world = new World();
+  world = new CliWorld();
   world.env = { XDG_CONFIG_HOME: dir };
   world.stdin = `${KEY}\n`;
   requests = [];

@@ -5,14 +5,14 @@ import type { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Context } from "./context.ts";
 import { createProgram, everyCommand } from "./program.ts";
-import { World } from "./testing.ts";
+import { CliWorld } from "./testing.ts";
 
 let dir: string;
-let world: World;
+let world: CliWorld;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
-  world = new World();
+  world = new CliWorld();
 });
 
 afterEach(() => rmSync(dir, { recursive: true }));

@@ -7,7 +7,7 @@ import { Secret } from "../platform/secret.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 
-export interface SecretSource {
+export interface SecretInput {
   /**
    * Name of the flag with the key, e.g. `--api-key`; with the suffix `-file`, of the one that names
    * a file.
@@ -24,7 +24,7 @@ const MAX_LENGTH = 4_096;
 
 /** Returns undefined if no key is given. @throws CliError, which quotes nothing of it */
 export async function readSecret(
-  source: SecretSource,
+  source: SecretInput,
   context: Pick<Context, "stdin" | "askSecret">,
 ): Promise<Secret | undefined> {
   const { flag, value, file, question } = source;

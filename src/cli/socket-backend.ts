@@ -4,14 +4,14 @@ import type { GatewayStatus } from "../gateway/status.ts";
 import type { UnixResponse } from "../platform/unix-http.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { statePaths } from "../up/state.ts";
-import type { ApplyResult, Backend, ObjectView, Target } from "./backend.ts";
+import type { ApplyResult, Backend, ObjectView, BackendTarget } from "./backend.ts";
 import { CliError } from "./errors.ts";
 
 /** A change takes effect after a few seconds at most; writing thousands of objects takes longer. */
 const CHANGE_TIMEOUT_MS = 120_000;
 const READ_TIMEOUT_MS = 30_000;
 
-export function socketBackend(target: Target, env: NodeJS.ProcessEnv): Backend {
+export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Backend {
   const state = statePaths(target.stateDir, env);
 
   const send = async (path: string, method: string, body?: unknown): Promise<UnixResponse> => {

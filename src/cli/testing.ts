@@ -5,7 +5,7 @@ import { parseDocuments } from "../resources/parse.ts";
 import { formatProblem } from "../resources/problem.ts";
 import type { ResourceKind } from "../resources/resource-set.ts";
 import { mergePatch } from "../sources/applied/merge-patch.ts";
-import type { ApplyResult, Backend, ManifestText, ObjectView, Target } from "./backend.ts";
+import type { ApplyResult, Backend, ManifestText, ObjectView, BackendTarget } from "./backend.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { run } from "./run.ts";
@@ -26,7 +26,7 @@ export class FakeBackend implements Backend {
   readonly calls: string[] = [];
   /** All received texts. */
   readonly received: string[] = [];
-  targets: Target[] = [];
+  targets: BackendTarget[] = [];
   metricsText = "";
   gateway: GatewayStatus = {
     ready: true,
@@ -141,7 +141,7 @@ export class FakeBackend implements Backend {
   }
 }
 
-export class World {
+export class CliWorld {
   readonly backend = new FakeBackend();
   env: NodeJS.ProcessEnv = {};
   stdin = "";

@@ -4,7 +4,7 @@ import type {
   AgentPolicy,
   ModelGrant,
   ModelResolution,
-  ProviderPolicy,
+  ModelProviderPolicy,
 } from "../policy/snapshot.ts";
 import type { Agent } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
@@ -24,7 +24,7 @@ export interface ProviderScope {
 }
 
 export interface ScopedProvider {
-  readonly policy: ProviderPolicy;
+  readonly policy: ModelProviderPolicy;
   /** Its `allowedModels`; `["*"]` if it has none. */
   readonly allowed: readonly string[];
   readonly denied: readonly string[];
@@ -113,8 +113,8 @@ export class CompiledAgent implements AgentPolicy {
     const exact = byModel.get(model) ?? [];
     if (exact.length > 0) return pick(exact);
     const head = model.slice(0, model.indexOf("/") + 1);
-    const providers = new Set<ProviderPolicy>();
-    let refusing: ProviderPolicy | undefined;
+    const providers = new Set<ModelProviderPolicy>();
+    let refusing: ModelProviderPolicy | undefined;
     for (const { prefix, scoped } of wildcards) {
       if (!model.startsWith(prefix) || !prefix.startsWith(head)) continue;
       if (scoped.policy.allowsModel(model)) providers.add(scoped.policy);

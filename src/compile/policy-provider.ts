@@ -5,7 +5,7 @@ import type {
   DialectName,
   FallbackTarget,
   ProviderKind,
-  ProviderPolicy,
+  ModelProviderPolicy,
 } from "../policy/snapshot.ts";
 import type { Reason } from "../policy/status.ts";
 import type { Secret } from "../platform/secret.ts";
@@ -109,7 +109,7 @@ export function compileProvider(
       broken.push(`fallback ${provider} does not expose model ${model}`);
     else fallbacks.push({ provider: key, model });
   }
-  const policy: ProviderPolicy = {
+  const policy: ModelProviderPolicy = {
     key: keyOf(resource),
     namespace,
     name,

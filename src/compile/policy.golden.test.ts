@@ -13,7 +13,7 @@ import type {
   KeyEntry,
   ModelResolution,
   PolicySnapshot,
-  ProviderPolicy,
+  ModelProviderPolicy,
 } from "../policy/snapshot.ts";
 import { withProblems } from "../policy/status.ts";
 import { parseDocuments } from "../resources/parse.ts";
@@ -94,7 +94,7 @@ function renderSnapshot(snapshot: PolicySnapshot) {
 }
 
 /** Everything except the function. */
-function renderProvider(provider: ProviderPolicy) {
+function renderProvider(provider: ModelProviderPolicy) {
   const fields = Object.entries(provider).filter(
     ([field]) => field !== "allowsModel" && field !== "apiKey",
   );

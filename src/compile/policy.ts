@@ -12,7 +12,12 @@
  *   are denied, not unauthenticated.
  */
 import { createHash } from "node:crypto";
-import type { AgentPolicy, KeyEntry, PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type {
+  AgentPolicy,
+  KeyEntry,
+  PolicySnapshot,
+  ModelProviderPolicy,
+} from "../policy/snapshot.ts";
 import type { ObjectStatus, Reason } from "../policy/status.ts";
 import { sortStatuses } from "../policy/status.ts";
 import type { AccessKey } from "../resources/access-key.ts";
@@ -82,7 +87,7 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
   const mark = (...parts: readonly string[]) => version.update(`${JSON.stringify(parts)}\n`);
   mark("mock", JSON.stringify(options.mockEndpoint ?? null));
 
-  const providers = new Map<string, ProviderPolicy>();
+  const providers = new Map<string, ModelProviderPolicy>();
   const scopes = new Map<string, MutableScope>();
   for (const [key, base] of bases) {
     if (base === "skipped") {

@@ -8,7 +8,7 @@ import type { Resource, ResourceKind, ResourceSet } from "../resources/resource-
 import { resourceId } from "../resources/resource-set.ts";
 
 /** Today's usage (UTC). */
-export interface Usage {
+export interface ObjectUsage {
   readonly tokensToday: number;
   readonly requestsToday: number;
   /** US dollars, for models with a price. */
@@ -40,11 +40,13 @@ export interface ObjectView {
     readonly ready: boolean;
     readonly reason: string;
     readonly message: string;
-  } & Partial<Usage>;
+  } & Partial<ObjectUsage>;
 }
 
 /** Returns the usage of objects, by {@link resourceId}; omits unknown objects. */
-export type UsageOf = (objects: readonly ObjectStatus[]) => Promise<ReadonlyMap<string, Usage>>;
+export type UsageOf = (
+  objects: readonly ObjectStatus[],
+) => Promise<ReadonlyMap<string, ObjectUsage>>;
 
 export interface ObjectsOptions {
   readonly statuses: () => readonly ObjectStatus[];
@@ -91,7 +93,7 @@ function resourceOf(
 function view(
   status: ObjectStatus,
   resource: Resource | undefined,
-  usage: Usage | undefined,
+  usage: ObjectUsage | undefined,
 ): ObjectView {
   const { kind, namespace, name, ready, reason, message } = status;
   return {

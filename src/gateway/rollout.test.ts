@@ -2,7 +2,7 @@ import path from "node:path";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { Clock } from "../platform/clock.ts";
-import type { PolicySnapshot, ProviderPolicy } from "../policy/snapshot.ts";
+import type { PolicySnapshot, ModelProviderPolicy } from "../policy/snapshot.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder, type XdsSnapshot } from "../envoy/xds/snapshot.ts";
@@ -15,7 +15,7 @@ function policyAt(version: string, host: string): PolicySnapshot {
   const provider = {
     key: "default/p",
     endpoint: { tls: false, host, port: 80, basePath: "" },
-  } as ProviderPolicy;
+  } as ModelProviderPolicy;
   return {
     version,
     agentsByTokenHash: new Map(),

@@ -10,7 +10,7 @@ import { AppliedStore } from "../sources/applied/applied-store.ts";
 import { type FolderSource, openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
 import { createControl } from "./control.ts";
-import type { Usage } from "./objects.ts";
+import type { ObjectUsage } from "./objects.ts";
 
 export class ControlWorld {
   readonly dir: string;
@@ -19,7 +19,7 @@ export class ControlWorld {
   readonly store: AppliedStore;
   readonly log: unknown[] = [];
   /** By id of the object. */
-  readonly usage = new Map<string, Usage>();
+  readonly usage = new Map<string, ObjectUsage>();
   /** Number of changes that were waited for. */
   settled = 0;
   #source: FolderSource;

@@ -10,7 +10,7 @@ import type { AccountUsage, Limits, Subject } from "../limits/limits.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { resourceId, type ResourceSet } from "../resources/resource-set.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import type { Usage, UsageOf } from "./objects.ts";
+import type { ObjectUsage, UsageOf } from "./objects.ts";
 
 export function usageFrom(limits: Limits, resources: () => ResourceSet): UsageOf {
   return async (objects) => {
@@ -52,7 +52,7 @@ function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | unde
 /**
  * Money is counted in whole micro-dollars: as a decimal it has six places, and is only for display.
  */
-function shown({ kind }: ObjectStatus, usage: AccountUsage): Usage {
+function shown({ kind }: ObjectStatus, usage: AccountUsage): ObjectUsage {
   const { tokens, requests, microUsd, unpricedRequests, inFlight } = usage;
   const counts = { tokensToday: tokens, requestsToday: requests };
   if (kind === "ModelProvider") return counts;

@@ -1,7 +1,7 @@
 /** `svc-init`: its flags and its output. */
 import { parseArgs } from "node:util";
 import { applyRedirect, RedirectError, type RunCommand } from "./redirect.ts";
-import { type Endpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
+import { type RedirectEndpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
 
 const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
 
@@ -91,7 +91,7 @@ function parseFlags(
   };
 }
 
-function parseEndpoint(text: string): Endpoint {
+function parseEndpoint(text: string): RedirectEndpoint {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d+)$/.exec(text);
   const address = match?.[1] ?? match?.[2];
   if (match === null || address === undefined)

@@ -19,7 +19,7 @@ export interface RedirectOptions {
 
 export interface EgressOptions {
   /** The gateway's address and port, as seen from this namespace. */
-  readonly gateways: readonly Endpoint[];
+  readonly gateways: readonly RedirectEndpoint[];
   /**
    * DNS servers that the agent may query. They are a channel to anyone who controls a domain: leave
    * the list empty if hosts entries suffice.
@@ -27,7 +27,7 @@ export interface EgressOptions {
   readonly dnsServers: readonly string[];
 }
 
-export interface Endpoint {
+export interface RedirectEndpoint {
   readonly address: string;
   readonly port: number;
 }

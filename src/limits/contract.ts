@@ -75,7 +75,7 @@ export interface Lease {
   readonly day: string;
 }
 
-export interface Usage extends Amounts {
+export interface CountedUsage extends Amounts {
   /** The model has no price: the cost is incomplete. */
   readonly unpriced: boolean;
 }
@@ -105,12 +105,12 @@ export interface Limits {
    * returns the whole reservation; a failed call still counts as a request if `requests: 1` is
    * passed. Never throws and does not wait for the store. Settling twice does nothing.
    */
-  settle(lease: Lease, used: Usage): void;
+  settle(lease: Lease, used: CountedUsage): void;
   /**
    * Records the usage of a call that needed no admission, in the UTC day of `admittedAt` (ms since
    * the epoch).
    */
-  record(scope: string, accounts: readonly string[], used: Usage, admittedAt: number): void;
+  record(scope: string, accounts: readonly string[], used: CountedUsage, admittedAt: number): void;
   /**
    * Returns today's usage in the order of `subjects`: of all processes if the store is up, else as
    * known to this one.

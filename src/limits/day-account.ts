@@ -1,5 +1,5 @@
 /** Counters of one account on one UTC day, as one process knows them. */
-import type { Amounts, Unit, Usage } from "./contract.ts";
+import type { Amounts, Unit, CountedUsage } from "./contract.ts";
 import { encoded } from "./keys.ts";
 
 /** Counters of one account on one day. Totals only grow, so repeated writes do no harm. */
@@ -24,7 +24,7 @@ export class DayAccount {
     this.field = encoded(account);
   }
 
-  add(used: Usage): void {
+  add(used: CountedUsage): void {
     this.own.tokens += whole(used.tokens);
     this.own.microUsd += whole(used.microUsd);
     this.own.requests += whole(used.requests);

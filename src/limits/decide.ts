@@ -7,13 +7,13 @@ import { msToNextDay } from "./day.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { ScopeLedger } from "./ledger.ts";
 
-export type Refusal = Extract<Admission, { kind: "refused" }>;
+export type LimitExceeded = Extract<Admission, { kind: "refused" }>;
 
 /** The end of a call is unknown; clients are asked not to retry too often meanwhile. */
 export const CONCURRENCY_RETRY_MS = 1_000;
 
 /** The demand of a lease; what the lease already holds does not count against it. */
-export interface Question {
+export interface AdmissionQuestion {
   readonly lease: HeldLease;
   readonly asked: Amounts;
   /** Milliseconds since the epoch. */
@@ -24,8 +24,8 @@ export interface Question {
 export function refusalOf(
   scope: ScopeLedger,
   checks: readonly Check[],
-  question: Question,
-): Refusal | undefined {
+  question: AdmissionQuestion,
+): LimitExceeded | undefined {
   for (const check of checks) {
     const refusal = judge(scope, check, question);
     if (refusal !== undefined) return refusal;
@@ -36,8 +36,8 @@ export function refusalOf(
 function judge(
   scope: ScopeLedger,
   check: Check,
-  { lease, asked, now }: Question,
-): Refusal | undefined {
+  { lease, asked, now }: AdmissionQuestion,
+): LimitExceeded | undefined {
   switch (check.kind) {
     case "rate": {
       const window = scope.window(check.account, check.windowMs);

@@ -14,11 +14,11 @@ import type {
   Lease,
   Limits,
   Subject,
-  Usage,
+  CountedUsage,
 } from "./contract.ts";
 import { covers, wholeAmounts } from "./day-account.ts";
 import { utcDay } from "./day.ts";
-import { type Refusal, refusalOf } from "./decide.ts";
+import { type LimitExceeded, refusalOf } from "./decide.ts";
 import { encoded } from "./keys.ts";
 import { HeldLease } from "./held-lease.ts";
 import { Ledger, type ScopeLedger } from "./ledger.ts";
@@ -27,7 +27,7 @@ import {
   admitWords,
   type AdmitWords,
   type Demand,
-  type Question,
+  type ScopeQuestion,
   readAdmit,
   syncWords,
   type Writer,
@@ -69,7 +69,7 @@ const CLOSE_MS = 1_000;
  */
 type StoreAnswer =
   | { readonly kind: "held"; readonly held: Amounts }
-  | { readonly kind: "refused"; readonly refusal: Refusal }
+  | { readonly kind: "refused"; readonly refusal: LimitExceeded }
   | { readonly kind: "none"; readonly asked: boolean };
 
 /** Maximum number of scopes that are written at once during catch-up. */
@@ -141,7 +141,7 @@ export class GatewayLimits implements Limits {
     return this.#reserveInStore(store, scope, demand);
   }
 
-  settle(lease: Lease, used: Usage): void {
+  settle(lease: Lease, used: CountedUsage): void {
     if (!(lease instanceof HeldLease) || lease.settled) return;
     const scope = this.#ledger.scope(lease.scope);
     scope.release(lease);
@@ -154,7 +154,12 @@ export class GatewayLimits implements Limits {
     else this.#writeWithin(scope, SETTLE_WITHIN_MS);
   }
 
-  record(scopeName: string, accounts: readonly string[], used: Usage, admittedAt: number): void {
+  record(
+    scopeName: string,
+    accounts: readonly string[],
+    used: CountedUsage,
+    admittedAt: number,
+  ): void {
     const day = utcDay(admittedAt);
     // Days before yesterday are no longer used.
     if (day < Ledger.oldestDay(this.#clock.now())) return;
@@ -380,7 +385,7 @@ export class GatewayLimits implements Limits {
    */
   async #write(
     scope: ScopeLedger,
-    questions: readonly Question[] = [],
+    questions: readonly ScopeQuestion[] = [],
   ): Promise<readonly AccountUsage[] | undefined> {
     const store = this.#store as Store;
     const ended = [...scope.outbox.ended];

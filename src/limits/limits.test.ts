@@ -13,7 +13,7 @@ import { FakeClock } from "../platform/testing.ts";
 import {
   concurrency,
   daily,
-  Gateway,
+  LimitingProcess,
   NOON,
   NOTHING,
   rate,
@@ -38,7 +38,7 @@ const LEASE_MS = 30_000;
 describe.each(KINDS)("limits in $name", ({ start }) => {
   let server: RedisServer | undefined;
   let clock: FakeClock;
-  let gateways: Gateway[];
+  let gateways: LimitingProcess[];
 
   beforeAll(async () => {
     server = await start?.();
@@ -60,17 +60,21 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
   });
 
   /** Starts a further process that shares the store; in memory there is only one process. */
-  async function another(): Promise<Gateway> {
+  async function another(): Promise<LimitingProcess> {
     const [first] = gateways;
     if (first !== undefined && server === undefined) return first;
     const redis = server === undefined ? {} : { redis: parseRedisSettings({ url: server.url }) };
-    const gateway = new Gateway(clock, { ...redis, processId: randomUUID(), leaseMs: LEASE_MS });
+    const gateway = new LimitingProcess(clock, {
+      ...redis,
+      processId: randomUUID(),
+      leaseMs: LEASE_MS,
+    });
     gateways.push(gateway);
     await until(() => gateway.up(), { what: "the store to be used" });
     return gateway;
   }
 
-  const first = (): Gateway => gateways[0] as Gateway;
+  const first = (): LimitingProcess => gateways[0] as LimitingProcess;
 
   function request(
     checks: readonly Check[],
@@ -87,7 +91,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     };
   }
 
-  async function admitted(gateway: Gateway, asked: AdmitRequest): Promise<Lease> {
+  async function admitted(gateway: LimitingProcess, asked: AdmitRequest): Promise<Lease> {
     const admission = await gateway.limits.admit(asked);
     if (admission.kind !== "admitted") throw new Error(`refused: ${JSON.stringify(admission)}`);
     return admission.lease;
@@ -95,13 +99,13 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
 
   /** 200 callers at once, on two processes. */
   async function crowd(make: () => AdmitRequest): Promise<{
-    readonly leases: readonly (readonly [Gateway, Lease])[];
+    readonly leases: readonly (readonly [LimitingProcess, Lease])[];
     readonly refused: number;
   }> {
     const both = [first(), await another()];
     const answers = await Promise.all(
-      Array.from({ length: 200 }, async (_, index): Promise<[Gateway, Admission]> => {
-        const gateway = both[index % 2] as Gateway;
+      Array.from({ length: 200 }, async (_, index): Promise<[LimitingProcess, Admission]> => {
+        const gateway = both[index % 2] as LimitingProcess;
         return [gateway, await gateway.limits.admit(make())];
       }),
     );
@@ -487,7 +491,11 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     const after = new FakeClock(NOON);
     after.advance(LEASE_MS - 1);
     const redis = parseRedisSettings({ url: (server as RedisServer).url });
-    const survivor = new Gateway(after, { redis, processId: randomUUID(), leaseMs: LEASE_MS });
+    const survivor = new LimitingProcess(after, {
+      redis,
+      processId: randomUUID(),
+      leaseMs: LEASE_MS,
+    });
     gateways.push(survivor);
     await until(() => survivor.up());
     expect((await survivor.limits.admit(request(asked, 1))).kind).toBe("refused");
@@ -657,7 +665,7 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
     for (const tokens of [100, 60]) {
       // The second process reports what the first reported long before: the same process id, with
       // less usage.
-      const gateway = new Gateway(clock, { redis, processId });
+      const gateway = new LimitingProcess(clock, { redis, processId });
       await until(() => gateway.up());
       gateway.limits.record(SCOPE, ["agent"], used(tokens), clock.now());
       await gateway.limits.close();

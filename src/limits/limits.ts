@@ -15,7 +15,7 @@ export type {
   Limits,
   Subject,
   Unit,
-  Usage,
+  CountedUsage,
 } from "./contract.ts";
 
 type Defaulted = "leaseMs" | "admitTimeoutMs" | "random";

@@ -14,7 +14,7 @@ import {
   NOON,
   concurrency,
   daily,
-  Gateway,
+  LimitingProcess,
   NOTHING,
   pass,
   rate,
@@ -52,8 +52,8 @@ async function proxyOf(server: RedisServer): Promise<TcpProxy> {
   return proxy;
 }
 
-function gatewayAt(url: string, options: Partial<LimitsOptions> = {}): Gateway {
-  const gateway = new Gateway(clock, {
+function gatewayAt(url: string, options: Partial<LimitsOptions> = {}): LimitingProcess {
+  const gateway = new LimitingProcess(clock, {
     redis: parseRedisSettings({ url }),
     processId: randomUUID(),
     admitTimeoutMs: TIMEOUT_MS,
@@ -68,13 +68,13 @@ function gatewayAt(url: string, options: Partial<LimitsOptions> = {}): Gateway {
   return gateway;
 }
 
-async function gatewayOn(url: string): Promise<Gateway> {
+async function gatewayOn(url: string): Promise<LimitingProcess> {
   const gateway = gatewayAt(url);
   await until(() => gateway.up(), { what: "the store to be used" });
   return gateway;
 }
 
-const ask = (gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Admission> =>
+const ask = (gateway: LimitingProcess, checks: readonly Check[], tokens = 0): Promise<Admission> =>
   Promise.resolve(
     gateway.limits.admit({
       id: randomUUID(),
@@ -85,17 +85,21 @@ const ask = (gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Ad
     }),
   );
 
-async function admitted(gateway: Gateway, checks: readonly Check[], tokens = 0): Promise<Lease> {
+async function admitted(
+  gateway: LimitingProcess,
+  checks: readonly Check[],
+  tokens = 0,
+): Promise<Lease> {
   const admission = await ask(gateway, checks, tokens);
   if (admission.kind !== "admitted") throw new Error(`refused: ${JSON.stringify(admission)}`);
   return admission.lease;
 }
 
-const usage = async (gateway: Gateway) =>
+const usage = async (gateway: LimitingProcess) =>
   (await gateway.limits.usage([{ scope: SCOPE, account: "agent" }]))[0];
 
 /** Advances time until all gateways use the store again. */
-async function back(...gateways: readonly Gateway[]): Promise<void> {
+async function back(...gateways: readonly LimitingProcess[]): Promise<void> {
   for (const gateway of gateways) {
     await until(
       async () => {

@@ -1,13 +1,13 @@
 /** Encodes a scope for the store's scripts, and applies their answers. */
 import type { AccountUsage, Amounts, Check, Unit } from "./contract.ts";
-import { CONCURRENCY_RETRY_MS, type Refusal } from "./decide.ts";
+import { CONCURRENCY_RETRY_MS, type LimitExceeded } from "./decide.ts";
 import { msToNextDay } from "./day.ts";
 import { encoded } from "./keys.ts";
 import { type DayAccount, TOTALS } from "./day-account.ts";
 import type { HeldLease } from "./held-lease.ts";
 import type { ScopeLedger } from "./ledger.ts";
 import type { WindowNews } from "./outbox.ts";
-import type { Arguments, Keys } from "./store.ts";
+import type { ScriptArguments, Keys } from "./store.ts";
 
 /** Time for which unused leases and windows stay in the store. */
 const IDLE_TTL_MS = 3_600_000;
@@ -24,7 +24,7 @@ const UNIT_FIELD: Readonly<Record<Unit, string>> = { tokens: "t", microUsd: "m",
 
 export interface Words {
   readonly keys: Keys;
-  readonly args: Arguments;
+  readonly args: ScriptArguments;
 }
 
 export interface Writer {
@@ -96,8 +96,8 @@ export function admitWords(
   return { keys: named, args, stored };
 }
 
-export interface Verdict {
-  readonly refusal: Refusal | undefined;
+export interface AdmissionVerdict {
+  readonly refusal: LimitExceeded | undefined;
   /** The store has less of our own usage than it once confirmed. */
   readonly hasLost: boolean;
   /** All limits are far: the store holds the expected amounts, not only the requested ones. */
@@ -109,7 +109,7 @@ export function readAdmit(
   checks: readonly Check[],
   asked: { readonly day: string; readonly now: number; readonly stored: readonly number[] },
   reply: readonly number[],
-): Verdict {
+): AdmissionVerdict {
   const [index = 0, used = 0, reserved = 0, wait = 0, near = 0] = reply;
   scope.near = near === 2;
   let hasLost = false;
@@ -152,7 +152,7 @@ export interface Sync extends Words {
   readonly read: (reply: readonly number[]) => readonly AccountUsage[];
 }
 
-export interface Question {
+export interface ScopeQuestion {
   readonly account: string;
   readonly day: string;
 }
@@ -163,7 +163,7 @@ export interface Question {
  */
 export function syncWords(
   scope: ScopeLedger,
-  questions: readonly Question[],
+  questions: readonly ScopeQuestion[],
   now: number,
   writer: Writer,
 ): readonly Sync[] {
@@ -206,7 +206,7 @@ interface Part {
   readonly totals: readonly DayAccount[];
   readonly admissions: readonly WindowNews[];
   readonly takenBack: readonly WindowNews[];
-  readonly questions: readonly Question[];
+  readonly questions: readonly ScopeQuestion[];
 }
 
 const NOTHING: Part = {

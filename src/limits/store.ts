@@ -32,7 +32,7 @@ export interface StoreOptions {
 }
 
 export type Keys = readonly string[];
-export type Arguments = readonly (string | number)[];
+export type ScriptArguments = readonly (string | number)[];
 
 /** Background writes may take longer than a request waits. */
 const SYNC_TIMEOUT_MS = 1_000;
@@ -98,7 +98,7 @@ export class Store {
    * undefined if there is no answer in time; `late` receives an answer that arrives afterwards.
    */
   async admit(
-    write: () => { readonly keys: Keys; readonly args: Arguments },
+    write: () => { readonly keys: Keys; readonly args: ScriptArguments },
     late: (reply: readonly number[]) => void,
   ): Promise<readonly number[] | undefined> {
     const pending = this.#pending();
@@ -122,7 +122,7 @@ export class Store {
   }
 
   /** Writes our knowledge. Returns undefined if it is unknown whether the store received it. */
-  sync(keys: Keys, args: Arguments): Promise<readonly number[] | undefined> {
+  sync(keys: Keys, args: ScriptArguments): Promise<readonly number[] | undefined> {
     this.#cork();
     return this.#run(
       "sync",

@@ -4,7 +4,7 @@
 import { Registry } from "prom-client";
 import { pino } from "pino";
 import type { FakeClock } from "../platform/testing.ts";
-import type { Check, Usage } from "./contract.ts";
+import type { Check, CountedUsage } from "./contract.ts";
 import { createLimits, type Limits, type LimitsOptions } from "./limits.ts";
 
 /** Noon, UTC. */
@@ -24,7 +24,7 @@ export async function pass(clock: FakeClock, ms: number, stepMs = 10): Promise<v
 }
 
 /** One process: its limits, its log, its metrics. */
-export class Gateway {
+export class LimitingProcess {
   readonly clock: FakeClock;
   readonly limits: Limits;
   readonly lines: Record<string, unknown>[] = [];
@@ -89,8 +89,8 @@ export const concurrency = (limit: number): Check => ({
   limit,
 });
 
-export const NOTHING: Usage = { tokens: 0, microUsd: 0, requests: 0, unpriced: false };
-export const used = (tokens: number, microUsd = 0, requests = 1): Usage => ({
+export const NOTHING: CountedUsage = { tokens: 0, microUsd: 0, requests: 0, unpriced: false };
+export const used = (tokens: number, microUsd = 0, requests = 1): CountedUsage => ({
   tokens,
   microUsd,
   requests,

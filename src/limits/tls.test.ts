@@ -9,7 +9,7 @@ import { RedisServer } from "../../e2e/support/redis.ts";
 import { until } from "../../e2e/support/wait.ts";
 import { parseRedisSettings } from "./redis-options.ts";
 import { FakeClock } from "../platform/testing.ts";
-import { NOON, daily, Gateway, SCOPE } from "./testing.ts";
+import { NOON, daily, LimitingProcess, SCOPE } from "./testing.ts";
 
 let dir: string;
 let server: RedisServer;
@@ -63,7 +63,7 @@ test.each(["rediss:", "redis:"])(
   async (protocol) => {
     const ca = readFileSync(file("store.pem"), "utf8");
     const redis = parseRedisSettings({ url: server.url.replace("rediss:", protocol), ca });
-    const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
+    const gateway = new LimitingProcess(new FakeClock(NOON), { redis, processId: randomUUID() });
     await until(() => gateway.up());
     const reserve = { tokens: 1, microUsd: 0, requests: 1 };
     const admission = await gateway.limits.admit({
@@ -87,7 +87,7 @@ test.each([
     url: server.url,
     ...(ca !== undefined && { ca: readFileSync(file(ca), "utf8") }),
   });
-  const gateway = new Gateway(new FakeClock(NOON), { redis, processId: randomUUID() });
+  const gateway = new LimitingProcess(new FakeClock(NOON), { redis, processId: randomUUID() });
   await until(() => gateway.warnings.length > 0);
   expect(gateway.warnings[0]?.["reason"]).toMatch(/self-signed|unable to verify/);
   await gateway.limits.close();

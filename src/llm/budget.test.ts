@@ -1,7 +1,7 @@
 /** Limits as callers experience them, through the whole pipeline with counters in memory. */
 import { describe, expect, test } from "vitest";
 import { hashKey } from "../access/credentials.ts";
-import type { AgentLimits, ProviderPolicy } from "../policy/snapshot.ts";
+import type { AgentLimits, ModelProviderPolicy } from "../policy/snapshot.ts";
 import { ASSUMED_OUTPUT_TOKENS } from "./call-size.ts";
 import {
   accessKey,
@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000;
 const ANSWER_TOKENS = 107;
 
 /** An agent with these limits. */
-function limited(limits: Partial<AgentLimits>, ...providers: ProviderPolicy[]): Gateway {
+function limited(limits: Partial<AgentLimits>, ...providers: ModelProviderPolicy[]): Gateway {
   const used = providers.length === 0 ? [provider("openai")] : providers;
   const gateway = new Gateway(...used);
   gateway.policy = {
@@ -316,7 +316,7 @@ describe("maxTokensPerRequest", () => {
   });
 
   const openai = provider("openai");
-  test.each<[string, ProviderPolicy, Request, (body: Record<string, unknown>) => unknown]>([
+  test.each<[string, ModelProviderPolicy, Request, (body: Record<string, unknown>) => unknown]>([
     ["OpenAI", openai, { body: chat("openai/m") }, (body) => body["max_completion_tokens"]],
     [
       "OpenAI, where null stands",

@@ -9,7 +9,7 @@ import type { Usage } from "./dialects/dialect.ts";
 import type { Entry } from "./entry.ts";
 import type { RequestFacts } from "./facts.ts";
 import type { JsonBody } from "./json-body.ts";
-import type { Failure, RetryPlan, Target } from "./retry-plan.ts";
+import type { Failure, RetryPlan, AttemptTarget } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 
 /**
@@ -31,7 +31,7 @@ export interface VendorHeaders {
 }
 
 export interface Attempt {
-  readonly target: Target;
+  readonly target: AttemptTarget;
   /** Time when it was sent, or began to wait; milliseconds, monotonic. */
   readonly startedAt: number;
   /** undefined for the current attempt, and for the one that answered. */
@@ -96,7 +96,7 @@ export class Call {
   readonly requestBytes: number;
   readonly attempts: Attempt[];
   /** The provider that answers, or is currently tried. */
-  target: Target;
+  target: AttemptTarget;
   /** Whether the first attempt is under way; true at once if it goes directly to its provider. */
   firstAttemptStarted = true;
   /**
@@ -202,7 +202,7 @@ export class Call {
     return refOf(this.target);
   }
 
-  begin(target: Target): void {
+  begin(target: AttemptTarget): void {
     this.target = target;
     this.attempts.push({ target, startedAt: this.#clock.monotonic() });
   }
@@ -239,6 +239,6 @@ export class Call {
   }
 }
 
-function refOf({ provider, model }: Target): string {
+function refOf({ provider, model }: AttemptTarget): string {
   return `${provider.name}/${model}`;
 }

@@ -6,7 +6,7 @@ import type { Cost } from "../pricing/price-book.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { toUsdNumber } from "../pricing/cost.ts";
 import type { Call, CallOutcome } from "./call.ts";
-import type { Target } from "./retry-plan.ts";
+import type { AttemptTarget } from "./retry-plan.ts";
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
@@ -115,7 +115,7 @@ export class LlmMetrics {
 
   #countUsage(
     workload: string,
-    target: Target,
+    target: AttemptTarget,
     { usage, cost, source }: { usage: Usage; cost: Cost | undefined; source: string },
   ): void {
     const provider = target.provider.name;
@@ -151,7 +151,7 @@ export class LlmMetrics {
     this.#fallbacks.inc({ workload, from, to: this.#refOf(call.target) });
   }
 
-  #refOf({ provider: { name }, model }: Target): string {
+  #refOf({ provider: { name }, model }: AttemptTarget): string {
     return `${name}/${this.#models.bound(name, model)}`;
   }
 }

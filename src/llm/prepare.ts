@@ -8,7 +8,7 @@ import type { Permit, VendorHeaders } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
 import { type OutputCap, passRequest, translateRequest } from "./dialects/registry.ts";
 import type { JsonBody } from "./json-body.ts";
-import type { Target } from "./retry-plan.ts";
+import type { AttemptTarget } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
 
@@ -42,7 +42,7 @@ export interface AttemptSource {
  * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
  * to).
  */
-export function serves(target: Target, route: LlmRoute, stream: boolean): boolean {
+export function serves(target: AttemptTarget, route: LlmRoute, stream: boolean): boolean {
   if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
   return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
 }
@@ -53,7 +53,7 @@ export function serves(target: Target, route: LlmRoute, stream: boolean): boolea
  */
 export function prepareAttempt(
   _permit: Permit,
-  target: Target,
+  target: AttemptTarget,
   source: AttemptSource,
 ): AttemptRequest {
   const { provider, model } = target;
@@ -85,7 +85,7 @@ export function prepareAttempt(
   };
 }
 
-function attemptBody(target: Target, source: AttemptSource): readonly Buffer[] | undefined {
+function attemptBody(target: AttemptTarget, source: AttemptSource): readonly Buffer[] | undefined {
   const { route, body, stream, outputCap } = source;
   const from = route.dialect;
   const to = target.provider.dialect;
@@ -109,7 +109,7 @@ function attemptBody(target: Target, source: AttemptSource): readonly Buffer[] |
  * OpenAI's newer models refuse `max_tokens`; other servers with its dialect may support nothing
  * else.
  */
-function outputLimitField({ provider }: Target, route: LlmRoute): OutputCap["field"] {
+function outputLimitField({ provider }: AttemptTarget, route: LlmRoute): OutputCap["field"] {
   if (provider.dialect === "gemini") return "generationConfig";
   if (route.operation === "responses") return "max_output_tokens";
   return provider.kind === "openai" || provider.kind === "azure-openai"

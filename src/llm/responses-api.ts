@@ -4,7 +4,12 @@
  */
 import type { PublicError } from "../access/errors.ts";
 import type { StreamReader, Usage } from "./dialects/dialect.ts";
-import { PASS, PassStreamReader, type StreamProbe, type Verdict } from "./dialects/pass-stream.ts";
+import {
+  PASS,
+  PassStreamReader,
+  type StreamProbe,
+  type ChunkVerdict,
+} from "./dialects/pass-stream.ts";
 
 export function readResponsesUsage(response: unknown): Usage | undefined {
   const usage = member(response, "usage");
@@ -52,7 +57,7 @@ class ResponsesProbe implements StreamProbe {
     return block.length === 0;
   }
 
-  event(_name: string | undefined, data: string): Verdict {
+  event(_name: string | undefined, data: string): ChunkVerdict {
     let event: unknown;
     try {
       event = JSON.parse(data);

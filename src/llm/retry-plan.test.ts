@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { ProviderPolicy } from "../policy/snapshot.ts";
-import { type Failure, RetryPlan, type Target } from "./retry-plan.ts";
+import type { ModelProviderPolicy } from "../policy/snapshot.ts";
+import { type Failure, RetryPlan, type AttemptTarget } from "./retry-plan.ts";
 
-function target(name: string, attempts: number): Target {
+function target(name: string, attempts: number): AttemptTarget {
   const retries = { attempts, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 5_000 };
-  return { provider: { name, retries } as ProviderPolicy, model: `${name}-model` };
+  return { provider: { name, retries } as ModelProviderPolicy, model: `${name}-model` };
 }
 
 const busy: Failure = { status: 503, retryAfterMs: undefined, flags: "" };

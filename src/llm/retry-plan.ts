@@ -2,10 +2,10 @@
  * Iterates over one call's attempts: each provider's own, then its fallbacks. Envoy detects failed
  * attempts and starts the next one; this plan selects its provider and its delay.
  */
-import type { ProviderPolicy } from "../policy/snapshot.ts";
+import type { ModelProviderPolicy } from "../policy/snapshot.ts";
 
-export interface Target {
-  readonly provider: ProviderPolicy;
+export interface AttemptTarget {
+  readonly provider: ModelProviderPolicy;
   /** The upstream's name of the model. */
   readonly model: string;
 }
@@ -22,7 +22,7 @@ export interface Failure {
 export type NextAttempt =
   | {
       readonly kind: "attempt";
-      readonly target: Target;
+      readonly target: AttemptTarget;
       readonly waitMs: number;
       readonly changed: boolean;
     }
@@ -32,7 +32,7 @@ export type NextAttempt =
 const REPORT_MARGIN_MS = 1_000;
 
 export class RetryPlan {
-  readonly #targets: readonly Target[];
+  readonly #targets: readonly AttemptTarget[];
   readonly #random: () => number;
   #index = 0;
   #onThisTarget = 1;
@@ -43,7 +43,7 @@ export class RetryPlan {
    * @param targets at least one; the first is that of the first attempt
    * @param random uniform in [0, 1)
    */
-  constructor(targets: readonly Target[], random: () => number, maxAttempts: number) {
+  constructor(targets: readonly AttemptTarget[], random: () => number, maxAttempts: number) {
     this.#targets = targets;
     this.#random = random;
     this.#limit = Math.min(
@@ -52,8 +52,8 @@ export class RetryPlan {
     );
   }
 
-  get current(): Target {
-    return this.#targets[this.#index] as Target;
+  get current(): AttemptTarget {
+    return this.#targets[this.#index] as AttemptTarget;
   }
 
   /** Maximum number of attempts, the first included. */
@@ -66,7 +66,7 @@ export class RetryPlan {
    * milliseconds.
    */
   get longestAttemptMs(): number {
-    const longest = (pick: (provider: ProviderPolicy) => number): number =>
+    const longest = (pick: (provider: ModelProviderPolicy) => number): number =>
       Math.max(...this.#targets.map((target) => pick(target.provider)));
     const wait = longest(({ retries }) => retries.maxRetryAfterMs + retries.maxIntervalMs);
     return longest((provider) => provider.firstByteTimeoutMs) + wait + REPORT_MARGIN_MS;

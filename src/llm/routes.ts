@@ -6,11 +6,11 @@
 import { splitSurface, type Surface } from "../access/surface.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 
-export type Operation = "chat" | "count_tokens" | "embeddings" | "responses";
+export type LlmOperation = "chat" | "count_tokens" | "embeddings" | "responses";
 
 export interface LlmRoute {
   readonly surface: Surface;
-  readonly operation: Operation;
+  readonly operation: LlmOperation;
   /** Dialect of the caller. */
   readonly dialect: DialectName;
   /** Model in the path (Gemini); undefined if the body names it. */

@@ -33,7 +33,7 @@ import type {
   ModelGrant,
   PolicySnapshot,
   ProviderKind,
-  ProviderPolicy,
+  ModelProviderPolicy,
 } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting } from "./accounting.ts";
@@ -155,7 +155,10 @@ const BASE_PATHS: Partial<Record<ProviderKind, string>> = {
 /**
  * Creates a provider `name`, by default of the kind of that name; its key is `sk-secret-<name>`.
  */
-export function provider(name: string, overrides: Partial<ProviderPolicy> = {}): ProviderPolicy {
+export function provider(
+  name: string,
+  overrides: Partial<ModelProviderPolicy> = {},
+): ModelProviderPolicy {
   const kind =
     overrides.kind ?? (Object.hasOwn(DIALECTS, name) ? (name as ProviderKind) : "openai");
   return {
@@ -190,7 +193,7 @@ export const NO_LIMITS: AgentLimits = {
  * Creates an agent that may use every model of `providers` as `<provider>/<model>`. All of them
  * have the model `both`.
  */
-export function agent(...providers: readonly ProviderPolicy[]): AgentPolicy {
+export function agent(...providers: readonly ModelProviderPolicy[]): AgentPolicy {
   const grants: ModelGrant[] = providers.map((each) => ({
     ref: `${each.name}/m`,
     provider: each,
@@ -220,7 +223,7 @@ export const EXTERNAL = { maxTokensPerDay: undefined };
 
 /** Creates an access key for every model of a provider. */
 export function accessKey(
-  opened: ProviderPolicy,
+  opened: ModelProviderPolicy,
   overrides: Partial<AccessKeyPolicy> = {},
 ): AccessKeyPolicy {
   return {
@@ -242,7 +245,7 @@ export function accessKey(
   };
 }
 
-export function snapshot(...providers: readonly ProviderPolicy[]): PolicySnapshot {
+export function snapshot(...providers: readonly ModelProviderPolicy[]): PolicySnapshot {
   return {
     version: "test",
     agentsByTokenHash: new Map([[hashKey(TOKEN), agent(...providers)]]),
@@ -320,7 +323,7 @@ export class Gateway {
   policy: PolicySnapshot;
   #ids = 0;
 
-  constructor(...providers: readonly ProviderPolicy[]) {
+  constructor(...providers: readonly ModelProviderPolicy[]) {
     this.policy = snapshot(...providers);
     const destination = new Writable({
       write: (chunk: Buffer, _encoding, done) => {

@@ -2,11 +2,11 @@ import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { Secret } from "../platform/secret.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "../policy/snapshot.ts";
-import type { Operation } from "./routes.ts";
+import type { LlmOperation } from "./routes.ts";
 import { provider } from "./testing.ts";
 import { upstreamAddress, upstreamKey } from "./upstreams.ts";
 
-const OPERATIONS: readonly Operation[] = ["chat", "embeddings", "responses", "count_tokens"];
+const OPERATIONS: readonly LlmOperation[] = ["chat", "embeddings", "responses", "count_tokens"];
 const PATHS = (kind: ProviderKind, stream = false, apiVersion?: string) =>
   OPERATIONS.map(
     (operation) =>

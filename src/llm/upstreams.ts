@@ -1,6 +1,6 @@
 /** Address of each kind of upstream: path, host and authentication. One entry per kind. */
-import type { ProviderKind, ProviderPolicy } from "../policy/snapshot.ts";
-import type { Operation } from "./routes.ts";
+import type { ProviderKind, ModelProviderPolicy } from "../policy/snapshot.ts";
+import type { LlmOperation } from "./routes.ts";
 
 export interface UpstreamAddress {
   /** `:authority`. */
@@ -14,8 +14,8 @@ type HeaderPair = readonly [name: string, value: string];
 interface UpstreamKind {
   /** Path below the base path; undefined if the kind has no such endpoint. */
   path(
-    provider: ProviderPolicy,
-    operation: Operation,
+    provider: ModelProviderPolicy,
+    operation: LlmOperation,
     model: string,
     stream: boolean,
   ): string | undefined;
@@ -24,7 +24,7 @@ interface UpstreamKind {
 
 const bearer = (key: string): HeaderPair => ["authorization", `Bearer ${key}`];
 
-const OPENAI_PATHS: Partial<Record<Operation, string>> = {
+const OPENAI_PATHS: Partial<Record<LlmOperation, string>> = {
   chat: "/chat/completions",
   embeddings: "/embeddings",
   responses: "/responses",
@@ -83,8 +83,8 @@ const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
 
 /** Returns the call's address at this provider; undefined if it has no such endpoint. */
 export function upstreamAddress(
-  provider: ProviderPolicy,
-  operation: Operation,
+  provider: ModelProviderPolicy,
+  operation: LlmOperation,
   model: string,
   stream: boolean,
 ): UpstreamAddress | undefined {
@@ -96,7 +96,7 @@ export function upstreamAddress(
 }
 
 /** Returns the header with the provider's key; undefined if it needs none. */
-export function upstreamKey(provider: ProviderPolicy): HeaderPair | undefined {
+export function upstreamKey(provider: ModelProviderPolicy): HeaderPair | undefined {
   return provider.apiKey === undefined
     ? undefined
     : KINDS[provider.kind].authenticate(provider.apiKey.reveal());

@@ -47,7 +47,7 @@ export interface FallbackTarget {
 }
 
 /** A ModelProvider that may be used. */
-export interface ProviderPolicy {
+export interface ModelProviderPolicy {
   /** `<namespace>/<name>`; also, with a prefix, the name of its Envoy cluster. */
   readonly key: string;
   readonly namespace: string;
@@ -92,7 +92,7 @@ export interface ExternalPolicy {
 export interface ModelGrant {
   /** `<provider>/<model>` as the agent's spec writes it. */
   readonly ref: string;
-  readonly provider: ProviderPolicy;
+  readonly provider: ModelProviderPolicy;
   readonly model: string;
 }
 
@@ -179,7 +179,7 @@ export interface PolicySnapshot {
   readonly agentsByTokenHash: ReadonlyMap<string, AgentPolicy>;
   /** By SHA-256 (hex) of the raw key. */
   readonly keysByHash: ReadonlyMap<string, KeyEntry>;
-  readonly providers: ReadonlyMap<string, ProviderPolicy>;
+  readonly providers: ReadonlyMap<string, ModelProviderPolicy>;
 }
 
 export const EMPTY_SNAPSHOT: PolicySnapshot = {

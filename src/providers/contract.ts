@@ -28,7 +28,7 @@ export interface ServiceRequest {
 }
 
 /** A resource that an action touches, in the terms of a Provider's `spec.scope`. */
-export type Resource =
+export type ServiceResource =
   /**
    * Matched against the globs of `spec.scope.<key>`. Records show `shown` if it is more precise
    * than the compared value, such as the blob of a container.
@@ -69,7 +69,7 @@ export interface ResolvedAction {
    */
   readonly broader?: readonly string[];
   /** All of them must be in scope. Empty is `none`. */
-  readonly resources: readonly Resource[];
+  readonly resources: readonly ServiceResource[];
 }
 
 export type ActionResolution =

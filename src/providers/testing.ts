@@ -26,7 +26,7 @@ export function request(
   };
 }
 
-export interface Call {
+export interface PluginCall {
   readonly url: string;
   readonly method: string;
   readonly headers: Headers;
@@ -35,10 +35,10 @@ export interface Call {
 
 /** A token server that answers with the result of `respond`, and records its calls. */
 export class FakeServer {
-  readonly calls: Call[] = [];
-  respond: (call: Call) => Response | Promise<Response>;
+  readonly calls: PluginCall[] = [];
+  respond: (call: PluginCall) => Response | Promise<Response>;
 
-  constructor(respond: (call: Call) => Response | Promise<Response>) {
+  constructor(respond: (call: PluginCall) => Response | Promise<Response>) {
     this.respond = respond;
   }
 
@@ -94,7 +94,7 @@ export interface ContractSample {
     >
   >;
   /** Answers of the token server, if there is one. */
-  readonly respond?: (call: Call) => Response | Promise<Response>;
+  readonly respond?: (call: PluginCall) => Response | Promise<Response>;
   /**
    * Parts of credentials that must only appear in an injection, besides the Secret's values: tokens
    * that `respond` returns.

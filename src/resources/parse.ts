@@ -226,7 +226,7 @@ export interface Finding {
   readonly fix: string;
 }
 
-export interface Identity {
+export interface ObjectIdentity {
   readonly kind: string | undefined;
   readonly namespace: string | undefined;
   readonly name: string | undefined;
@@ -237,7 +237,7 @@ export type ObjectResult =
   | {
       readonly kind: "refused";
       readonly id: string | undefined;
-      readonly identity: Identity;
+      readonly identity: ObjectIdentity;
       readonly findings: readonly Finding[];
     };
 
@@ -352,7 +352,7 @@ function isSet(value: unknown, field: UnsupportedField): boolean {
   return typeof value !== "object" || Object.keys(value).length > 0;
 }
 
-function identityOf(value: unknown): Identity {
+function identityOf(value: unknown): ObjectIdentity {
   const text = (path: readonly string[]) => {
     const at = valueAt(value, path);
     return typeof at === "string" && at !== "" ? at : undefined;
@@ -364,7 +364,7 @@ function identityOf(value: unknown): Identity {
   };
 }
 
-function idOf({ kind, namespace, name }: Identity): string | undefined {
+function idOf({ kind, namespace, name }: ObjectIdentity): string | undefined {
   return kind === undefined ||
     name === undefined ||
     namespace === undefined ||

@@ -1,6 +1,6 @@
 /** Clusters: one for each ModelProvider, its chain, and the internal attempts. */
 import { isIP } from "node:net";
-import type { ProviderPolicy } from "../../policy/snapshot.ts";
+import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
 import { duration, type Json, Message, typed } from "./json.ts";
 import {
   ATTEMPT_LISTENER,
@@ -31,7 +31,7 @@ const UNLIMITED: Json = {
 };
 
 export function clusters(
-  providers: Iterable<ProviderPolicy>,
+  providers: Iterable<ModelProviderPolicy>,
   { caFile, runDir }: { readonly caFile: string; readonly runDir: string },
 ): Json[] {
   const out: Json[] = [attemptsCluster()];
@@ -65,7 +65,7 @@ function relayCluster(name: string, runDir: string): Json {
   };
 }
 
-function providerCluster(name: string, provider: ProviderPolicy, caFile: string): Json {
+function providerCluster(name: string, provider: ModelProviderPolicy, caFile: string): Json {
   const { host, port, tls } = provider.endpoint;
   return {
     name,
@@ -118,7 +118,7 @@ function tlsSocket(host: string, caFile: string): Json {
  * Priority 0 is the provider itself; each retry moves to the next priority, and thereby into the
  * internal listener.
  */
-function chain(provider: ProviderPolicy): Json {
+function chain(provider: ModelProviderPolicy): Json {
   return {
     name: chainCluster(provider),
     connectTimeout: duration(CONNECT_TIMEOUT_MS),

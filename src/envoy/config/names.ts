@@ -1,5 +1,5 @@
 /** Names shared by Envoy's configuration and the processors. */
-import type { ProviderPolicy } from "../../policy/snapshot.ts";
+import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
 
 /** Clusters of `envoy/bootstrap.yaml`. */
 export const Cluster = {
@@ -44,12 +44,12 @@ export const CALL_ID_HEADER = "x-request-id";
  * request prepared for the old address can only be sent there, so a key never reaches an unintended
  * host.
  */
-function place({ key, endpoint }: ProviderPolicy): string {
+function place({ key, endpoint }: ModelProviderPolicy): string {
   return `${key}@${endpoint.tls ? "https" : "http"}://${endpoint.host}:${endpoint.port}`;
 }
 
 /** Cluster of a provider's own address, used behind the relay. */
-export function relayedCluster(provider: ProviderPolicy): string {
+export function relayedCluster(provider: ModelProviderPolicy): string {
   return `relayed/${place(provider)}`;
 }
 
@@ -62,12 +62,12 @@ export const RelaySocket = {
 } as const;
 
 /** Cluster of the first hop to a ModelProvider. */
-export function upstreamCluster(provider: ProviderPolicy): string {
+export function upstreamCluster(provider: ModelProviderPolicy): string {
   return `upstream/${place(provider)}`;
 }
 
 /** Cluster of a ModelProvider whose later priorities are the attempts after the first. */
-export function chainCluster(provider: ProviderPolicy): string {
+export function chainCluster(provider: ModelProviderPolicy): string {
   return `chain/${place(provider)}`;
 }
 

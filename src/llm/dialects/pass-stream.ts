@@ -9,7 +9,7 @@ import { readEvent, splitEvents, SseParser } from "./sse.ts";
 import { STREAM_CUT } from "./stream-errors.ts";
 
 /** Result of a probe for one event. */
-export type Verdict =
+export type ChunkVerdict =
   | { readonly kind: "pass" }
   /** The event is hidden from this client. */
   | { readonly kind: "hide" }
@@ -19,7 +19,7 @@ export type Verdict =
 export interface StreamProbe {
   /** Counts a block of whole events; returns false if `event` must inspect one of them. */
   isPlain(block: Buffer): boolean;
-  event(name: string | undefined, data: string): Verdict;
+  event(name: string | undefined, data: string): ChunkVerdict;
   /** Whether the dialect's final events have arrived. */
   readonly complete: boolean;
   readonly usage: Usage | undefined;
@@ -28,8 +28,8 @@ export interface StreamProbe {
   readonly sawContent: boolean;
 }
 
-export const PASS: Verdict = { kind: "pass" };
-export const HIDE: Verdict = { kind: "hide" };
+export const PASS: ChunkVerdict = { kind: "pass" };
+export const HIDE: ChunkVerdict = { kind: "hide" };
 
 const EMPTY = Buffer.alloc(0);
 const BLANK_LINE = Buffer.from("\n\n");
@@ -103,7 +103,7 @@ export class PassStreamReader implements StreamReader {
     return shown.length === 0 ? EMPTY : Buffer.concat(shown);
   }
 
-  #judge(bytes: Buffer): Verdict {
+  #judge(bytes: Buffer): ChunkVerdict {
     const event = readEvent(bytes);
     return event === undefined ? PASS : this.#probe.event(event.name, event.data);
   }

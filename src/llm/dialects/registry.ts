@@ -36,7 +36,7 @@ import { serialiseResponse as serialiseOpenaiResponse } from "./openai/serialise
 import { OpenaiStreamSerialiser } from "./openai/serialise-stream.ts";
 import { PassStreamReader } from "./pass-stream.ts";
 import type { StreamProbe } from "./pass-stream.ts";
-import type { Serialised, Target } from "./target.ts";
+import type { Serialised, TranslationTarget } from "./target.ts";
 import { translateErrorBody } from "./translate-error.ts";
 import { TranslateStreamReader } from "./translate-stream.ts";
 import { CallIndex } from "./turns.ts";
@@ -52,7 +52,7 @@ export const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthro
  */
 interface Translator {
   parseRequest(body: unknown): ChatRequest;
-  serialiseRequest(request: ChatRequest, target: Target): Serialised;
+  serialiseRequest(request: ChatRequest, target: TranslationTarget): Serialised;
   parseResponse(body: unknown, id: string): ChatResponse;
   serialiseResponse(response: ChatResponse, identity: ResponseIdentity): object;
   streamParser(id: string): StreamParser;

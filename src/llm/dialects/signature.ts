@@ -13,11 +13,11 @@ export const FOREIGN_MARK_BASE64 = "c3ZjLWZvcmVpZ246";
  * The block that a signature belongs to, if the client's dialect cannot attach it to the block
  * itself.
  */
-export type Binding = "own" | "call" | "text";
+export type SignatureBinding = "own" | "call" | "text";
 
 const WRAPPED = /^svc-foreign:(openai|anthropic|gemini):(own|call|text):/;
 
-export function wrap(signature: Signature, binding: Binding): string {
+export function wrap(signature: Signature, binding: SignatureBinding): string {
   return `${FOREIGN_MARK}${signature.vendor}:${binding}:${signature.value}`;
 }
 
@@ -25,26 +25,26 @@ export function wrap(signature: Signature, binding: Binding): string {
 export function unwrap(
   value: string,
   dialect: DialectName,
-): { readonly signature: Signature; readonly binding: Binding } {
+): { readonly signature: Signature; readonly binding: SignatureBinding } {
   const match = WRAPPED.exec(value);
   if (match === null) return { signature: { vendor: dialect, value }, binding: "own" };
   return {
     signature: { vendor: match[1] as DialectName, value: value.slice(match[0].length) },
-    binding: match[2] as Binding,
+    binding: match[2] as SignatureBinding,
   };
 }
 
 /**
  * Gemini's signatures are base64, and its SDKs decode them: a foreign one is wrapped, then encoded.
  */
-export function wrapBase64(signature: Signature, binding: Binding): string {
+export function wrapBase64(signature: Signature, binding: SignatureBinding): string {
   return Buffer.from(wrap(signature, binding), "utf8").toString("base64");
 }
 
 export function unwrapBase64(
   value: string,
   dialect: DialectName,
-): { readonly signature: Signature; readonly binding: Binding } {
+): { readonly signature: Signature; readonly binding: SignatureBinding } {
   if (!value.startsWith(FOREIGN_MARK_BASE64))
     return { signature: { vendor: dialect, value }, binding: "own" };
   return unwrap(Buffer.from(value, "base64").toString("utf8"), dialect);

@@ -1,5 +1,5 @@
 /** Input and output of a request serialiser. */
-export interface Target {
+export interface TranslationTarget {
   readonly model: string;
   readonly stream: boolean;
 }

@@ -6,7 +6,7 @@ import type { CallerPolicy, PolicySnapshot } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../authorize.ts";
 import type { Permit } from "../call.ts";
 import { serves } from "../prepare.ts";
-import type { Target } from "../retry-plan.ts";
+import type { AttemptTarget } from "../retry-plan.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
 import type { LlmRoute } from "../routes.ts";
 import type { RequestContext } from "./context.ts";
@@ -16,7 +16,7 @@ import type { BodyArrival, ReadBody } from "./read.ts";
 export interface Authorized {
   readonly permit: Permit;
   /** The requested provider, then its fallbacks; at least one. */
-  readonly targets: readonly Target[];
+  readonly targets: readonly AttemptTarget[];
 }
 
 export function authorize(
@@ -26,7 +26,7 @@ export function authorize(
   const decision = authorizeModel(caller, facts.model);
   if (decision.kind === "refused") return new Refusal(decision.error);
   const { permit } = decision;
-  const first: Target = { provider: permit.grant.provider, model: permit.grant.model };
+  const first: AttemptTarget = { provider: permit.grant.provider, model: permit.grant.model };
   if (!serves(first, route, facts.stream)) {
     const { name, kind } = first.provider;
     return refuse("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`);
@@ -45,14 +45,17 @@ interface Asked {
  * Returns the requested provider, then its fallbacks that exist, allow the model and have the
  * endpoint.
  */
-function targetsOf(first: Target, { caller, route, stream, snapshot }: Asked): Target[] {
+function targetsOf(
+  first: AttemptTarget,
+  { caller, route, stream, snapshot }: Asked,
+): AttemptTarget[] {
   const found = [first];
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);
     if (provider === undefined) continue;
     // A provider without external access is skipped as a fallback for external callers.
     if (caller.kind === "key" && provider.external === undefined) continue;
-    const target: Target = { provider, model: fallback.model ?? first.model };
+    const target: AttemptTarget = { provider, model: fallback.model ?? first.model };
     if (provider.allowsModel(target.model) && serves(target, route, stream)) found.push(target);
   }
   return found;

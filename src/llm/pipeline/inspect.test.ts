@@ -1,7 +1,7 @@
 /** Bodies of a caller that wants another model, address, key or price than the gateway selects. */
 import { describe, expect, test } from "vitest";
 import { hashKey } from "../../access/credentials.ts";
-import { FEATURES, type AgentLimits, type ProviderPolicy } from "../../policy/snapshot.ts";
+import { FEATURES, type AgentLimits, type ModelProviderPolicy } from "../../policy/snapshot.ts";
 import { agent, Gateway, NO_LIMITS, provider, snapshot, TOKEN } from "../testing.ts";
 
 type Surface = "chat" | "responses" | "anthropic" | "gemini";
@@ -27,7 +27,7 @@ function send(
   surface: Surface,
   more: object,
   limits: Partial<AgentLimits> = {},
-  overrides: Partial<ProviderPolicy> = {},
+  overrides: Partial<ModelProviderPolicy> = {},
 ): string {
   const all = (["openai", "anthropic", "gemini"] as const).map((name) => provider(name, overrides));
   const gateway = new Gateway(...all);

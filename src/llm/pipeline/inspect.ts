@@ -1,6 +1,6 @@
 /** The stage that refuses bodies which choose values that only the gateway may choose. */
 import { countsCost } from "../../limits/subject.ts";
-import type { ProviderPolicy } from "../../policy/snapshot.ts";
+import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../authorize.ts";
 import { refuse, type Refusal } from "../../access/refusal.ts";
 import { type Restricted, restrictedFields } from "../restricted-fields.ts";
@@ -50,9 +50,9 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
 }
 
 function denyingProvider(
-  providers: readonly ProviderPolicy[],
+  providers: readonly ModelProviderPolicy[],
   feature: Exclude<Restricted, { kind: "models" }>["feature"],
-): ProviderPolicy | undefined {
+): ModelProviderPolicy | undefined {
   return providers.find(({ allowedFeatures }) => !allowedFeatures.has(feature));
 }
 

@@ -10,7 +10,7 @@ import {
 import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
 import { prepareAttempt } from "../prepare.ts";
-import { RetryPlan, type Target } from "../retry-plan.ts";
+import { RetryPlan, type AttemptTarget } from "../retry-plan.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";
@@ -33,7 +33,7 @@ export function prepare(
   context: RequestContext,
 ): Outcome<Prepared> {
   const { route, address, vendorHeaders, subject, entry, body, facts, permit, targets } = state;
-  const first = targets[0] as Target;
+  const first = targets[0] as AttemptTarget;
   const outputCap = state.size?.outputCap;
   const { stream } = facts;
   const attempt = prepareAttempt(permit, first, { route, stream, body, vendorHeaders, outputCap });

@@ -3,14 +3,14 @@
  * fields that name a resource, can be scoped, so that no unexamined field can name one.
  * https://docs.aws.amazon.com/service-authorization/latest/reference/reference_policies_actions-resources-contextkeys.html
  */
-import type { Resource } from "../contract.ts";
-import { isJsonObject, type Json } from "../strict-json.ts";
-import type { Place } from "./endpoint.ts";
+import type { ServiceResource } from "../contract.ts";
+import { isJsonObject, type StrictJson } from "../strict-json.ts";
+import type { EndpointPlace } from "./endpoint.ts";
 
 /** Parameters of an operation, in any protocol. */
 export interface Input {
   readonly operation: string;
-  readonly place: Place;
+  readonly place: EndpointPlace;
   /** Account of names that do not contain one; undefined if not configured. */
   readonly account: string | undefined;
   /** Labels of the path. */
@@ -20,16 +20,16 @@ export interface Input {
   /** Whether there is a body, or a form in the query. */
   readonly hasBody: boolean;
   /** JSON's members or a form's parameters; undefined if the body could not be parsed. */
-  readonly fields: () => Readonly<Record<string, Json>> | undefined;
+  readonly fields: () => Readonly<Record<string, StrictJson>> | undefined;
 }
 
 const NO_ACCOUNT = "the ARN needs the account: set config.accountId on the Provider";
 
-export function arn(value: string): Resource {
+export function arn(value: string): ServiceResource {
   return { kind: "scoped", key: "arns", value };
 }
 
-export function unscopable(reason: string): Resource {
+export function unscopable(reason: string): ServiceResource {
   return { kind: "unscopable", reason };
 }
 
@@ -38,7 +38,7 @@ export function ownArn(
   input: Pick<Input, "place" | "account">,
   service: string,
   rest: string,
-): Resource {
+): ServiceResource {
   const { place, account } = input;
   return account === undefined
     ? unscopable(NO_ACCOUNT)
@@ -59,7 +59,11 @@ interface Reference {
 const ARN = /^arn:(aws|aws-cn|aws-us-gov):([a-z0-9-]+):([a-z0-9-]*):([0-9]{12}|):(.+)$/s;
 
 /** Returns the ARN of a reference; unscopable if it has neither form. */
-export function referenced(reference: Reference, value: Json | undefined, input: Input): Resource {
+export function referenced(
+  reference: Reference,
+  value: StrictJson | undefined,
+  input: Input,
+): ServiceResource {
   if (typeof value !== "string")
     return unscopable(`${input.operation} does not say which resource`);
   if (value.startsWith("arn:")) {
@@ -76,7 +80,7 @@ export function referenced(reference: Reference, value: Json | undefined, input:
 }
 
 /** Accepts an ARN of any service and account unchanged. */
-export function anyArn(value: Json | undefined, input: Input): Resource {
+export function anyArn(value: StrictJson | undefined, input: Input): ServiceResource {
   const [, partition] = typeof value === "string" ? (ARN.exec(value) ?? []) : [];
   return typeof value === "string" && partition === input.place.partition
     ? arn(value)
@@ -85,16 +89,16 @@ export function anyArn(value: Json | undefined, input: Input): Resource {
 
 /** Returns all resources named by a list or a map's keys; unscopable if there is none. */
 export function each(
-  values: readonly Json[] | undefined,
-  one: (value: Json) => Resource,
-): readonly Resource[] {
+  values: readonly StrictJson[] | undefined,
+  one: (value: StrictJson) => ServiceResource,
+): readonly ServiceResource[] {
   return values === undefined || values.length === 0
     ? [unscopable("the request does not list its resources")]
     : values.map(one);
 }
 
-export function list(value: Json | undefined): readonly Json[] | undefined {
-  return Array.isArray(value) ? (value as readonly Json[]) : undefined;
+export function list(value: StrictJson | undefined): readonly StrictJson[] | undefined {
+  return Array.isArray(value) ? (value as readonly StrictJson[]) : undefined;
 }
 
 /** Returns one resource for each field; every field must be present. */
@@ -102,7 +106,7 @@ export function fieldsOf(
   reference: Reference,
   names: readonly string[],
   input: Input,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   const fields = input.fields();
   if (fields === undefined)
     return [unscopable("the body is not understood: send plain JSON without repeated keys")];
@@ -114,14 +118,14 @@ export function oneOf(
   reference: Reference,
   names: readonly string[],
   input: Input,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   const present = names.filter((name) => input.fields()?.[name] !== undefined);
   return present.length > 1
     ? [unscopable(`${present.join(" and ")} at once`)]
     : fieldsOf(reference, [present[0] ?? (names[0] as string)], input);
 }
 
-export function member(value: Json | undefined, name: string): Json | undefined {
+export function member(value: StrictJson | undefined, name: string): StrictJson | undefined {
   return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
 }
 

@@ -1,28 +1,28 @@
 /** Reads the operation of a request in each protocol. */
 import type { ServiceRequest } from "../contract.ts";
 import type { Parameters } from "../raw-url.ts";
-import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
-import type { Operation, Service } from "./service-table.ts";
+import { isJsonObject, type StrictJson, parseStrictJson } from "../strict-json.ts";
+import type { AwsOperation, Service } from "./service-table.ts";
 
-export type Call =
+export type AwsCall =
   | {
       readonly kind: "call";
       readonly service: Service;
-      readonly operation: Operation;
+      readonly operation: AwsOperation;
       readonly labels: Readonly<Record<string, string>>;
       readonly query: Parameters;
-      readonly fields: () => JsonObject | undefined;
+      readonly fields: () => AwsJsonObject | undefined;
     }
   | { readonly kind: "doubt"; readonly reason: string; readonly hint?: string };
 
-export function doubt(reason: string, hint?: string): Call & { readonly kind: "doubt" } {
+export function doubt(reason: string, hint?: string): AwsCall & { readonly kind: "doubt" } {
   return { kind: "doubt", reason, ...(hint === undefined ? {} : { hint }) };
 }
 
-export type JsonObject = Readonly<Record<string, Json>>;
+export type AwsJsonObject = Readonly<Record<string, StrictJson>>;
 
 /** Returns undefined if the body is not JSON that every parser interprets identically. */
-export function jsonFields(request: ServiceRequest): JsonObject | undefined {
+export function jsonFields(request: ServiceRequest): AwsJsonObject | undefined {
   if (request.body === undefined || request.headers.has("content-encoding")) return undefined;
   const parsed = parseStrictJson(request.body);
   return parsed.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : undefined;

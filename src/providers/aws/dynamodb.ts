@@ -1,5 +1,5 @@
 /** Tables that a request to DynamoDB touches; an index if it reads one, as in IAM. */
-import type { Resource } from "../contract.ts";
+import type { ServiceResource } from "../contract.ts";
 import { isJsonObject } from "../strict-json.ts";
 import {
   each,
@@ -20,9 +20,9 @@ const table: Reference = {
   restOf: (name) => `table/${name}`,
 };
 
-const byTable = (input: Input): readonly Resource[] => fieldsOf(table, ["TableName"], input);
+const byTable = (input: Input): readonly ServiceResource[] => fieldsOf(table, ["TableName"], input);
 
-function byIndex(input: Input): readonly Resource[] {
+function byIndex(input: Input): readonly ServiceResource[] {
   const index = input.fields()?.["IndexName"];
   const [resource] = byTable(input);
   if (index === undefined || resource?.kind !== "scoped")
@@ -32,7 +32,7 @@ function byIndex(input: Input): readonly Resource[] {
     : [unscopable("the index has no name")];
 }
 
-const byRequestItems = (input: Input): readonly Resource[] => {
+const byRequestItems = (input: Input): readonly ServiceResource[] => {
   const items = input.fields()?.["RequestItems"];
   return each(isJsonObject(items) ? Object.keys(items) : undefined, (name) =>
     referenced(table, name, input),
@@ -50,7 +50,7 @@ export const TRANSACTION_ACTIONS: Readonly<Record<string, string>> = {
 
 export interface TransactionPart {
   readonly action: string;
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
 }
 
 /** Returns the parts of a transaction, item by item; undefined if the body could not be parsed. */
@@ -70,7 +70,9 @@ export function transaction(input: Input): readonly TransactionPart[] | undefine
   return parts;
 }
 
-export const dynamodbResources: Readonly<Record<string, (input: Input) => readonly Resource[]>> = {
+export const dynamodbResources: Readonly<
+  Record<string, (input: Input) => readonly ServiceResource[]>
+> = {
   ...Object.fromEntries(
     [
       "CreateTable",

@@ -7,7 +7,7 @@ import { servicesByHost, servicesByPrefix, type Service } from "./service-table.
 
 export type Partition = "aws" | "aws-cn" | "aws-us-gov";
 
-export interface Place {
+export interface EndpointPlace {
   readonly region: string;
   readonly partition: Partition;
 }
@@ -15,12 +15,16 @@ export interface Place {
 /** Hosts whose IAM action follows from the method alone. */
 export type MethodService = "apigateway" | "execute-api" | "es" | "aoss" | "lambda-url";
 
-export type Endpoint =
+export type AwsEndpoint =
   /** If `bucket` is undefined, it is the path's first segment. */
-  | (Place & { readonly kind: "s3"; readonly bucket: string | undefined })
-  | (Place & { readonly kind: "s3-access-point"; readonly name: string; readonly account: string })
-  | (Place & { readonly kind: "service"; readonly services: readonly Service[] })
-  | (Place & {
+  | (EndpointPlace & { readonly kind: "s3"; readonly bucket: string | undefined })
+  | (EndpointPlace & {
+      readonly kind: "s3-access-point";
+      readonly name: string;
+      readonly account: string;
+    })
+  | (EndpointPlace & { readonly kind: "service"; readonly services: readonly Service[] })
+  | (EndpointPlace & {
       readonly kind: "method";
       readonly service: MethodService;
       readonly signingName: string;
@@ -98,11 +102,11 @@ export const S3_HOSTS =
   "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
 
 /** @param fallbackRegion region of S3 hosts that do not name one */
-export function endpointOf(host: string, fallbackRegion: string): Endpoint | undefined {
+export function endpointOf(host: string, fallbackRegion: string): AwsEndpoint | undefined {
   return s3(host, fallbackRegion) ?? methodEndpoint(host) ?? service(host);
 }
 
-function s3(host: string, fallbackRegion: string): Endpoint | undefined {
+function s3(host: string, fallbackRegion: string): AwsEndpoint | undefined {
   const match = s3Host.exec(host) ?? s3Accelerated.exec(host) ?? s3Private.exec(host);
   if (match !== null) {
     const { bucket, region = fallbackRegion, domain = "" } = match.groups ?? {};
@@ -124,7 +128,7 @@ function s3(host: string, fallbackRegion: string): Endpoint | undefined {
       };
 }
 
-function methodEndpoint(host: string): Endpoint | undefined {
+function methodEndpoint(host: string): AwsEndpoint | undefined {
   for (const { pattern, service: name, signingName } of methodHosts) {
     const groups = pattern.exec(host)?.groups;
     if (groups === undefined) continue;
@@ -134,7 +138,7 @@ function methodEndpoint(host: string): Endpoint | undefined {
   return undefined;
 }
 
-function service(host: string): Endpoint | undefined {
+function service(host: string): AwsEndpoint | undefined {
   const known = servicesByHost(host);
   if (known !== undefined)
     return {
@@ -162,7 +166,7 @@ function ownedPrefix(groups: Readonly<Record<string, string | undefined>>): stri
 }
 
 /** China's regions are under `.cn`, and no other regions are. */
-function placed(region: string, domain: string): Place | undefined {
+function placed(region: string, domain: string): EndpointPlace | undefined {
   return region.startsWith("cn-") === domain.endsWith(".cn")
     ? { region, partition: partitionOf(region) }
     : undefined;

@@ -7,11 +7,11 @@
  * Encryption keys and a model's guardrails are used, but neither returned nor changed: they count
  * as plain, as do policies of the resource itself.
  */
-import type { Resource } from "../contract.ts";
-import { isJsonObject, jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
+import type { ServiceResource } from "../contract.ts";
+import { isJsonObject, jsonMembers, type StrictJson, parseStrictJson } from "../strict-json.ts";
 import { anyArn, arn, member, ownArn, unscopable, type Input } from "./arns.ts";
 
-type Judge = (value: Json, input: Input) => readonly Resource[];
+type Judge = (value: StrictJson, input: Input) => readonly ServiceResource[];
 
 interface Reviewed {
   /** Name in JSON and, after `/`, in the query protocol if it differs. */
@@ -28,11 +28,11 @@ const fieldArn =
   };
 
 /** Maps of attributes: as an object in JSON, as numbered parameters in the query protocol. */
-function attributesOf(name: string, input: Input): ReadonlyMap<string, Json> | undefined {
+function attributesOf(name: string, input: Input): ReadonlyMap<string, StrictJson> | undefined {
   const fields = input.fields() ?? {};
   const whole = fields[name];
   if (whole !== undefined) return isJsonObject(whole) ? new Map(Object.entries(whole)) : undefined;
-  const found = new Map<string, Json>();
+  const found = new Map<string, StrictJson>();
   for (const [key, value] of Object.entries(fields)) {
     const [, base, number, part] =
       /^(Attributes?)\.(?:entry\.)?(\d{1,4})\.(Name|Value|key|value)$/.exec(key) ?? [];
@@ -60,17 +60,17 @@ function attributes(plain: string): Judge {
 
 function attribute(
   name: string,
-  value: Json,
+  value: StrictJson,
   known: ReadonlySet<string>,
   input: Input,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   if (known.has(name) || name === "KmsMasterKeyId") return [];
   if (name === "RedrivePolicy") return [deadLetterQueue(value, input)];
   if (name === "SubscriptionRoleArn") return [anyArn(value, input)];
   return [unscopable("An attribute may name something else")];
 }
 
-function deadLetterQueue(value: Json, input: Input): Resource {
+function deadLetterQueue(value: StrictJson, input: Input): ServiceResource {
   const parsed = typeof value === "string" ? parseStrictJson(Buffer.from(value)) : undefined;
   const policy = parsed?.kind === "parsed" ? parsed.value : value;
   return anyArn(member(policy, "deadLetterTargetArn"), input);
@@ -126,7 +126,7 @@ const image: Judge = (value, input) => {
 
 const layers: Judge = (value, input) =>
   Array.isArray(value)
-    ? (value as readonly Json[]).map((each) => anyArn(each, input))
+    ? (value as readonly StrictJson[]).map((each) => anyArn(each, input))
     : [unscopable("The layers are no list")];
 
 const EMPTY: Reviewed = { plain: "" };
@@ -464,7 +464,7 @@ export const OWN: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns the resources that the body names besides the operation's own resource. */
-export function linkedResources(service: string, input: Input): readonly Resource[] {
+export function linkedResources(service: string, input: Input): readonly ServiceResource[] {
   const reviewed = REVIEWED[service]?.[input.operation];
   if (reviewed === undefined) return [unscopable("how far it reaches is not known here")];
   if (service === "bedrock-runtime") return mediaInBuckets(input);
@@ -474,7 +474,7 @@ export function linkedResources(service: string, input: Input): readonly Resourc
     return [unscopable("the body is not understood: send plain JSON without repeated keys")];
   const plain = new Set([...PROTOCOL, ...(OWN[service] ?? []), ...reviewed.plain.split(/[ /]/)]);
   const judged = reviewed.judged ?? {};
-  const found: Resource[] = [];
+  const found: ServiceResource[] = [];
   const done = new Set<string>();
   for (const [key, value] of Object.entries(fields)) {
     // The query protocol numbers lists and maps: `Attribute.1.Name`.
@@ -489,12 +489,12 @@ export function linkedResources(service: string, input: Input): readonly Resourc
 }
 
 /** Models read images, documents and videos from S3 if a request names them. */
-function mediaInBuckets(input: Input): readonly Resource[] {
+function mediaInBuckets(input: Input): readonly ServiceResource[] {
   if (!input.hasBody) return [];
   const fields = input.fields();
   if (fields === undefined)
     return [unscopable("the body is not understood: send plain JSON without repeated keys")];
-  const found = new Map<string, Resource>();
+  const found = new Map<string, ServiceResource>();
   for (const { value } of jsonMembers(fields)) {
     if (typeof value !== "string" || !/^\s*s3:/i.test(value)) continue;
     const [, bucket, key] = /^s3:\/\/([A-Za-z0-9._-]{3,255})\/(\P{Cc}*)$/u.exec(value) ?? [];

@@ -13,7 +13,7 @@ import { parseQuery } from "../raw-url.ts";
 import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { assumedRole, staticCredentials } from "./credentials.ts";
 import { wordDenial } from "./denial.ts";
-import { endpointOf, S3_HOSTS, type Endpoint } from "./endpoint.ts";
+import { endpointOf, S3_HOSTS, type AwsEndpoint } from "./endpoint.ts";
 import { bodyPayload, s3Payload } from "./payload.ts";
 import { callOf } from "./protocols.ts";
 import { isPresigned, resolve } from "./resolve.ts";
@@ -181,7 +181,7 @@ class AwsInstance implements ProviderInstance {
     return this.#credentials.refresh();
   }
 
-  #endpoint(request: ServiceRequest): Endpoint | undefined {
+  #endpoint(request: ServiceRequest): AwsEndpoint | undefined {
     return endpointOf(request.host, this.#region);
   }
 }
@@ -198,7 +198,7 @@ function signedHeaders(request: ServiceRequest): Record<string, string> {
   return Object.fromEntries([...request.headers].filter(([name]) => isSigned(name)));
 }
 
-function signatureScope(request: ServiceRequest, endpoint: Endpoint): SignedScope {
+function signatureScope(request: ServiceRequest, endpoint: AwsEndpoint): SignedScope {
   const { region } = endpoint;
   if (endpoint.kind === "s3" || endpoint.kind === "s3-access-point")
     return { service: "s3", region, rawPath: true };

@@ -5,11 +5,11 @@
  */
 import type { ServiceRequest } from "../contract.ts";
 import { parseForm, parseQuery, repeatedName, type Parameters } from "../raw-url.ts";
-import { doubt, jsonFields, safe, type Call, type JsonObject } from "./call.ts";
+import { doubt, jsonFields, safe, type AwsCall, type AwsJsonObject } from "./call.ts";
 import { restCall } from "./rest-call.ts";
 import type { Service } from "./service-table.ts";
 
-export function callOf(request: ServiceRequest, services: readonly Service[]): Call {
+export function callOf(request: ServiceRequest, services: readonly Service[]): AwsCall {
   const doubtful = doubtOf(request);
   if (doubtful !== undefined) return doubtful;
   const query = parseQuery(request.query);
@@ -36,7 +36,7 @@ export function callOf(request: ServiceRequest, services: readonly Service[]): C
   return restCall(request, services, query);
 }
 
-function doubtOf(request: ServiceRequest): Call | undefined {
+function doubtOf(request: ServiceRequest): AwsCall | undefined {
   if (mediaType(request) === "application/vnd.amazon.eventstream")
     return doubt(
       "Streams of signed events cannot be signed again",
@@ -54,7 +54,7 @@ function jsonCall(
   target: string,
   services: readonly Service[],
   query: Parameters,
-): Call {
+): AwsCall {
   if (request.method !== "POST" || request.path !== "/" || query.length > 0)
     return doubt("x-amz-target belongs on POST / without a query");
   if (!/^application\/x-amz-json-1\.[01]$/.test(mediaType(request)))
@@ -73,7 +73,7 @@ function cborCall(
   path: RegExpExecArray,
   services: readonly Service[],
   query: Parameters,
-): Call {
+): AwsCall {
   if (request.method !== "POST" || query.length > 0)
     return doubt("rpc-v2-cbor belongs on POST without a query");
   const [, target = "", name = ""] = path;
@@ -89,7 +89,7 @@ function queryCall(
   isForm: boolean,
   services: readonly Service[],
   query: Parameters,
-): Call {
+): AwsCall {
   // SQS's own URLs of queues: a parameter must then also name the queue.
   if (request.path !== "/" && !/^\/[0-9]{12}\/[A-Za-z0-9_.-]+$/.test(request.path))
     return doubt("The query protocol belongs on the path /");
@@ -150,8 +150,8 @@ function named(
   services: readonly Service[],
   name: string,
   request: ServiceRequest,
-  rest: { readonly query: Parameters; readonly fields: () => JsonObject | undefined },
-): Call {
+  rest: { readonly query: Parameters; readonly fields: () => AwsJsonObject | undefined },
+): AwsCall {
   const found = services.flatMap((service) => {
     const operation = service.rpc(name);
     return operation === undefined ? [] : [{ service, operation }];

@@ -1,15 +1,20 @@
 /** Determines the actions and keys of a request to S3. */
-import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
+import type {
+  ActionResolution,
+  ResolvedAction,
+  ServiceResource,
+  ServiceRequest,
+} from "../contract.ts";
 import { parseQuery, repeatedName } from "../raw-url.ts";
 import { arn, unscopable } from "./arns.ts";
 import { safe } from "./call.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { AwsEndpoint } from "./endpoint.ts";
 import { s3Payload } from "./payload.ts";
 import { deletedObjects } from "./s3-delete.ts";
 import { MODIFIERS, s3Actions, SUBRESOURCES } from "./s3-operations.ts";
 import { copySource, s3Target, type S3Target } from "./s3-path.ts";
 
-type S3Endpoint = Endpoint & { readonly kind: "s3" | "s3-access-point" };
+type S3Endpoint = AwsEndpoint & { readonly kind: "s3" | "s3-access-point" };
 
 export function resolveS3(request: ServiceRequest, endpoint: S3Endpoint): ActionResolution {
   const payload = s3Payload(request);
@@ -120,7 +125,7 @@ function further(
   { method, body, headers }: ServiceRequest,
   target: S3Target,
   { subresource }: Asked,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   if (target.kind === "bucket" && method === "PUT" && SENDS_ELSEWHERE.has(subresource))
     return [unscopable(`the body of ${subresource} names where objects, or reports, go`)];
   if (subresource !== "restore" || body === undefined) return [];
@@ -159,7 +164,7 @@ function resolveDelete(
       "The list of keys to delete is not understood",
       "Send plain XML as the SDKs do, or delete the keys one by one.",
     );
-  const byAction = new Map<string, Resource[]>();
+  const byAction = new Map<string, ServiceResource[]>();
   for (const { key, versioned } of objects) {
     const action = versioned ? "s3:DeleteObjectVersion" : "s3:DeleteObject";
     byAction.set(action, [
@@ -178,7 +183,7 @@ function resolveDelete(
 function resourceOf(
   endpoint: S3Endpoint,
   target: S3Target & { readonly kind: "bucket" | "object" },
-): Resource {
+): ServiceResource {
   if (endpoint.kind === "s3-access-point") {
     const point = `arn:${endpoint.partition}:s3:${endpoint.region}:${endpoint.account}:accesspoint/${endpoint.name}`;
     return arn(target.kind === "bucket" ? point : `${point}/object/${target.key}`);

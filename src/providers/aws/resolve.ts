@@ -2,10 +2,10 @@
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
 import { parseQuery, pathSegments } from "../raw-url.ts";
 import { arn, unscopable, type Input } from "./arns.ts";
-import { doubt, safe, type Call } from "./call.ts";
+import { doubt, safe, type AwsCall } from "./call.ts";
 import { handsOutCredentials } from "./credential-operations.ts";
 import { transaction } from "./dynamodb.ts";
-import type { Endpoint } from "./endpoint.ts";
+import type { AwsEndpoint } from "./endpoint.ts";
 import { bodyPayload } from "./payload.ts";
 import { callOf } from "./protocols.ts";
 import { resolveS3 } from "./resolve-s3.ts";
@@ -17,7 +17,7 @@ const PRESIGNED =
 
 export function resolve(
   request: ServiceRequest,
-  endpoint: Endpoint | undefined,
+  endpoint: AwsEndpoint | undefined,
   account: string | undefined,
 ): ActionResolution {
   if (endpoint === undefined)
@@ -46,9 +46,9 @@ export function resolve(
 }
 
 function resolveCall(
-  call: Call & { readonly kind: "call" },
+  call: AwsCall & { readonly kind: "call" },
   hasBody: boolean,
-  endpoint: Endpoint,
+  endpoint: AwsEndpoint,
   account: string | undefined,
 ): ActionResolution {
   const { service, operation, labels, query, fields } = call;
@@ -107,7 +107,7 @@ const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]);
 /** Customers' own APIs and domains, and API Gateway, whose IAM actions are the methods. */
 function resolveByMethod(
   request: ServiceRequest,
-  endpoint: Endpoint & { readonly kind: "method" },
+  endpoint: AwsEndpoint & { readonly kind: "method" },
 ): ActionResolution {
   const { method } = request;
   const path = pathSegments(request.path, { slashes: true });
@@ -157,7 +157,7 @@ function ofAnybody(action: string): ActionResolution {
   };
 }
 
-function doubtful(call: Call & { readonly kind: "doubt" }): ActionResolution {
+function doubtful(call: AwsCall & { readonly kind: "doubt" }): ActionResolution {
   const { reason, hint } = call;
   return { kind: "unresolved", reason, ...(hint === undefined ? {} : { hint }) };
 }

@@ -1,6 +1,6 @@
 /** Resources of each operation, by service. */
-import type { ResolvedAction, Resource } from "../contract.ts";
-import { isJsonObject, type Json } from "../strict-json.ts";
+import type { ResolvedAction, ServiceResource } from "../contract.ts";
+import { isJsonObject, type StrictJson } from "../strict-json.ts";
 import {
   arn,
   each,
@@ -18,10 +18,10 @@ import { dynamodbResources } from "./dynamodb.ts";
 import { endpointOf } from "./endpoint.ts";
 import { linkedResources } from "./inputs.ts";
 
-type Extract = (input: Input) => readonly Resource[];
+type Extract = (input: Input) => readonly ServiceResource[];
 
 /** Returns the resources of an operation of `service`; an unscopable one if it is not listed. */
-export function resourcesOf(service: string, input: Input): readonly Resource[] {
+export function resourcesOf(service: string, input: Input): readonly ServiceResource[] {
   const table = Object.hasOwn(BY_SERVICE, service) ? BY_SERVICE[service] : undefined;
   const extract =
     table !== undefined && Object.hasOwn(table, input.operation)
@@ -73,7 +73,7 @@ const queue = simple("sqs", "", QUEUE);
  * The account and name of the queue are decisive: SQS ignores the rest. A URL of another region is
  * refused.
  */
-function queueOfUrl(value: Json | undefined, input: Input): Resource {
+function queueOfUrl(value: StrictJson | undefined, input: Input): ServiceResource {
   const [, host = "", account, name] =
     typeof value === "string"
       ? (/^https:\/\/([a-z0-9.-]+)\/([0-9]{12})\/(.+)$/s.exec(value) ?? [])
@@ -123,7 +123,7 @@ const sns = {
 };
 
 /** A name, `account:function:name`, or an ARN, each with an optional qualifier. */
-function functionOf(input: Input): readonly Resource[] {
+function functionOf(input: Input): readonly ServiceResource[] {
   const { place, account } = input;
   const value = input.labels["FunctionName"] ?? "";
   const [, prefix, owner, name = "", inName] =
@@ -203,7 +203,7 @@ const repository: Reference = {
   restOf: (value) => `repository/${value}`,
 };
 
-function ecrRepository(input: Input): readonly Resource[] {
+function ecrRepository(input: Input): readonly ServiceResource[] {
   const registry = input.fields()?.["registryId"];
   if (registry === undefined) return fieldsOf(repository, ["repositoryName"], input);
   return fieldsOf(repository, ["repositoryName"], {
@@ -214,7 +214,7 @@ function ecrRepository(input: Input): readonly Resource[] {
 
 /** Cross-region profiles begin with their geography. */
 const GEOGRAPHY = /^(?:us|us-gov|eu|apac|ap|au|jp|ca|sa|me|af|uk|in|kr|il|mx|global|amer|emea)\./;
-function bedrockModel(input: Input): readonly Resource[] {
+function bedrockModel(input: Input): readonly ServiceResource[] {
   const { place } = input;
   const value = input.labels["modelId"] ?? "";
   if (value.startsWith("arn:")) {
@@ -315,9 +315,9 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
 };
 
 /** The resource is the state machine, whose name is part of the execution's. */
-function machineOfExecution(input: Input): readonly Resource[] {
+function machineOfExecution(input: Input): readonly ServiceResource[] {
   const found = fieldsOf(execution, ["executionArn"], input);
-  return found.flatMap((resource): readonly Resource[] => {
+  return found.flatMap((resource): readonly ServiceResource[] => {
     if (resource.kind !== "scoped") return [resource];
     const [, start = "", name = ""] =
       /^((?:[^:]*:){5})(?:execution|express):([^:]+):/.exec(resource.value) ?? [];
@@ -330,7 +330,7 @@ export const SCOPED_OPERATIONS: readonly string[] = Object.entries(BY_SERVICE).f
   ([service, table]) => Object.keys(table).map((operation) => `${service}.${operation}`),
 );
 
-function eventBus(entry: Json, input: Input): Resource {
+function eventBus(entry: StrictJson, input: Input): ServiceResource {
   return isJsonObject(entry)
     ? referenced(bus, member(entry, "EventBusName") ?? "default", input)
     : unscopable("an entry is no object");

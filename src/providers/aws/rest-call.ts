@@ -1,7 +1,7 @@
 /** Finds the operation of a REST service by method and path. */
 import type { ServiceRequest } from "../contract.ts";
 import { pathSegments, type Parameters } from "../raw-url.ts";
-import { doubt, jsonFields, safe, type Call } from "./call.ts";
+import { doubt, jsonFields, safe, type AwsCall } from "./call.ts";
 import type { PathPart, RestOperation, Service } from "./service-table.ts";
 
 interface Match {
@@ -14,7 +14,7 @@ export function restCall(
   request: ServiceRequest,
   services: readonly Service[],
   query: Parameters,
-): Call {
+): AwsCall {
   // Slashes in labels such as ARNs arrive escaped.
   const path = pathSegments(request.path, { slashes: true });
   if (path === undefined)

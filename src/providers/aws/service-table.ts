@@ -17,7 +17,7 @@ interface Row {
   readonly rest?: string;
 }
 
-export interface Operation {
+export interface AwsOperation {
   /** Name in the API. */
   readonly name: string;
   /** IAM's names, e.g. `dynamodb:PutItem`; all are required. */
@@ -28,7 +28,7 @@ export type PathPart =
   | { readonly kind: "literal"; readonly text: string }
   | { readonly kind: "label"; readonly name: string; readonly greedy: boolean };
 
-export interface RestOperation extends Operation {
+export interface RestOperation extends AwsOperation {
   readonly method: string;
   readonly path: readonly PathPart[];
   /** Required parameters; with a value if it matters. */
@@ -44,7 +44,7 @@ export class Service {
   /** Whether it supports `Action=`. */
   readonly speaksQuery: boolean;
   readonly #row: Row;
-  #rpc: ReadonlyMap<string, Operation> | undefined;
+  #rpc: ReadonlyMap<string, AwsOperation> | undefined;
   #rest: readonly RestOperation[] | undefined;
 
   constructor(row: Row) {
@@ -56,7 +56,7 @@ export class Service {
   }
 
   /** Finds an operation named in a header, a form or CBOR's path. */
-  rpc(name: string): Operation | undefined {
+  rpc(name: string): AwsOperation | undefined {
     this.#rpc ??= new Map(
       (this.#row.rpc ?? "")
         .split(" ")
@@ -75,7 +75,7 @@ export class Service {
     return this.#rest;
   }
 
-  #operation(text: string): Operation {
+  #operation(text: string): AwsOperation {
     const [name = "", actions = name] = text.split("=");
     return { name, actions: actions.split("+").map((action) => `${this.#row.iam}:${action}`) };
   }

@@ -4,11 +4,11 @@
  * its operation.
  * https://learn.microsoft.com/azure/role-based-access-control/resource-provider-operations
  */
-import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { ActionResolution, ServiceResource, ServiceRequest } from "../contract.ts";
 import type { Parameters } from "../raw-url.ts";
 import { parseStrictJson } from "../strict-json.ts";
 import { Locators } from "./locators.ts";
-import { type Places, unscopable, within } from "./resources.ts";
+import { type AzurePlaces, unscopable, within } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";
 
 const NAMESPACE = /^[A-Za-z][A-Za-z0-9-]*(?:\.[A-Za-z0-9-]+)+$/;
@@ -87,7 +87,7 @@ export function resolveArm(
   request: ServiceRequest,
   segments: Segments,
   query: Parameters,
-  places: Places,
+  places: AzurePlaces,
 ): ActionResolution {
   const { method } = request;
   const place = placeOf(segments);
@@ -116,7 +116,7 @@ export function resolveArm(
   };
 }
 
-function keyOf(resource: Resource): string {
+function keyOf(resource: ServiceResource): string {
   return resource.kind === "scoped" ? `${resource.key}=${resource.value}` : resource.kind;
 }
 
@@ -131,8 +131,8 @@ function placesBesides(
   { body, headers }: ServiceRequest,
   segments: Segments,
   query: Parameters,
-  places: Places,
-): readonly Resource[] {
+  places: AzurePlaces,
+): readonly ServiceResource[] {
   const locators = new Locators(places, is(segments[0], "subscriptions") ? segments[1] : undefined);
   for (const [name, value] of query) if (!WITHIN_PARAMETERS.test(name)) locators.addText(value);
   if (body === undefined) return locators.resources;
@@ -146,7 +146,7 @@ function placesBesides(
 }
 
 interface Place {
-  readonly resources: readonly Resource[];
+  readonly resources: readonly ServiceResource[];
   /** The part after subscription and group, or the whole path. */
   readonly rest: Segments;
   readonly level: "tenant" | "subscription" | "group";

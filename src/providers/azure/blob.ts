@@ -2,10 +2,15 @@
  * Blob storage: data actions by method, `restype` and `comp`.
  * https://learn.microsoft.com/rest/api/storageservices/blob-service-rest-api
  */
-import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
+import type {
+  ActionResolution,
+  ResolvedAction,
+  ServiceResource,
+  ServiceRequest,
+} from "../contract.ts";
 import { pathSegments, type Parameters } from "../raw-url.ts";
 import { azureHost } from "./hosts.ts";
-import { placeOf, type Places } from "./resources.ts";
+import { placeOf, type AzurePlaces } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";
 
 const BASE = "Microsoft.Storage/storageAccounts/blobServices";
@@ -67,7 +72,7 @@ export function resolveBlob(
   account: string,
   segments: readonly string[],
   query: Parameters,
-  places: Places,
+  places: AzurePlaces,
 ): ActionResolution {
   const value = (name: string): string => query.find(([other]) => other === name)?.[1] ?? "";
   const table = [ACCOUNT, CONTAINERS, BLOBS][Math.min(segments.length, 2)] as Readonly<
@@ -108,8 +113,8 @@ const MAX_SHOWN = 1_024;
 function blobResources(
   account: string,
   [container, ...blob]: readonly string[],
-  places: Places,
-): readonly Resource[] {
+  places: AzurePlaces,
+): readonly ServiceResource[] {
   const place = placeOf(account, places);
   if (container === undefined) return place;
   const value = `${account}/${container}`;
@@ -118,7 +123,10 @@ function blobResources(
 }
 
 /** Returns the source that is read if the service itself fetches the data. */
-function copyOf(request: ServiceRequest, places: Places): ResolvedAction | "doubt" | undefined {
+function copyOf(
+  request: ServiceRequest,
+  places: AzurePlaces,
+): ResolvedAction | "doubt" | undefined {
   if (request.headers.has("x-ms-rename-source") || request.headers.has("x-ms-file-copy-source"))
     return "doubt";
   const source = request.headers.get("x-ms-copy-source");

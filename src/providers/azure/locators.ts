@@ -3,9 +3,9 @@
  * storage accounts, vaults and registries by their addresses, and subscriptions and groups by their
  * members' names. Scripts and images are not examined: they act as the machine that runs them.
  */
-import type { Resource } from "../contract.ts";
-import { isJsonObject, jsonMembers, type Json } from "../strict-json.ts";
-import { placeOf, type Places, unscopable, within } from "./resources.ts";
+import type { ServiceResource } from "../contract.ts";
+import { isJsonObject, jsonMembers, type StrictJson } from "../strict-json.ts";
+import { placeOf, type AzurePlaces, unscopable, within } from "./resources.ts";
 
 /** Maximum number of places that are evaluated individually. */
 const MAX_PLACES = 200;
@@ -14,23 +14,23 @@ const MAX_PLACES = 200;
 const WHOLE_SUBSCRIPTION = "*";
 
 export class Locators {
-  readonly #places: Places;
+  readonly #places: AzurePlaces;
   /** The path's subscription; a body that only repeats it names nothing new. */
   readonly #own: string | undefined;
-  readonly #found = new Map<string, Resource>();
+  readonly #found = new Map<string, ServiceResource>();
 
-  constructor(places: Places, ownSubscription: string | undefined) {
+  constructor(places: AzurePlaces, ownSubscription: string | undefined) {
     this.#places = places;
     this.#own = ownSubscription?.toLowerCase();
   }
 
-  get resources(): readonly Resource[] {
+  get resources(): readonly ServiceResource[] {
     return this.#found.size > MAX_PLACES
       ? [unscopable("the request names too many resources")]
       : [...this.#found.values()];
   }
 
-  addDocument(document: Json): void {
+  addDocument(document: StrictJson): void {
     for (const { key, value } of jsonMembers(document)) {
       if (this.#found.size > MAX_PLACES) return;
       if (typeof value === "string") this.addText(value);
@@ -68,7 +68,7 @@ export class Locators {
   }
 
   /** `subscriptionId` and `resourceGroupName`, which are siblings. */
-  #addMembers(value: { readonly [key: string]: Json }): void {
+  #addMembers(value: { readonly [key: string]: StrictJson }): void {
     let subscription: string | undefined;
     const groups: string[] = [];
     for (const [name, text] of Object.entries(value)) {
@@ -98,7 +98,7 @@ export class Locators {
     this.#add([unscopable("the request names something wider than a subscription")]);
   }
 
-  #add(resources: readonly Resource[]): void {
+  #add(resources: readonly ServiceResource[]): void {
     for (const resource of resources) {
       const key = resource.kind === "scoped" ? `${resource.key}=${resource.value}` : resource.kind;
       this.#found.set(key, resource);

@@ -17,7 +17,7 @@ import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
 import { resolveBlob } from "./blob.ts";
 import { ARM_AUDIENCE, azureHost, TOKEN_HOSTS } from "./hosts.ts";
-import { type Places, GROUP, SUBSCRIPTION } from "./resources.ts";
+import { type AzurePlaces, GROUP, SUBSCRIPTION } from "./resources.ts";
 import { type Application, exchange, readApplication } from "./token.ts";
 import { unresolved } from "./unresolved.ts";
 import { resolveVault } from "./vault.ts";
@@ -70,7 +70,7 @@ export const plugin: ProviderPlugin = {
 class AzureInstance implements ProviderInstance {
   readonly #context: PluginContext;
   readonly #application: Application;
-  readonly #places: Places;
+  readonly #places: AzurePlaces;
   /** By audience; all except Resource Manager's are obtained on first use. */
   readonly #tokens = new Map<string, TokenRefresher>();
 
@@ -158,7 +158,7 @@ class AzureInstance implements ProviderInstance {
 }
 
 /** @throws ConfigError */
-function readPlaces({ binding, config }: PluginContext): Places {
+function readPlaces({ binding, config }: PluginContext): AzurePlaces {
   return new Map(
     (config["places"] ?? "")
       .split(/\s+/)

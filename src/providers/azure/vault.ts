@@ -3,7 +3,7 @@
  * https://learn.microsoft.com/rest/api/keyvault/
  */
 import type { ActionResolution } from "../contract.ts";
-import { placeOf, type Places } from "./resources.ts";
+import { placeOf, type AzurePlaces } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";
 
 /** Segments: `n` a name, `v` a version. */
@@ -35,7 +35,7 @@ export function resolveVault(
   method: string,
   vault: string,
   segments: readonly string[],
-  places: Places,
+  places: AzurePlaces,
 ): ActionResolution {
   const path = segments.join("/");
   const found = segments.every((segment) => NAME.test(segment))

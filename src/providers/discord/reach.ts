@@ -7,10 +7,10 @@
  * belongs to its parent; messages forwarded to a channel, or shown by its webhooks, belong to the
  * channel.
  */
-import type { BodyRule, Resource, ServiceRequest } from "../contract.ts";
-import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
+import type { BodyRule, ServiceResource, ServiceRequest } from "../contract.ts";
+import { isJsonObject, type StrictJson, parseStrictJson } from "../strict-json.ts";
 
-type JsonObject = { readonly [key: string]: Json };
+type JsonObject = { readonly [key: string]: StrictJson };
 
 /** Routes whose effect and response stay within the channel of the path. */
 const WITHIN_LINES = `
@@ -60,7 +60,7 @@ export const REACHES_FURTHER: Readonly<Record<string, string>> = {
 };
 
 /** A reply or, with `type` 1, a forwarded message, which is read from `channel_id`. */
-function reference(message: Json | undefined): readonly Resource[] {
+function reference(message: StrictJson | undefined): readonly ServiceResource[] {
   const found = isJsonObject(message) ? (message["message_reference"] ?? null) : null;
   if (found === null) return [];
   if (!isJsonObject(found)) return [unscopable("`message_reference` is not understood")];
@@ -70,7 +70,7 @@ function reference(message: Json | undefined): readonly Resource[] {
 }
 
 /** By route: the channels that the body names. */
-const JUDGES: Readonly<Record<string, (body: JsonObject) => readonly Resource[]>> = {
+const JUDGES: Readonly<Record<string, (body: JsonObject) => readonly ServiceResource[]>> = {
   "PATCH /channels/{channel}": (body) =>
     (body["parent_id"] ?? null) === null ? [] : [channel(body["parent_id"], "parent_id")],
   "POST /channels/{channel}/followers": (body) => [
@@ -100,7 +100,10 @@ export const BODIES: readonly BodyRule[] = ["PATCH", "POST"].map((method) => ({
  * Returns the channels that a route reaches besides the one of its path. @param route `METHOD
  * template`
  */
-export function linkedResources(route: string, request: ServiceRequest): readonly Resource[] {
+export function linkedResources(
+  route: string,
+  request: ServiceRequest,
+): readonly ServiceResource[] {
   if (WITHIN.has(route)) return [];
   const further = REACHES_FURTHER[route];
   if (further !== undefined) return [unscopable(further)];
@@ -121,12 +124,12 @@ function readBody({ body, headers }: ServiceRequest): JsonObject | undefined {
   return parsed.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : undefined;
 }
 
-function channel(id: Json | undefined, member: string): Resource {
+function channel(id: StrictJson | undefined, member: string): ServiceResource {
   return typeof id === "string" && /^[0-9]{1,20}$/.test(id)
     ? { kind: "scoped", key: "channels", value: id }
     : unscopable(`\`${member}\` is not the id of a channel, as text`);
 }
 
-function unscopable(reason: string): Resource {
+function unscopable(reason: string): ServiceResource {
   return { kind: "unscopable", reason };
 }

@@ -1,5 +1,10 @@
 /** Resolves requests to Discord. */
-import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../contract.ts";
+import type {
+  ActionResolution,
+  ResolvedAction,
+  ServiceResource,
+  ServiceRequest,
+} from "../contract.ts";
 import { type RouteMatch, RouteTrie } from "../route-trie.ts";
 import { splitPath } from "../url-path.ts";
 import { linkedResources } from "./reach.ts";
@@ -75,7 +80,7 @@ function actionOf(
 function resourcesOf(
   { route, parameters }: RouteMatch,
   request: ServiceRequest,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   const line = `${route.method} ${route.template}`;
   const channel = parameters.get("channel")?.[0]?.text;
   if (channel !== undefined)

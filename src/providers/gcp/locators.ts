@@ -7,30 +7,30 @@
  * Programs are not examined (scripts, images of running containers, workflows): they act as the
  * service account that runs them.
  */
-import type { Resource } from "../contract.ts";
-import { jsonMembers, type Json } from "../strict-json.ts";
+import type { ServiceResource } from "../contract.ts";
+import { jsonMembers, type StrictJson } from "../strict-json.ts";
 import { type BucketProjects, project, projectOfBucket, unscopable } from "./resources.ts";
 
 /** Maximum number of places that are evaluated individually. */
 const MAX_PLACES = 200;
 
 /** Collects places without duplicates. */
-export class Places {
+export class GcpPlaces {
   readonly #buckets: BucketProjects;
-  readonly #found = new Map<string, Resource>();
+  readonly #found = new Map<string, ServiceResource>();
 
   constructor(buckets: BucketProjects) {
     this.#buckets = buckets;
   }
 
-  get resources(): readonly Resource[] {
+  get resources(): readonly ServiceResource[] {
     return this.#found.size > MAX_PLACES
       ? [unscopable("the request names too many resources")]
       : [...this.#found.values()];
   }
 
   /** Adds every member of a body, except those that contain the caller's own data. */
-  addDocument(document: Json, data?: ReadonlySet<string>): void {
+  addDocument(document: StrictJson, data?: ReadonlySet<string>): void {
     for (const { key, value } of jsonMembers(document, data)) {
       if (this.#found.size > MAX_PLACES) return;
       if (SQL_MEMBERS.test(key) && typeof value === "string" && value !== "")
@@ -88,7 +88,7 @@ export class Places {
     this.#add(projectOfBucket(name, this.#buckets));
   }
 
-  #add(resource: Resource): void {
+  #add(resource: ServiceResource): void {
     const key = resource.kind === "scoped" ? `${resource.key}=${resource.value}` : resource.kind;
     this.#found.set(key, resource);
   }

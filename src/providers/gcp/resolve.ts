@@ -1,9 +1,9 @@
 /** Determines the API, the method and the project of a request to Google. */
-import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { ActionResolution, ServiceResource, ServiceRequest } from "../contract.ts";
 import { parseQuery, pathSegments, repeatedName, type Parameters } from "../raw-url.ts";
-import { parseStrictJson, type Json } from "../strict-json.ts";
+import { parseStrictJson, type StrictJson } from "../strict-json.ts";
 import { googleHost } from "./hosts.ts";
-import { Places } from "./locators.ts";
+import { GcpPlaces } from "./locators.ts";
 import { matchMethods, type Match } from "./methods.ts";
 import { isObjectPath, objectSegments } from "./object-path.ts";
 import { reachesFurther } from "./reach.ts";
@@ -201,10 +201,10 @@ interface Sent {
   readonly buckets: BucketProjects;
 }
 
-function resourcesOf(match: Match, sent: Sent): readonly Resource[] {
+function resourcesOf(match: Match, sent: Sent): readonly ServiceResource[] {
   const { request, segments, query, buckets } = sent;
   const { labels } = match;
-  const found: Resource[] = [];
+  const found: ServiceResource[] = [];
   const named = new Set(["project", "projectId"].flatMap((name) => labels[name] ?? []));
   for (const name of named) found.push(project(name));
   for (const name of ["bucket", "sourceBucket", "destinationBucket"])
@@ -230,8 +230,8 @@ function resourcesOf(match: Match, sent: Sent): readonly Resource[] {
 function placesBesides(
   { action }: Match,
   { request, segments, query, buckets }: Sent,
-): readonly Resource[] {
-  const places = new Places(buckets);
+): readonly ServiceResource[] {
+  const places = new GcpPlaces(buckets);
   // Names of objects are arbitrary, and name no other resource.
   if (!action.startsWith("storage.")) for (const segment of segments) places.addText(segment);
   for (const [name, value] of query)
@@ -245,7 +245,7 @@ function placesBesides(
 }
 
 /** With another content type, Google may interpret the same bytes differently. */
-function readBody({ body, headers }: ServiceRequest): Json | undefined {
+function readBody({ body, headers }: ServiceRequest): StrictJson | undefined {
   const type = headers.get("content-type") ?? "";
   const isJson = /^application\/json(?:\s*;\s*charset="?utf-8"?)?\s*$/i.test(type);
   if (body === undefined || !isJson || headers.has("content-encoding")) return undefined;

@@ -95,7 +95,7 @@ export async function exchangeServiceAccount(
   return tokenOf(answer, context.clock.now());
 }
 
-export interface Exchange {
+export interface TokenExchange {
   readonly body: URLSearchParams | string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -107,7 +107,7 @@ export interface Exchange {
 export async function post(
   context: Pick<PluginContext, "fetch">,
   url: string,
-  exchange: Exchange,
+  exchange: TokenExchange,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { body, signal, advice } = exchange;
   const type = typeof body === "string" ? "application/json" : "application/x-www-form-urlencoded";

@@ -3,7 +3,7 @@
  * supported: the dumb one would read files of `.git` by paths without a meaning for policies.
  * https://git-scm.com/docs/http-protocol
  */
-import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
+import type { ActionResolution, ServiceResource, ServiceRequest } from "../contract.ts";
 import { type LfsOperation, readLfsOperation } from "./lfs.ts";
 import { type Segment, splitPath } from "../url-path.ts";
 import { repositoryResource } from "./repository.ts";
@@ -68,7 +68,7 @@ export function resolveGit(request: ServiceRequest): GitRequest {
 }
 
 /** `name`, `name.git`, and the repository's wiki, which has no name of its own in a scope. */
-function gitRepository(owner: Segment, name: Segment): Resource | undefined {
+function gitRepository(owner: Segment, name: Segment): ServiceResource | undefined {
   return repositoryResource(owner.text, name.text.replace(/\.git$/, "").replace(/\.wiki$/, ""));
 }
 

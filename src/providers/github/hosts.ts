@@ -5,7 +5,7 @@
  * Azure) have a signature in their address and need no token.
  */
 
-export type Surface =
+export type GitHubSurface =
   /** REST, and GraphQL at `graphqlPath`; `prefix` precedes each path of REST. */
   | { readonly kind: "api"; readonly prefix: string; readonly graphqlPath: string }
   | { readonly kind: "uploads"; readonly prefix: string }
@@ -15,12 +15,12 @@ export type Surface =
   | { readonly kind: "files" };
 
 /** Surfaces of a host; the first that accepts the path is used. */
-export type Hosts = ReadonlyMap<string, readonly Surface[]>;
+export type Hosts = ReadonlyMap<string, readonly GitHubSurface[]>;
 
-const API: Surface = { kind: "api", prefix: "", graphqlPath: "/graphql" };
-const UPLOADS: Surface = { kind: "uploads", prefix: "" };
-const GIT: Surface = { kind: "git" };
-const FILES: Surface = { kind: "files" };
+const API: GitHubSurface = { kind: "api", prefix: "", graphqlPath: "/graphql" };
+const UPLOADS: GitHubSurface = { kind: "uploads", prefix: "" };
+const GIT: GitHubSurface = { kind: "git" };
+const FILES: GitHubSurface = { kind: "files" };
 
 const PUBLIC: Hosts = new Map([
   ["api.github.com", [API]],

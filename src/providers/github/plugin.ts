@@ -20,7 +20,7 @@ import { fetchInstallationToken, readAppCredential } from "./app-token.ts";
 import { wordDenial } from "./denial.ts";
 import { resolveFiles, resolveGit } from "./git.ts";
 import { resolveGraphql } from "./graphql/resolve.ts";
-import { apiBaseOf, type Hosts, hostsOf, PUBLIC_HOSTS, type Surface } from "./hosts.ts";
+import { apiBaseOf, type Hosts, hostsOf, PUBLIC_HOSTS, type GitHubSurface } from "./hosts.ts";
 import { LFS_BATCH_PATH } from "./lfs.ts";
 import { bodyRules } from "./rest-body.ts";
 import { resolveRest } from "./rest.ts";
@@ -117,7 +117,7 @@ class GithubInstance implements ProviderInstance {
     return this.#token.refresh();
   }
 
-  #surface(request: ServiceRequest): Surface | undefined {
+  #surface(request: ServiceRequest): GitHubSurface | undefined {
     return this.#hosts.get(request.host)?.find((surface) => {
       if (surface.kind === "api")
         return (
@@ -129,7 +129,7 @@ class GithubInstance implements ProviderInstance {
 }
 
 /** Git's host expects Basic credentials, with this exact user name for tokens of an App. */
-function authorization(surface: Surface, token: string): string {
+function authorization(surface: GitHubSurface, token: string): string {
   if (surface.kind === "git")
     return `Basic ${Buffer.from(`x-access-token:${token}`).toString("base64")}`;
   return surface.kind === "files" ? `token ${token}` : `Bearer ${token}`;

@@ -2,11 +2,11 @@
  * Operations whose body may name something in another repository: the body is read, and evaluated
  * by every name in it. Bodies are parsed as JSON, whatever their content type is, as GitHub does.
  */
-import type { BodyRule, Resource, ServiceRequest } from "../contract.ts";
-import { isJsonObject, jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
+import type { BodyRule, ServiceResource, ServiceRequest } from "../contract.ts";
+import { isJsonObject, jsonMembers, type StrictJson, parseStrictJson } from "../strict-json.ts";
 import { repositoryResource, unscopable } from "./repository.ts";
 
-type JsonObject = { readonly [key: string]: Json };
+type JsonObject = { readonly [key: string]: StrictJson };
 
 interface Repository {
   readonly owner: string;
@@ -20,10 +20,10 @@ interface BodyJudge {
    */
   readonly members: readonly string[];
   /** Returns resources besides the repository of the path. */
-  readonly judge: (body: JsonObject, repository: Repository) => readonly Resource[];
+  readonly judge: (body: JsonObject, repository: Repository) => readonly ServiceResource[];
 }
 
-const isSet = (value: Json | undefined): boolean => (value ?? null) !== null;
+const isSet = (value: StrictJson | undefined): boolean => (value ?? null) !== null;
 
 /**
  * The head of a pull request is a branch of the repository itself, or of another one in its
@@ -106,7 +106,7 @@ export function bodyResources(
   operation: string,
   request: ServiceRequest,
   repository: Repository,
-): readonly Resource[] | undefined {
+): readonly ServiceResource[] | undefined {
   if (!JUDGED_BY_BODY.has(operation)) return undefined;
   const { members, judge } = OPERATIONS[operation] as BodyJudge;
   const body = readBody(request);

@@ -3,7 +3,7 @@
  * names, and its reach beyond it (rest-reach.ts, rest-body.ts). A number names no repository,
  * because GitHub looks it up among all repositories that the token can access.
  */
-import type { Resource, ServiceRequest } from "../contract.ts";
+import type { ServiceResource, ServiceRequest } from "../contract.ts";
 import { repositoryResource, unscopable } from "./repository.ts";
 import type { RouteMatch } from "../route-trie.ts";
 import { bodyResources } from "./rest-body.ts";
@@ -66,7 +66,7 @@ export const TABLES = {
 export function resourcesOf(
   match: RouteMatch,
   request: ServiceRequest,
-): readonly Resource[] | undefined {
+): readonly ServiceResource[] | undefined {
   const { route } = match;
   const named = namedRepository(match);
   if (named === "invalid") return undefined;
@@ -90,7 +90,7 @@ function linkedResources(
   { route, parameters }: RouteMatch,
   request: ServiceRequest,
   repository: NamedRepository,
-): readonly Resource[] {
+): readonly ServiceResource[] {
   if (!WITHIN_PREFIXES.some((prefix) => route.template.startsWith(prefix)))
     return [unscopable("This is about a team as well as the repository")];
   const further = REACHES_FURTHER[route.operation];
@@ -112,7 +112,7 @@ function linkedResources(
 interface NamedRepository {
   readonly owner: string;
   readonly name: string;
-  readonly resource: Resource;
+  readonly resource: ServiceResource;
 }
 
 function namedRepository({ parameters }: RouteMatch): NamedRepository | "invalid" | undefined {
@@ -124,7 +124,7 @@ function namedRepository({ parameters }: RouteMatch): NamedRepository | "invalid
   return resource === undefined ? "invalid" : { owner, name, resource };
 }
 
-function searchedResources(query: string): readonly Resource[] {
+function searchedResources(query: string): readonly ServiceResource[] {
   const found = new URLSearchParams(query).getAll("q");
   const repositories = found.length === 1 ? searchScope(found[0] ?? "") : undefined;
   return (

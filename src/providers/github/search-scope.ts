@@ -4,7 +4,7 @@
  * several alternatives. Therefore each word must be known to be harmless.
  * https://docs.github.com/search-github/searching-on-github/searching-issues-and-pull-requests
  */
-import type { Resource } from "../contract.ts";
+import type { ServiceResource } from "../contract.ts";
 import { namedRepository } from "./repository.ts";
 
 /** Qualifiers that only narrow. */
@@ -20,9 +20,9 @@ const OPERATORS = new Set(["OR", "AND", "NOT"]);
 const WORD = /(?:[^\s"]|"[^"]*")+/g;
 
 /** @returns at least one repository, or undefined if the search is not certainly restricted */
-export function searchScope(search: string): readonly Resource[] | undefined {
+export function searchScope(search: string): readonly ServiceResource[] | undefined {
   if (search.length > 4_096 || (search.match(/"/g)?.length ?? 0) % 2 === 1) return undefined;
-  const repositories: Resource[] = [];
+  const repositories: ServiceResource[] = [];
   for (const word of search.match(WORD) ?? []) {
     if (OPERATORS.has(word.toUpperCase())) return undefined;
     const bare = word.replaceAll(/"[^"]*"/g, "");

@@ -4,23 +4,23 @@
  * (`channel[]`, `channel.id`), cannot be evaluated.
  */
 import type { ServiceRequest } from "../contract.ts";
-import { isJsonObject, type Json, parseStrictJson } from "../strict-json.ts";
+import { isJsonObject, type StrictJson, parseStrictJson } from "../strict-json.ts";
 
-export type Arguments =
-  | { readonly kind: "arguments"; readonly values: ReadonlyMap<string, Json> }
+export type SlackArguments =
+  | { readonly kind: "arguments"; readonly values: ReadonlyMap<string, StrictJson> }
   | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-export function readArguments(request: ServiceRequest): Arguments {
-  const values = new Map<string, Json>();
+export function readArguments(request: ServiceRequest): SlackArguments {
+  const values = new Map<string, StrictJson>();
   const body = bodyArguments(request);
   if (typeof body === "string")
     return refused(body, "Send the arguments as JSON or as a form, uncompressed");
   for (const [name, value] of [
     ...new URLSearchParams(request.query),
     ...body,
-  ] as readonly (readonly [string, Json])[]) {
+  ] as readonly (readonly [string, StrictJson])[]) {
     if (!NAME.test(name))
       return refused(
         "An argument has a name that could be read in more than one way",
@@ -38,7 +38,7 @@ function bodyArguments({
   method,
   headers,
   body,
-}: ServiceRequest): readonly (readonly [string, Json])[] | string {
+}: ServiceRequest): readonly (readonly [string, StrictJson])[] | string {
   const length = headers.get("content-length") ?? "0";
   if (body === undefined)
     return length === "0" && !headers.has("transfer-encoding") ? [] : "The body was not read";
@@ -61,6 +61,6 @@ function bodyArguments({
   return "The body is neither JSON nor a form";
 }
 
-function refused(reason: string, hint: string): Arguments {
+function refused(reason: string, hint: string): SlackArguments {
   return { kind: "refused", reason, hint };
 }

@@ -8,8 +8,8 @@
  * The text of a message is also checked, because Slack expands a link to a message with the message
  * itself.
  */
-import type { Resource } from "../contract.ts";
-import { jsonMembers, type Json, parseStrictJson } from "../strict-json.ts";
+import type { ServiceResource } from "../contract.ts";
+import { jsonMembers, type StrictJson, parseStrictJson } from "../strict-json.ts";
 import { channelResource } from "./channel.ts";
 
 const PAGE = "cursor limit";
@@ -81,8 +81,8 @@ const EMBEDDED = /^(?:slack_file|file|file_ids?|files|external_id|call_id|canvas
 /** Returns the conversations that the arguments name, and all other resources in them. */
 export function resourcesOf(
   method: string,
-  values: ReadonlyMap<string, Json>,
-): readonly Resource[] {
+  values: ReadonlyMap<string, StrictJson>,
+): readonly ServiceResource[] {
   const known = KNOWN.get(method);
   const odd = [...values.keys()].find((name) => known?.has(name) !== true);
   if (odd !== undefined)
@@ -96,7 +96,7 @@ export function resourcesOf(
 }
 
 /** Returns the targets of links in texts, and the objects in blocks. */
-function shownResources(values: ReadonlyMap<string, Json>): readonly Resource[] {
+function shownResources(values: ReadonlyMap<string, StrictJson>): readonly ServiceResource[] {
   const conversations = new Set<string>();
   for (const [name, value] of values) {
     const document = documentOf(name, value);
@@ -115,7 +115,7 @@ function shownResources(values: ReadonlyMap<string, Json>): readonly Resource[] 
 }
 
 /** Returns undefined for text that should be JSON but is not. */
-function documentOf(name: string, value: Json): Json | undefined {
+function documentOf(name: string, value: StrictJson): StrictJson | undefined {
   if (!STRUCTURED.has(name) || typeof value !== "string" || value === "") return value;
   const parsed = parseStrictJson(Buffer.from(value));
   return parsed.kind === "parsed" ? parsed.value : undefined;
@@ -154,6 +154,6 @@ function collectLinks(text: string, conversations: Set<string>): boolean {
   return true;
 }
 
-function unscopable(reason: string): Resource {
+function unscopable(reason: string): ServiceResource {
   return { kind: "unscopable", reason };
 }

@@ -1,6 +1,6 @@
 /** Resolves requests to Slack. */
-import type { ActionResolution, Resource, ServiceRequest } from "../contract.ts";
-import type { Json } from "../strict-json.ts";
+import type { ActionResolution, ServiceResource, ServiceRequest } from "../contract.ts";
+import type { StrictJson } from "../strict-json.ts";
 import { splitPath } from "../url-path.ts";
 import { readArguments } from "./arguments.ts";
 import { ABOUT_NOTHING, BROADER, IN_CHANNEL, WIDE } from "./methods.ts";
@@ -30,7 +30,7 @@ const METHODS: ReadonlyMap<string, { readonly action: string; readonly kind: Kin
 
 const API = /^\/api\/([A-Za-z.]{1,80})$/;
 const UPLOAD = /^\/upload\/v1\/[A-Za-z0-9_-]+$/;
-const WIDER: Resource = {
+const WIDER: ServiceResource = {
   kind: "unscopable",
   reason: "The method is about more than one conversation, or about none that it names",
 };
@@ -57,8 +57,8 @@ export function resolveSlack(request: ServiceRequest): SlackRequest {
 function touched(
   method: string,
   kind: Kind,
-  values: ReadonlyMap<string, Json>,
-): readonly Resource[] {
+  values: ReadonlyMap<string, StrictJson>,
+): readonly ServiceResource[] {
   if (kind === "nothing") return [{ kind: "none" }];
   return kind === "wide" ? [WIDER] : resourcesOf(method, values);
 }
@@ -82,7 +82,7 @@ function resolveFile({ method, path }: ServiceRequest): SlackRequest {
   );
 }
 
-function resolved(action: string, resources: readonly Resource[]): SlackRequest {
+function resolved(action: string, resources: readonly ServiceResource[]): SlackRequest {
   return {
     authenticated: true,
     resolution: {

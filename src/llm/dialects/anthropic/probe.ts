@@ -3,7 +3,7 @@ import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
 import { PASS } from "../pass-stream.ts";
-import type { StreamProbe, Verdict } from "../pass-stream.ts";
+import type { StreamProbe, ChunkVerdict } from "../pass-stream.ts";
 import { parseJson } from "../stream-errors.ts";
 import { parseError } from "./errors.ts";
 import { UsageReports } from "./usage.ts";
@@ -28,7 +28,7 @@ export class AnthropicProbe implements StreamProbe {
     return !(hasValue(text, USAGE) || text.includes(MESSAGE_STOP) || text.includes(ERROR));
   }
 
-  event(_name: string | undefined, data: string): Verdict {
+  event(_name: string | undefined, data: string): ChunkVerdict {
     const event = parseJson(data);
     if (!isObject(event)) return PASS;
     switch (event["type"]) {

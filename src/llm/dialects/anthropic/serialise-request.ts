@@ -3,7 +3,7 @@ import type { ChatRequest, Reasoning, Tool, ToolChoice } from "../model.ts";
 import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import { budgetOf } from "../reasoning.ts";
-import type { Serialised, Target } from "../target.ts";
+import type { Serialised, TranslationTarget } from "../target.ts";
 import { toDialogue, withoutPrefill } from "../turns.ts";
 import type { Dialogue } from "../turns.ts";
 import { thinksAdaptively } from "./generation.ts";
@@ -33,7 +33,10 @@ export const ANTHROPIC_DROPS: DropTable = {
   prompt_cache_options: "a hint for OpenAI's cache only; it does not change an answer",
 };
 
-export function serialiseRequest(request: ChatRequest, { model, stream }: Target): Serialised {
+export function serialiseRequest(
+  request: ChatRequest,
+  { model, stream }: TranslationTarget,
+): Serialised {
   const notes = settleLeftovers(request.leftovers, ANTHROPIC_DROPS, "Anthropic");
   refuse(request);
   for (const field of ["presencePenalty", "frequencyPenalty", "seed"] as const) {

@@ -6,7 +6,7 @@ import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
 import { PASS } from "../pass-stream.ts";
-import type { StreamProbe, Verdict } from "../pass-stream.ts";
+import type { StreamProbe, ChunkVerdict } from "../pass-stream.ts";
 import { readEvent, splitEvents } from "../sse.ts";
 import { parseJson } from "../stream-errors.ts";
 import { parseError } from "./errors.ts";
@@ -40,7 +40,7 @@ export class GeminiProbe implements StreamProbe {
     return !(hasValue(text, FINISH_REASON) || text.includes(BLOCK_REASON) || text.includes(ERROR));
   }
 
-  event(_name: string | undefined, data: string): Verdict {
+  event(_name: string | undefined, data: string): ChunkVerdict {
     const chunk = parseJson(data);
     if (!isObject(chunk)) return PASS;
     if (isObject(chunk["error"])) {

@@ -6,7 +6,7 @@ import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import type { ChatRequest, Effort, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
 import { budgetOf } from "../reasoning.ts";
-import type { Serialised, Target } from "../target.ts";
+import type { Serialised, TranslationTarget } from "../target.ts";
 import { CallIndex, toDialogue, withoutPrefill } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 import { serialiseContents } from "./serialise-parts.ts";
@@ -24,7 +24,7 @@ export const GEMINI_DROPS: DropTable = {
 /** The largest thinking budget that every thinking model before Gemini 3 accepts. */
 const LARGEST_BUDGET = 24576;
 
-export function serialiseRequest(request: ChatRequest, { model }: Target): Serialised {
+export function serialiseRequest(request: ChatRequest, { model }: TranslationTarget): Serialised {
   const notes = settleLeftovers(request.leftovers, GEMINI_DROPS, "Gemini");
   refuse(request);
   if (request.user !== undefined)

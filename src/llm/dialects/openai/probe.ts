@@ -4,7 +4,7 @@ import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
 import { isReason } from "./finish.ts";
 import { HIDE, PASS } from "../pass-stream.ts";
-import type { StreamProbe, Verdict } from "../pass-stream.ts";
+import type { StreamProbe, ChunkVerdict } from "../pass-stream.ts";
 import { parseJson } from "../stream-errors.ts";
 import { parseError } from "./errors.ts";
 import { parseUsage } from "./usage.ts";
@@ -47,7 +47,7 @@ export class OpenaiProbe implements StreamProbe {
     );
   }
 
-  event(_name: string | undefined, data: string): Verdict {
+  event(_name: string | undefined, data: string): ChunkVerdict {
     if (data === "[DONE]") {
       // Without a finish_reason the client would see a normal stop: end() reports what happened
       // instead.

@@ -6,12 +6,15 @@ import type { DropTable } from "../leftovers.ts";
 import { settleLeftovers, unsupported } from "../leftovers.ts";
 import type { ChatRequest, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
 import { effortOf } from "../reasoning.ts";
-import type { Serialised, Target } from "../target.ts";
+import type { Serialised, TranslationTarget } from "../target.ts";
 import { serialiseMessages } from "./serialise-messages.ts";
 
 export const OPENAI_DROPS: DropTable = {};
 
-export function serialiseRequest(request: ChatRequest, { model, stream }: Target): Serialised {
+export function serialiseRequest(
+  request: ChatRequest,
+  { model, stream }: TranslationTarget,
+): Serialised {
   const notes = settleLeftovers(request.leftovers, OPENAI_DROPS, "OpenAI");
   if (request.topK !== undefined)
     throw unsupported(request.names.topK ?? "top_k", "has no equivalent at OpenAI");

@@ -4,13 +4,13 @@
  */
 import { type DocumentNode, parse } from "graphql";
 import type { ServiceRequest } from "../../contract.ts";
-import { isJsonObject, type Json, parseStrictJson } from "../../strict-json.ts";
+import { isJsonObject, type StrictJson, parseStrictJson } from "../../strict-json.ts";
 
 export type GraphqlBody =
   | {
       readonly kind: "document";
       readonly document: DocumentNode;
-      readonly variables: Readonly<Record<string, Json>>;
+      readonly variables: Readonly<Record<string, StrictJson>>;
     }
   | { readonly kind: "refused"; readonly reason: string; readonly hint: string };
 

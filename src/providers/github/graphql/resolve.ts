@@ -10,8 +10,13 @@ import {
   OperationTypeNode,
   type OperationDefinitionNode,
 } from "graphql";
-import type { ActionResolution, ResolvedAction, Resource, ServiceRequest } from "../../contract.ts";
-import { isJsonObject, type Json } from "../../strict-json.ts";
+import type {
+  ActionResolution,
+  ResolvedAction,
+  ServiceResource,
+  ServiceRequest,
+} from "../../contract.ts";
+import { isJsonObject, type StrictJson } from "../../strict-json.ts";
 import { METADATA_READ } from "../rest-actions.ts";
 import { namedRepository, repositoryResource, unscopable } from "../repository.ts";
 import { searchScope } from "../search-scope.ts";
@@ -54,7 +59,7 @@ export function resolveGraphql(request: ServiceRequest): ActionResolution {
 
 function actionsOf(
   document: DocumentNode,
-  sent: Readonly<Record<string, Json>>,
+  sent: Readonly<Record<string, StrictJson>>,
 ): readonly ResolvedAction[] {
   const fragments = new Map<string, FragmentDefinitionNode>();
   const operations: OperationDefinitionNode[] = [];
@@ -130,7 +135,10 @@ function reads({ categories, resources }: Touched): ResolvedAction[] {
 }
 
 /** Returns the repositories of a root field, if it names them. */
-function confinedTo(field: FieldNode, variables: Variables): readonly Resource[] | undefined {
+function confinedTo(
+  field: FieldNode,
+  variables: Variables,
+): readonly ServiceResource[] | undefined {
   const text = (argument: string): string | undefined => {
     const value = argumentOf(field, argument, variables);
     return typeof value === "string" ? value : undefined;
@@ -188,7 +196,7 @@ function mutationActions(field: FieldNode, variables: Variables, walk: Walk): Re
 }
 
 /** `createCommitOnBranch` may name its repository. */
-function committedTo(field: FieldNode, variables: Variables): Resource | undefined {
+function committedTo(field: FieldNode, variables: Variables): ServiceResource | undefined {
   if (field.name.value !== "createCommitOnBranch") return undefined;
   const input = argumentOf(field, "input", variables);
   const branch = isJsonObject(input) ? input["branch"] : undefined;
@@ -205,12 +213,12 @@ function committedTo(field: FieldNode, variables: Variables): Resource | undefin
 function merged(actions: readonly ResolvedAction[]): readonly ResolvedAction[] {
   const byAction = new Map<
     string,
-    Pick<ResolvedAction, "broader"> & { readonly all: Map<string, Resource> }
+    Pick<ResolvedAction, "broader"> & { readonly all: Map<string, ServiceResource> }
   >();
   for (const { action, broader, resources } of actions) {
     const known = byAction.get(action) ?? {
       ...(broader === undefined ? {} : { broader }),
-      all: new Map<string, Resource>(),
+      all: new Map<string, ServiceResource>(),
     };
     byAction.set(action, known);
     for (const resource of resources)

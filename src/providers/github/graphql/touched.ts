@@ -1,5 +1,5 @@
 /** The action categories and resources of a part of a GraphQL document. */
-import type { Resource } from "../../contract.ts";
+import type { ServiceResource } from "../../contract.ts";
 import { unscopable } from "../repository.ts";
 
 /** The document cannot be evaluated. */
@@ -16,10 +16,10 @@ export class Unjudged extends Error {
 /** Collects categories and resources during the walk of one root field. */
 export class Touched {
   readonly categories = new Set<string>();
-  readonly resources: Resource[];
+  readonly resources: ServiceResource[];
   #outside = false;
 
-  constructor(resources: readonly Resource[]) {
+  constructor(resources: readonly ServiceResource[]) {
     this.resources = [...resources];
   }
 

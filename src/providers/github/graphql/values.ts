@@ -1,15 +1,15 @@
 /** Values of arguments, with variables substituted. */
 import { type FieldNode, Kind, type OperationDefinitionNode, type ValueNode } from "graphql";
-import type { Json } from "../../strict-json.ts";
+import type { StrictJson } from "../../strict-json.ts";
 
-export type Variables = ReadonlyMap<string, Json>;
+export type Variables = ReadonlyMap<string, StrictJson>;
 
 /** Returns the value of each variable of an operation: as sent, or else its default. */
 export function variablesOf(
   operation: OperationDefinitionNode,
-  sent: Readonly<Record<string, Json>>,
+  sent: Readonly<Record<string, StrictJson>>,
 ): Variables {
-  const values = new Map<string, Json>();
+  const values = new Map<string, StrictJson>();
   for (const { variable, defaultValue } of operation.variableDefinitions ?? []) {
     const name = variable.name.value;
     const value = Object.hasOwn(sent, name)
@@ -21,14 +21,18 @@ export function variablesOf(
 }
 
 /** Returns undefined if the argument is missing, duplicated, or a variable without a value. */
-export function argumentOf(field: FieldNode, name: string, variables: Variables): Json | undefined {
+export function argumentOf(
+  field: FieldNode,
+  name: string,
+  variables: Variables,
+): StrictJson | undefined {
   const [found, ...more] = (field.arguments ?? []).filter(
     (argument) => argument.name.value === name,
   );
   return found === undefined || more.length > 0 ? undefined : valueOf(found.value, variables);
 }
 
-function valueOf(node: ValueNode, variables: Variables): Json | undefined {
+function valueOf(node: ValueNode, variables: Variables): StrictJson | undefined {
   switch (node.kind) {
     case Kind.VARIABLE:
       return variables.get(node.name.value);

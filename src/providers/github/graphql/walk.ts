@@ -12,7 +12,7 @@ import { type Touched, Unjudged } from "./touched.ts";
 /**
  * `inside` a repository; at the `name` of an object outside; or anywhere, if it no longer matters.
  */
-export type Place = "inside" | "name" | "anywhere";
+export type SelectionPlace = "inside" | "name" | "anywhere";
 
 export type Fragments = ReadonlyMap<string, FragmentDefinitionNode>;
 
@@ -85,7 +85,7 @@ export class Walk {
   *fields(
     set: SelectionSetNode,
     type: string,
-    place: Place,
+    place: SelectionPlace,
     touched: Touched | undefined,
   ): Generator<{ readonly field: FieldNode; readonly type: string }> {
     if (++this.#depth > MAX_DEPTH)
@@ -108,7 +108,7 @@ export class Walk {
 
   *#spread(
     name: string,
-    place: Place,
+    place: SelectionPlace,
     touched: Touched | undefined,
   ): Generator<{ readonly field: FieldNode; readonly type: string }> {
     const fragment = this.#fragments.get(name);
@@ -135,7 +135,12 @@ export class Walk {
   }
 
   /** Walks everything below a field of type `type`. */
-  below(set: SelectionSetNode | undefined, type: string, place: Place, touched: Touched): void {
+  below(
+    set: SelectionSetNode | undefined,
+    type: string,
+    place: SelectionPlace,
+    touched: Touched,
+  ): void {
     if (set === undefined) return;
     for (const { field, type: parent } of this.fields(set, type, place, touched))
       this.#field(field, parent, place, touched);
@@ -152,7 +157,7 @@ export class Walk {
     }
   }
 
-  #field(field: FieldNode, parent: string, around: Place, touched: Touched): void {
+  #field(field: FieldNode, parent: string, around: SelectionPlace, touched: Touched): void {
     const name = field.name.value;
     // A union may lead from a pull request to its reviewer: a person's objects do not belong to the
     // repository.
@@ -174,7 +179,7 @@ export class Walk {
     this.below(field.selectionSet, type, next, touched);
   }
 
-  #leaf(name: string, parent: string, place: Place, touched: Touched): void {
+  #leaf(name: string, parent: string, place: SelectionPlace, touched: Touched): void {
     const category = categoryOfType(parent);
     if (place !== "name") {
       touched.category(category);
@@ -187,7 +192,7 @@ export class Walk {
     touched.leaves(`${parent}.${name}`);
   }
 
-  #next(field: FieldNode, parent: string, type: string, place: Place): Place {
+  #next(field: FieldNode, parent: string, type: string, place: SelectionPlace): SelectionPlace {
     const name = field.name.value;
     if (place === "anywhere") return "anywhere";
     // With arguments it selects another object: `owner { repository(name: "other") }`.
