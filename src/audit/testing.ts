@@ -8,13 +8,13 @@ import path from "node:path";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { FakeClock } from "../platform/testing.ts";
-import type { AuditWriterOptions } from "./contract.ts";
+import type { AuditWriterOptions, AuditWriter } from "./contract.ts";
 import type { AppendOutcome, AuditEvent } from "./event.ts";
 import { type AuditFile, type AuditFiles, systemFiles } from "./files.ts";
 import { findChains } from "./layout.ts";
 import type { AuditRecord } from "./record.ts";
 import { type ChainReport, verifyChain, type VerifyOptions } from "./verify.ts";
-import { type AuditWriter, openAuditWriter } from "./writer.ts";
+import { openAuditWriter } from "./writer.ts";
 
 /** Real files, until a failure is configured; nothing waits for the disk. */
 export class FailingFiles implements AuditFiles {

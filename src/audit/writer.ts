@@ -17,8 +17,6 @@ import { loadSigningKey, type SigningKey } from "./signing-key.ts";
 import { Storage } from "./storage.ts";
 import { VolumeWatch } from "./volume.ts";
 
-export type { AuditWriter, AuditWriterOptions } from "./contract.ts";
-
 const SEGMENT_BYTES = 64 * 1024 * 1024;
 
 /**

@@ -1,4 +1,5 @@
 /** Today's usage of objects, for their status, from the counters that all replicas share. */
+import type { AccountUsage, Limits, Subject } from "../limits/contract.ts";
 import {
   AGENT_ACCOUNT,
   agentScope,
@@ -6,7 +7,6 @@ import {
   keyAccount,
   PROVIDER_ACCOUNT,
 } from "../limits/subject.ts";
-import type { AccountUsage, Limits, Subject } from "../limits/limits.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { resourceId, type ResourceSet } from "../resources/resource-set.ts";
 import type { ObjectStatus } from "../policy/status.ts";

@@ -5,19 +5,6 @@
 import type { Limits } from "./contract.ts";
 import { GatewayLimits, type GatewayLimitsOptions } from "./gateway-limits.ts";
 
-export type {
-  AccountUsage,
-  Admission,
-  AdmitRequest,
-  Amounts,
-  Check,
-  Lease,
-  Limits,
-  Subject,
-  Unit,
-  CountedUsage,
-} from "./contract.ts";
-
 type Defaulted = "leaseMs" | "admitTimeoutMs" | "random";
 export type LimitsOptions = Omit<GatewayLimitsOptions, Defaulted> &
   Partial<Pick<GatewayLimitsOptions, Defaulted>>;

@@ -4,8 +4,8 @@
 import { Registry } from "prom-client";
 import { pino } from "pino";
 import type { FakeClock } from "../platform/testing.ts";
-import type { Check, CountedUsage } from "./contract.ts";
-import { createLimits, type Limits, type LimitsOptions } from "./limits.ts";
+import type { Check, CountedUsage, Limits } from "./contract.ts";
+import { createLimits, type LimitsOptions } from "./limits.ts";
 
 /** Noon, UTC. */
 export const NOON = Date.UTC(2026, 10, 21, 12);

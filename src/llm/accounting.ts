@@ -1,7 +1,7 @@
 /** Settles a call, exactly once: its usage, cost, budgets, audit record, log line and metrics. */
+import type { Limits, CountedUsage } from "../limits/contract.ts";
 import type { LostAttempt, Settlement } from "./settlement.ts";
 import type { Logger } from "pino";
-import type { Limits, CountedUsage } from "../limits/limits.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";

@@ -1,7 +1,7 @@
 /**
  * Budgets of a call: converts refusals of the counters to errors for the caller, and settles calls.
  */
-import type { Admission, Amounts, Lease, Limits, CountedUsage } from "../limits/limits.ts";
+import type { Admission, Amounts, Lease, Limits, CountedUsage } from "../limits/contract.ts";
 import { type LimitSubject, PROVIDER_ACCOUNT } from "../limits/subject.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { PriceBook } from "../pricing/price-book.ts";

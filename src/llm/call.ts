@@ -1,6 +1,6 @@
 /** One LLM call, from its permit to its settlement. */
+import type { Lease } from "../limits/contract.ts";
 import type { PublicError } from "../access/errors.ts";
-import type { Lease } from "../limits/limits.ts";
 import type { LimitSubject } from "../limits/subject.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";

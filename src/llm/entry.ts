@@ -2,8 +2,8 @@
  * Entry holds the resources of a request from its headers on. Its call takes them over, or they are
  * released.
  */
+import type { Lease, Limits } from "../limits/contract.ts";
 import type { ByteLease } from "../limits/bytes-in-flight.ts";
-import type { Lease, Limits } from "../limits/limits.ts";
 
 export class Entry {
   readonly bytes: ByteLease;

@@ -3,7 +3,7 @@
  * agent's requests are similar from turn to turn. A correct prediction saves a call to the shared
  * store.
  */
-import type { Amounts } from "../limits/limits.ts";
+import type { Amounts } from "../limits/contract.ts";
 import { countsCost, type LimitSubject } from "../limits/subject.ts";
 
 interface Remembered {

@@ -2,6 +2,7 @@
  * Test helpers for the pipeline: a clock that tests advance, a recording exchange, policies and
  * whole calls.
  */
+import type { Limits } from "../limits/contract.ts";
 import type { Settlement } from "./settlement.ts";
 import { Writable } from "node:stream";
 import { pino } from "pino";
@@ -23,7 +24,7 @@ import type {
 } from "../envoy/ext-proc/messages.ts";
 import { BytesInFlight } from "../limits/bytes-in-flight.ts";
 import { FairShare } from "../limits/fair-share.ts";
-import { createLimits, type Limits } from "../limits/limits.ts";
+import { createLimits } from "../limits/limits.ts";
 import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
 import type {

@@ -1,7 +1,7 @@
 /** RequestContext is the data shared by the stages of one request. */
+import type { Limits } from "../../limits/contract.ts";
 import type { BytesInFlight } from "../../limits/bytes-in-flight.ts";
 import type { FairShare } from "../../limits/fair-share.ts";
-import type { Limits } from "../../limits/limits.ts";
 import type { TimeSource } from "../../platform/clock.ts";
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
 import type { PriceBook } from "../../pricing/price-book.ts";

@@ -3,8 +3,8 @@
  * requests per day and the bytes in flight are checked before any byte of the body is held; an
  * exhausted budget also refuses here.
  */
+import type { Admission, Amounts } from "../../limits/contract.ts";
 import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
-import type { Admission, Amounts } from "../../limits/limits.ts";
 import { type LimitSubject, subjectOf } from "../../limits/subject.ts";
 import { limitRefusal } from "../budget.ts";
 import { Entry } from "../entry.ts";

@@ -1,5 +1,5 @@
 /** The stage that reserves tokens and money for the worst case. */
-import type { Admission, Amounts } from "../../limits/limits.ts";
+import type { Admission, Amounts } from "../../limits/contract.ts";
 import { limitRefusal, microUsdOf } from "../budget.ts";
 import type { Refusal } from "../../access/refusal.ts";
 import type { Authorized } from "./authorize.ts";
