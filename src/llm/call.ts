@@ -13,12 +13,15 @@ import type { Failure, RetryPlan, AttemptTarget } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
 
 /**
- * Proof that a caller may use a model. Only `authorize.ts` creates one, and every function that
- * adds a provider's key to a request requires one: code without the check does not compile.
+ * Proof that a caller may use a model, at the providers that the permit names. Only `authorize.ts`
+ * creates one, and every function that adds a provider's key to a request requires one: code without
+ * the check does not compile.
  */
 export interface Permit {
   readonly caller: CallerPolicy;
   readonly grant: ModelGrant;
+  /** The requested provider, then its fallbacks; at least one. No other may be sent to. */
+  readonly targets: readonly [AttemptTarget, ...AttemptTarget[]];
   readonly [permitBrand]: true;
 }
 

@@ -39,23 +39,20 @@ export interface AttemptSource {
 }
 
 /**
- * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
- * to).
- */
-export function serves(target: AttemptTarget, route: LlmRoute, stream: boolean): boolean {
-  if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
-  return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
-}
-
-/**
- * @param _permit proof that the caller may use the model, because the provider's key is added here
+ * Prepares the request of one attempt, with the provider's key.
+ *
+ * @param permit proof that the caller may use the model
+ * @param target one of the permit's targets
  * @throws BadRequestError if this provider's dialect cannot express the request
  */
 export function prepareAttempt(
-  _permit: Permit,
+  permit: Permit,
   target: AttemptTarget,
   source: AttemptSource,
 ): AttemptRequest {
+  if (!permit.targets.includes(target)) {
+    throw new Error(`the permit does not allow ${target.provider.key}`);
+  }
   const { provider, model } = target;
   const address = upstreamAddress(provider, source.route.operation, model, source.stream);
   if (address === undefined)

@@ -1,6 +1,7 @@
 /** Address of each kind of upstream: path, host and authentication. One entry per kind. */
 import type { ProviderKind, ModelProviderPolicy } from "../policy/snapshot.ts";
-import type { LlmOperation } from "./routes.ts";
+import type { AttemptTarget } from "./retry-plan.ts";
+import type { LlmOperation, LlmRoute } from "./routes.ts";
 
 export interface UpstreamAddress {
   /** `:authority`. */
@@ -100,4 +101,13 @@ export function upstreamKey(provider: ModelProviderPolicy): HeaderPair | undefin
   return provider.apiKey === undefined
     ? undefined
     : KINDS[provider.kind].authenticate(provider.apiKey.reveal());
+}
+
+/**
+ * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
+ * to).
+ */
+export function serves(target: AttemptTarget, route: LlmRoute, stream: boolean): boolean {
+  if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
+  return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
 }

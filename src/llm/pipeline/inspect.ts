@@ -20,7 +20,7 @@ export function inspect(state: State): Outcome<object> {
 
 function judge(restricted: Restricted, state: State): Refusal | undefined {
   // Every provider that may receive the body must allow its features.
-  const providers = state.targets.map(({ provider }) => provider);
+  const providers = state.permit.targets.map(({ provider }) => provider);
   switch (restricted.kind) {
     case "models":
       return judgeModels(restricted, state);
@@ -64,7 +64,7 @@ function judgeModels(
   const { provider } = permit.grant;
   const denied = models.find((model) => {
     const decision = authorizeModel(caller, `${provider.name}/${model}`);
-    return decision.kind === "refused" || decision.permit.grant.provider !== provider;
+    return decision.kind === "refused" || decision.grant.provider !== provider;
   });
   if (denied === undefined) return undefined;
   return refuse(

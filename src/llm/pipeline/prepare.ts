@@ -10,7 +10,7 @@ import {
 import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
 import { prepareAttempt } from "../prepare.ts";
-import { RetryPlan, type AttemptTarget } from "../retry-plan.ts";
+import { RetryPlan } from "../retry-plan.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";
@@ -32,11 +32,16 @@ export function prepare(
   state: BodyArrival & ReadBody & Authorized & Sized & Reserved,
   context: RequestContext,
 ): Outcome<Prepared> {
-  const { route, address, vendorHeaders, subject, entry, body, facts, permit, targets } = state;
-  const first = targets[0] as AttemptTarget;
+  const { route, address, vendorHeaders, subject, entry, body, facts, permit } = state;
   const outputCap = state.size?.outputCap;
   const { stream } = facts;
-  const attempt = prepareAttempt(permit, first, { route, stream, body, vendorHeaders, outputCap });
+  const attempt = prepareAttempt(permit, permit.targets[0], {
+    route,
+    stream,
+    body,
+    vendorHeaders,
+    outputCap,
+  });
   const call = new Call({
     id: context.callId,
     route,
@@ -49,7 +54,7 @@ export function prepare(
     entry,
     size: state.size,
     facts,
-    plan: new RetryPlan(targets, context.random, MAX_ATTEMPTS),
+    plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
     vendorHeaders,
     original: body,
   });
