@@ -27,3 +27,12 @@ test("does not grow with what has left it", () => {
   }
   expect(window.entries(9_999)).toHaveLength(10);
 });
+
+test("tells when the next call fits, by those that are still in it", () => {
+  const window = new SlidingWindow("agent", 100);
+  for (const at of [0, 10, 50]) window.add({ id: `${at}`, at });
+  expect(window.count(105)).toBe(2);
+  expect(window.retryAfterMs(105, 2)).toBe(5);
+  expect(window.retryAfterMs(105, 1)).toBe(45);
+  expect(window.retryAfterMs(105, 0)).toBe(100);
+});
