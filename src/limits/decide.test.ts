@@ -14,17 +14,21 @@ const tokens = (count: number): Amounts => ({ tokens: count, microUsd: 0, reques
 function create() {
   const scope = new ScopeLedger(SCOPE);
   let made = 0;
-  const lease = (checks: readonly Check[], reserve = NOTHING) => {
+  const lease = (checks: readonly Check[], reserve: Amounts = NOTHING) => {
     const request = { id: `${made++}`, scope: SCOPE, accounts: [ACCOUNT], checks, reserve };
     return { request, lease: scope.lease(request, DAY) };
   };
-  const hold = (checks: readonly Check[] = [], reserve = NOTHING, now = NOON) => {
+  const hold = (checks: readonly Check[] = [], reserve: Amounts = NOTHING, now = NOON) => {
     const asked = lease(checks, reserve);
     scope.hold(asked.lease, asked.request, now);
     return asked.lease;
   };
   /** What a new call is told that asks for as much. */
-  const ask = (checks: readonly Check[], asked = NOTHING, now = NOON): Refusal | undefined =>
+  const ask = (
+    checks: readonly Check[],
+    asked: Amounts = NOTHING,
+    now = NOON,
+  ): Refusal | undefined =>
     refusalOf(scope, checks, { lease: lease(checks, asked).lease, asked, now });
   return { scope, hold, ask };
 }
