@@ -6,6 +6,8 @@ import { defineConfig } from "vitest/config";
  */
 export default defineConfig({
   test: {
+    // What is instrumented is slower, and Stryker has a limit of its own.
+    testTimeout: 30_000,
     include: ["src/**/*.test.ts"],
     exclude: [
       "src/*.test.ts",

@@ -31,6 +31,8 @@ function claim(key: string | undefined, more: Partial<IdentityRequest> = {}): Id
   };
 }
 
+const INSIDE = { surface: "internal" } as const;
+
 const codeOf = (snapshot: PolicySnapshot, made: IdentityRequest): string => {
   const identity = identify(snapshot, made);
   return identity.kind === "known" ? identity.policy.workload : identity.error.code;
@@ -64,6 +66,12 @@ describe("who calls", () => {
       "external_access_disabled",
     ],
     [
+      "a provider that is not in use, whose models tell it",
+      { ...policy(), providers: new Map() },
+      claim(KEY),
+      "ext:laptop",
+    ],
+    [
       "an address that is not allowed",
       policy({ allowsAddress: () => false }),
       claim(KEY),
@@ -90,5 +98,31 @@ describe("who calls", () => {
     const identity = identify(policy({ revoked: true }), claim(KEY));
     expect(identity).toMatchObject({ kind: "refused", policy: { workload: "ext:laptop" } });
     expect(JSON.stringify(identity)).not.toContain(KEY);
+  });
+
+  test.each<[string, string, PolicySnapshot, IdentityRequest]>([
+    ["which key to send inside", "send the workload token", policy(), claim(undefined, INSIDE)],
+    ["which key to send outside", "send the access key", policy(), claim(undefined)],
+    [
+      "when it expired",
+      "expired at 2026-11-21T12:00:00.000Z.",
+      policy({ expiresAt: NOW }),
+      claim(KEY),
+    ],
+    [
+      "since when the key before is not taken",
+      "expired at 2026-11-21T12:01:00.000Z.",
+      policy(),
+      claim(OLD_KEY, { now: NOW + 60_000 }),
+    ],
+    [
+      "from where it may not be used",
+      "from the address 198.51.100.1.",
+      policy({ allowsAddress: () => false }),
+      claim(KEY),
+    ],
+  ])("a refusal says %s", (_name, said, snapshot, made) => {
+    const identity = identify(snapshot, made);
+    expect(identity).toMatchObject({ error: { message: expect.stringContaining(said) as string } });
   });
 });

@@ -64,3 +64,19 @@ test("refusals are counted by the limit that refused", async () => {
     /limit="caller"} 1\nsvc_request_bytes_refused_total{limit="total"} 1/,
   );
 });
+
+test("the last byte of the room can be held, and not one more", () => {
+  const { bytes, admit } = create(100, 1_000);
+  expect(bytes.admit("a", 101)).toEqual({ kind: "refused", limit: "total" });
+  const all = admit("a", 100);
+  expect(bytes.admit("b", 1)).toEqual({ kind: "refused", limit: "total" });
+  all.release();
+  expect(bytes.admit("b", 100)).toMatchObject({ kind: "admitted" });
+});
+
+test("both counters are there before anything is refused", async () => {
+  const { registry } = create(100, 60);
+  expect(await registry.metrics()).toMatch(
+    /limit="caller"} 0\nsvc_request_bytes_refused_total{limit="total"} 0/,
+  );
+});

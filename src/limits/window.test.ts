@@ -27,3 +27,41 @@ test("does not grow with what has left it", () => {
   }
   expect(window.entries(9_999)).toHaveLength(10);
 });
+
+test("tells when the next call fits, by those that are still in it", () => {
+  const window = new SlidingWindow("agent", 100);
+  for (const at of [0, 10, 50]) window.add({ id: `${at}`, at });
+  expect(window.count(105)).toBe(2);
+  expect(window.retryAfterMs(105, 2)).toBe(5);
+  expect(window.retryAfterMs(105, 1)).toBe(45);
+  expect(window.retryAfterMs(105, 0)).toBe(100);
+});
+
+test("a call of the future counts while it is a window ahead at most", () => {
+  const window = new SlidingWindow("agent", 100);
+  window.add({ id: "ahead", at: 1_000 });
+  expect(window.count(900)).toBe(1);
+  expect(window.count(899)).toBe(0);
+});
+
+test("a call after the clock was set back far is not hidden behind those of the future", () => {
+  const window = new SlidingWindow("agent", 100);
+  for (const at of [1_000, 500, 510]) window.add({ id: `${at}`, at });
+  expect(window.entries(510).map(({ at }) => at)).toEqual([500, 510]);
+});
+
+test("what has left it is not listed", () => {
+  const window = new SlidingWindow("agent", 100);
+  for (const at of [0, 50]) window.add({ id: `${at}`, at });
+  expect(window.entries(100)).toEqual([{ id: "50", at: 50 }]);
+});
+
+test.each([1, 63, 64, 65, 127, 128, 129, 200])("%i calls leave one after the other", (calls) => {
+  const window = new SlidingWindow("agent", 1_000);
+  for (let at = 0; at < calls; at++) window.add({ id: `${at}`, at });
+  for (let left = 1; left <= calls; left++) {
+    expect(window.count(999 + left)).toBe(calls - left);
+    const next = window.entries(999 + left)[0];
+    expect(next?.at).toBe(left === calls ? undefined : left);
+  }
+});

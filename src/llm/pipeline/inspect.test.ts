@@ -75,6 +75,8 @@ const OTHER_MODELS: readonly (readonly [Surface, object])[] = [
   ["chat", { model_list: [] }],
   ["chat", { fallbacks: [{ "gpt-4": ["gpt-5"] }] }],
   ["chat", { models: [1] }],
+  ["chat", { models: ["m", 1] }],
+  ["chat", { models: ["m", { name: "n" }] }],
   ["chat", { context_window_fallbacks: [] }],
   ["chat", { providerOptions: { gateway: { models: ["x"] } } }],
   ["responses", { prompt: { id: "pmpt_1" } }],
@@ -86,10 +88,13 @@ const OTHER_MODELS: readonly (readonly [Surface, object])[] = [
 const UNMETERED: readonly (readonly [Surface, object])[] = [
   ["responses", { background: true }],
   ["responses", { background: "true" }],
+  ["chat", { service_tier: 1 }],
+  ["chat", { enable_search: true }],
   ["responses", { tools: [{ type: "web_search" }] }],
   ["responses", { tools: [{ type: "code_interpreter", container: { type: "auto" } }] }],
   ["responses", { tools: [{ type: "something_new" }] }],
   ["responses", { tools: [{ type: 7 }] }],
+  ["responses", { tools: [{ type: ["function"] }] }],
   ["responses", { service_tier: "priority" }],
   ["chat", { service_tier: "PRIORITY" }],
   ["chat", { serviceTier: "priority" }],
@@ -98,6 +103,7 @@ const UNMETERED: readonly (readonly [Surface, object])[] = [
   ["chat", { search_parameters: { mode: "on" } }],
   ["anthropic", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
   ["anthropic", { tools: [{ type: "code_execution_20250825", name: "x" }] }],
+  ["anthropic", { tools: [{ type: "function", name: "x" }] }],
   ["anthropic", { speed: "fast" }],
   ["anthropic", { inference_geo: "us" }],
   ["gemini", { tools: [{ googleSearch: {} }] }],
@@ -114,6 +120,9 @@ const ORDINARY: readonly (readonly [Surface, object])[] = [
   ["chat", { tools: [{ type: "custom", custom: { name: "f" } }], tool_choice: "auto" }],
   ["chat", { tools: [], models: null, plugins: [], background: false, service_tier: "auto" }],
   ["chat", { metadata: { api_key: "just a word" }, user: "api_base", service_tier: "flex" }],
+  ["chat", { enable_search: false, service_tier: "DEFAULT" }],
+  ["chat", { tools: [{ function: { name: "f" } }, { type: "function", headers: null }] }],
+  ["chat", { tools: ["not a tool"] }],
   ["chat", { top_k: 5, repetition_penalty: 1.1, guided_json: {}, provider: { order: ["a"] } }],
   [
     "responses",
@@ -145,6 +154,9 @@ describe("other models", () => {
     [{ fallbacks: [{ model: "n" }] }, "sent"],
     [{ models: ["secret-model"] }, "field_not_allowed"],
     [{ models: ["m", "secret-model"] }, "field_not_allowed"],
+    [{ models: "m" }, "sent"],
+    [{ models: "secret-model" }, "field_not_allowed"],
+    [{ fallbacks: { model: "secret-model" } }, "field_not_allowed"],
     [{ Models: ["secret-model"] }, "field_not_allowed"],
     [{ models: ["../anthropic/m", "*"] }, "field_not_allowed"],
   ])("a list of models is judged like the model: %j", (more, result) => {
@@ -170,6 +182,32 @@ describe("other models", () => {
     const { exchange } = gateway.trip().request({ body: { ...BODIES.chat, ...more } });
     expect(exchange.last.kind === "proceed" ? "sent" : exchange.responded.body).toContain(result);
   });
+});
+
+describe("a feature that is allowed opens no other", () => {
+  const REMOTE_TOOL = { tools: [{ type: "x_1", server_url: "https://x" }] };
+  const MODEL_TOOL = { tools: [{ type: "x_1", model: "claude-opus" }] };
+  const FALLBACK_TOOL = { tools: [{ type: "x_1", fallback_model: "claude-opus" }] };
+
+  test.each([
+    ["otherModels", REMOTE_TOOL, "field_not_allowed"],
+    ["remoteResources", REMOTE_TOOL, "sent"],
+    ["otherModels", MODEL_TOOL, "sent"],
+    ["remoteResources", MODEL_TOOL, "field_not_allowed"],
+    ["otherModels", FALLBACK_TOOL, "sent"],
+    ["remoteResources", FALLBACK_TOOL, "field_not_allowed"],
+  ] as const)("%s, of a tool: %j", (feature, more, result) => {
+    const allowedFeatures = new Set([feature]);
+    expect(send("anthropic", more, {}, { allowedFeatures })).toBe(result);
+  });
+});
+
+test("a refusal names the member by its place", () => {
+  const gateway = new Gateway(provider("anthropic"));
+  const tools = [{ name: "f" }, { config: { inner: [{}, { url: "https://x" }] } }];
+  const body = { ...BODIES.anthropic, tools };
+  const { exchange } = gateway.trip().request({ path: PATHS.anthropic, body });
+  expect(exchange.responded.body).toContain("tools[1].config.inner[1].url is not allowed");
 });
 
 describe("features whose cost is not known", () => {
