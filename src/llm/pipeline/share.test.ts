@@ -74,6 +74,17 @@ test("one stranger is refused at once", () => {
   expect(trip.exchange.responded.status).toBe(401);
 });
 
+test.each(["99999999999999999999", "-1", "many", "1e400"])(
+  "content-length %s costs no more than the largest body, and harms no other caller",
+  async (length) => {
+    const gateway = new Gateway(provider("openai"));
+    gateway.trip().requestHeaders({ headers: { "content-length": length } });
+    const [ratio] = await gateway.metric("svc_request_work_ratio");
+    expect(ratio?.value).toBeGreaterThanOrEqual(0);
+    expect(ratio?.value).toBeLessThanOrEqual(0.26);
+  },
+);
+
 test.each<[string, Record<string, string>]>([
   ["announced", { "content-length": String(16 * 1024 * 1024) }],
   ["not announced", {}],

@@ -2,6 +2,7 @@
  * The second stage: the caller's share of this process. It precedes the limits, so that a caller
  * above its limits cannot occupy the process with refused requests.
  */
+import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
 import { callerName } from "../../access/caller.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
 import type { RequestContext } from "./context.ts";
@@ -16,9 +17,17 @@ export function share(
 ): Outcome<object> {
   const name = callerName(caller);
   context.chargeTo(name);
-  // The price of a body of unannounced size is added when it has arrived.
-  const turn = context.share.enter(name, Number(headers.get("content-length") ?? 0));
+  const turn = context.share.enter(name, announcedBytes(headers.get("content-length")));
   return turn === undefined ? {} : turn.then((admitted) => (admitted ? {} : aboveShare()));
+}
+
+/**
+ * Returns the size that a request announces, at most that of the largest body. It is 0 if none is
+ * announced: the price of such a body is added when it has arrived.
+ */
+function announcedBytes(contentLength: string | undefined): number {
+  const bytes = Number(contentLength ?? 0);
+  return bytes >= 0 ? Math.min(bytes, MAX_REQUEST_BODY_BYTES) : 0;
 }
 
 function aboveShare(): Refusal {
