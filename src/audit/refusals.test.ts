@@ -154,7 +154,7 @@ describe("callers that are tracked", () => {
     budgets.of("b", 1);
     budgets.of("c", 9_999);
     expect(budgets.of("a", 9_999)).toBe(a);
-    // Of a and b, only b has been idle long enough to refill its budget.
+    // Only b has been idle long enough to refill its budget.
     budgets.of("c", 10_001);
     expect(budgets.of("a", 10_002)).toBe(a);
   });

@@ -733,7 +733,7 @@ describe("needs more than the folder", () => {
       last: { seq: 0, hash: GENESIS },
       closed: false,
     });
-    // Of several keys that are trusted, one is the writer's.
+    // Several keys are trusted, and one of them is the writer's.
     const own = loadPublicKey(world.path("audit.pub"));
     expect(world.verify({ keys: [trusted, own] }).fault).toBeUndefined();
   });

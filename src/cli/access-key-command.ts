@@ -163,7 +163,7 @@ function rotateCommand(context: Context): Command {
           ? undefined
           : new Date(context.now() + flags.grace).toISOString();
       const result = await backend.patch("AccessKey", flags.namespace, name, {
-        // Of two concurrent rotations one fails, so that every printed key is in force.
+        // One of two concurrent rotations fails, so that every printed key is in force.
         metadata: { resourceVersion: before.metadata.resourceVersion },
         spec: {
           keySHA256: hashKey(raw),

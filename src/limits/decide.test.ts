@@ -1,4 +1,4 @@
-/** What one process decides on its own: without a store, and while the store is away. */
+/** The decision of one process: without a store, and while the store is unavailable. */
 import { describe, expect, test } from "vitest";
 import type { Amounts, Check } from "./contract.ts";
 import { DAY_MS } from "./day.ts";
@@ -23,7 +23,7 @@ function create() {
     scope.hold(asked.lease, asked.request, now);
     return asked.lease;
   };
-  /** What a new call is told that asks for as much. */
+  /** Returns the answer to a new call that asks for as much. */
   const ask = (
     checks: readonly Check[],
     asked: Amounts = NOTHING,

@@ -37,11 +37,11 @@ const MIB = 1024 * 1024;
 class Peer extends EventEmitter {
   readonly connection: Connection;
   readonly streams: GrpcStream[] = [];
-  /** What listeners were told, in order. */
+  /** Events that listeners received, in order. */
   readonly told: string[] = [];
   readonly defects: unknown[] = [];
   destroyed = false;
-  /** What a listener answers to the end of its stream. */
+  /** Answer of a listener to the end of its stream. */
   atEnd: "later" | undefined = "later";
   #out: Buffer[] = [];
 
@@ -85,7 +85,7 @@ class Peer extends EventEmitter {
     return this.streams.at(-1) as GrpcStream;
   }
 
-  /** What was sent since it was last asked. */
+  /** Returns the frames that were sent since the last call. */
   async heard(): Promise<readonly Frame[]> {
     await turn();
     const bytes = Buffer.concat(this.#out);
@@ -234,7 +234,7 @@ describe("what we send", () => {
     expect(await peer.data(3)).toEqual([465]);
     peer.say(windowUpdateFrame(0, 100_000));
     expect(await peer.data(3)).toEqual([16_000 - (DEFAULT_WINDOW - 56_000) - 465]);
-    // What is left of the connection's window is there for small messages of all.
+    // The rest of the connection window remains for the small messages of all streams.
     first.send(messageOf(1_000));
     expect(await peer.data(1)).toEqual([1_000]);
   });
