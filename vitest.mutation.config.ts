@@ -17,7 +17,6 @@ export default defineConfig({
       // A real client waits long for what a mutant does not send; flow-control.test.ts counts it.
       "src/envoy/grpc/connection.test.ts",
       "src/interception/**",
-      // Its figures are of other constants than those in limits/fair-share.ts.
       "src/run/**",
       "src/up/**",
     ],

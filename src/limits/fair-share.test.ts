@@ -83,6 +83,17 @@ test("who waits is let in when the loop is no longer busy", async () => {
   expect(enter("greedy")).toBe("at once");
 });
 
+test("a round admits several requests of a caller that has done work and entered none", async () => {
+  const { clock, second, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  for (let n = 0; n < 30; n += 1) expect(enter("greedy")).toBe("waits");
+  for (let round = 0; answers.length === 0 && round < 20; round += 1) {
+    await clock.advanceAndSettle(ROUND_MS);
+  }
+  expect(answers.length).toBeGreaterThan(1);
+  expect(answers.every(([, admitted]) => admitted)).toBe(true);
+});
+
 test("who waited for a second is refused", async () => {
   const { clock, second, share, enter, answers, metric } = create();
   second(1, { greedy: 900, small: 10 });

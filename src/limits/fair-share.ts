@@ -161,7 +161,7 @@ export class FairShare {
       const admitted = left > 0;
       if (!admitted && now < until) return true;
       if (admitted) {
-        room.set(account, left - account.work / account.requests - bytes * MS_PER_BYTE);
+        room.set(account, left - costPerRequest(account) - bytes * MS_PER_BYTE);
         this.#admit(account, bytes);
       }
       account.waiting -= 1;
@@ -224,6 +224,11 @@ export class FairShare {
     decay(this.#total, account.at);
     this.#total.work += ms;
   }
+}
+
+/** Work may be known of requests that entered before the account was forgotten. */
+function costPerRequest({ work, requests }: Account): number {
+  return requests > 0 ? work / requests : 0;
 }
 
 function newAccount(at: number): Account {
