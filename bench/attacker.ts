@@ -6,12 +6,18 @@
  */
 import { readFileSync } from "node:fs";
 import net from "node:net";
+import os from "node:os";
 import tls from "node:tls";
 import { PATH, requestBody } from "./answers.ts";
 import type { Attack, AttackJob } from "./attacks.ts";
 import { AGENTS_TOKEN, HOST, restRequest } from "./service.ts";
 
 const MIB = 1024 * 1024;
+
+// The attacker shares a core with the tenant's client and the model. They come first, so that the
+// figures show the gateway, not the competition of its clients for their own core.
+os.setPriority(os.constants.priority.PRIORITY_LOW);
+
 /** A caller that continues at once after a refusal is the worst case; it is limited to one core. */
 const PAUSE_MS = 1;
 
@@ -87,7 +93,7 @@ const ACTIONS: Readonly<Record<Attack, () => void>> = {
     repeat(8, () => body);
   },
   wide: () => {
-    const values = request(`{"model":"${job.model}","x":[${"1,".repeat(990_000)}1]}`);
+    const values = request(`{"model":"${job.model}","x":[${"1,".repeat(390_000)}1]}`);
     const members = request(
       `{${Array.from({ length: 400_000 }, (_, n) => `"k${n}":1`).join()},"model":"${job.model}"}`,
     );

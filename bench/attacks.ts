@@ -5,7 +5,7 @@ export const ATTACKS = {
   large: "bodies of 31 MiB, one after another on 8 connections",
   translated: "bodies of 8 MiB that are translated, on 4 connections",
   deep: "29 MiB of opening brackets, on 8 connections",
-  wide: "bodies of a million values or members, on 8 connections",
+  wide: "bodies of 400,000 values or members, on 8 connections",
   slow: "2,000 connections whose headers and bodies trickle",
   many: "small calls as fast as they are answered, on 256 connections",
   unfinished: "500 uploads of 31 MiB that are begun and never ended",

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { type Checker, type CheckResult, CheckStatus } from "@stryker-mutator/api/check";
-import { type Mutant, PlanKind } from "@stryker-mutator/api/core";
+import { type Mutant, type MutantRunPlan, PlanKind } from "@stryker-mutator/api/core";
 import { declareClassPlugin, PluginKind } from "@stryker-mutator/api/plugin";
 import type { MutationTestingPlanReadyEvent, Reporter } from "@stryker-mutator/api/report";
 
@@ -15,20 +15,25 @@ export const SAMPLE_FILE = "reports/mutation/sample.json";
 
 export interface Sample {
   readonly picked: readonly string[];
-  /** How many there were to pick from. */
+  /** Number of mutants that there were to pick from: those that a test covers. */
   readonly of: number;
+  /** Mutants that no test covers. Stryker runs nothing for them. */
+  readonly uncovered: readonly string[];
 }
 
 class SampleReporter implements Reporter {
   onMutationTestingPlanReady({ mutantPlans }: MutationTestingPlanReadyEvent): void {
-    const ids = mutantPlans.flatMap((plan) =>
-      plan.plan === PlanKind.Run && plan.runOptions.testFilter?.length !== 0
-        ? [{ id: plan.mutant.id, rank: rankOf(plan.mutant) }]
-        : [],
-    );
-    ids.sort((a, b) => (a.rank < b.rank ? -1 : 1));
-    const picked = ids.slice(0, Number(process.env["SAMPLE"])).map(({ id }) => id);
-    const sample: Sample = { picked, of: ids.length };
+    const plans = mutantPlans.filter((each) => each.plan === PlanKind.Run);
+    const isCovered = (plan: MutantRunPlan): boolean => plan.runOptions.testFilter?.length !== 0;
+    const ranked = plans
+      .filter(isCovered)
+      .map(({ mutant }) => ({ id: mutant.id, rank: rankOf(mutant) }));
+    ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+    const sample: Sample = {
+      picked: ranked.slice(0, Number(process.env["SAMPLE"])).map(({ id }) => id),
+      of: ranked.length,
+      uncovered: plans.filter((plan) => !isCovered(plan)).map(({ mutant }) => mutant.id),
+    };
     mkdirSync(path.dirname(SAMPLE_FILE), { recursive: true });
     writeFileSync(SAMPLE_FILE, JSON.stringify(sample));
   }
@@ -50,7 +55,7 @@ class SampleChecker implements Checker {
   }
 
   check(mutants: Mutant[]): Promise<Record<string, CheckResult>> {
-    this.#picked ??= new Set((JSON.parse(readFileSync(SAMPLE_FILE, "utf8")) as Sample).picked);
+    this.#picked ??= readSample();
     const results = mutants.map(({ id }): [string, CheckResult] => [
       id,
       this.#picked?.has(id) === true
@@ -59,6 +64,11 @@ class SampleChecker implements Checker {
     ]);
     return Promise.resolve(Object.fromEntries(results));
   }
+}
+
+function readSample(): ReadonlySet<string> {
+  const { picked, uncovered } = JSON.parse(readFileSync(SAMPLE_FILE, "utf8")) as Sample;
+  return new Set([...picked, ...uncovered]);
 }
 
 export const strykerPlugins = [

@@ -61,8 +61,12 @@ export interface GatewayService {
   close(): Promise<void>;
 }
 
-/** Round trips to Envoy above this value mark the gateway as busy: see {@link FairShare}. */
-const BUSY_ROUND_TRIP_MS = 25;
+/**
+ * Mean round trip to Envoy above which the gateway is busy: see {@link FairShare}. A round trip
+ * counts as at most ten of these, so that one long pause does not reduce the capacity for long.
+ */
+const BUSY_ROUND_TRIP_MS = 10;
+const MOST_BUSY = 10;
 
 /** @param env variables that resources name, and those for the store of limits */
 export async function startGateway(
@@ -98,7 +102,8 @@ export async function startGateway(
     clock,
     registry,
     // Envoy may be the busy process.
-    utilization: () => Math.max(loop(), Math.min(1, llm.roundTripMs() / BUSY_ROUND_TRIP_MS)),
+    utilization: () =>
+      Math.max(loop(), Math.min(MOST_BUSY, llm.roundTripMs() / BUSY_ROUND_TRIP_MS)),
   });
   const writer =
     options.audit === undefined

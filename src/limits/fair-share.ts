@@ -17,7 +17,8 @@ export interface FairShareOptions {
   readonly clock: Clock;
   readonly registry: Registry;
   /**
-   * Returns the utilization of the event loop since the last call: 0 for idle, 1 for always busy.
+   * Returns the utilization of the process since the last call: 0 for idle, 1 for always busy, more
+   * if requests wait for another reason.
    */
   readonly utilization: () => number;
 }

@@ -68,7 +68,7 @@ export interface ConnectionOptions {
 }
 
 /** Interval between measurements of round trips. */
-const PING_INTERVAL_MS = 100;
+const PING_INTERVAL_MS = 25;
 
 /**
  * Only few bytes of a large message are in transit at once, so that small messages of other streams
