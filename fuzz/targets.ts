@@ -17,12 +17,12 @@ import { BadRequestError, type DialectName } from "../src/llm/dialects/dialect.t
 import {
   createStreamReader,
   dialects,
-  passRequest,
   translateError,
   translateRequest,
   translateResponse,
   UpstreamFormatError,
 } from "../src/llm/dialects/registry.ts";
+import { passRequest } from "../src/llm/dialects/pass-request.ts";
 import { SseParser } from "../src/llm/dialects/sse.ts";
 import { requests, responses } from "./samples.ts";
 import { streams, toSse } from "../src/llm/dialects/testdata/fixtures/streams.ts";
@@ -135,7 +135,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
       (name, object, model) => {
         only([BadRequestError], () => {
           const body = JsonBody.read(Buffer.from(JSON.stringify(object)));
-          const out = passRequest(name, body, { model, stream: false }) ?? [body.raw];
+          const out = passRequest(dialects[name], body, { model, stream: false }) ?? [body.raw];
           const expected = name === "gemini" ? body.value : { ...body.value, model };
           const result = JSON.parse(Buffer.concat(out).toString()) as Record<string, unknown>;
           for (const key of Object.keys(expected)) {

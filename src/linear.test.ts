@@ -11,7 +11,8 @@ import { readRequest } from "./binding/request.ts";
 import { GrpcMessages } from "./envoy/grpc/messages.ts";
 import { decodePhase } from "./envoy/ext-proc/decode.ts";
 import type { DialectName } from "./llm/dialects/dialect.ts";
-import { createStreamReader, passRequest, translateRequest } from "./llm/dialects/registry.ts";
+import { passRequest } from "./llm/dialects/pass-request.ts";
+import { createStreamReader, dialects, translateRequest } from "./llm/dialects/registry.ts";
 import { SseParser } from "./llm/dialects/sse.ts";
 import { JsonBody } from "./llm/json-body.ts";
 import { estimatePromptTokens } from "./llm/prompt-size.ts";
@@ -126,7 +127,7 @@ describe("a chat request", () => {
       return () => {
         estimatePromptTokens(read.size);
         restrictedFields(route, read);
-        passRequest("openai", read, { model: "other", stream: true });
+        passRequest(dialects.openai, read, { model: "other", stream: true });
       };
     }, 200);
     for (const to of ["anthropic", "gemini"] as const) {

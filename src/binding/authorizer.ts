@@ -1,6 +1,6 @@
 /**
- * Answers Envoy: converts its request into a passage through the steps, and the result into Envoy's
- * answer.
+ * Authorizer answers Envoy: it converts Envoy's request into an arrival at the pipeline, and the
+ * outcome into Envoy's reply.
  */
 import { randomUUID } from "node:crypto";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
@@ -10,8 +10,8 @@ import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import { parameterNames } from "./parameter-names.ts";
-import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
-import { judge } from "./pipeline.ts";
+import { decide, type DeniedCall, type ForwardedCall } from "./pipeline.ts";
+import { actionsOf, type ServiceArrival, type JudgedCall, resourcesOf } from "./verdict.ts";
 import type { StepServices } from "./step-services.ts";
 import { readRequest } from "./request.ts";
 import { isStripped } from "./rewriting.ts";
@@ -48,7 +48,7 @@ export interface EndedCall {
 export class Authorizer {
   readonly #options: AuthorizerOptions;
   /** Forwarded calls, until Envoy's log reports their end. */
-  readonly #under = new Map<string, Passage>();
+  readonly #under = new Map<string, ForwardedCall>();
 
   constructor(options: AuthorizerOptions) {
     this.#options = options;
@@ -77,108 +77,110 @@ export class Authorizer {
         details: {},
       });
     }
-    const passage = await judge(
-      randomUUID(),
-      read.request,
-      this.#options.snapshot(),
-      this.#options,
+    const arrival: ServiceArrival = {
+      id: randomUUID(),
+      request: read.request,
+      snapshot: this.#options.snapshot(),
+      startedAt: this.#options.clock.monotonic(),
+    };
+    const outcome = await decide(arrival, this.#options);
+    this.#options.metrics.decided(
+      outcome.verdict,
+      this.#options.clock.monotonic() - arrival.startedAt,
     );
-    this.#account(passage);
-    if (isDenied(passage)) return this.#deny(passage);
-    this.#under.set(passage.id, passage);
-    return this.#permit(passage);
+    if ("injection" in outcome) return this.#forward(outcome);
+    if (outcome.listed) this.#options.log.info(logLine(outcome), "service call denied");
+    return deny(outcome);
   }
 
   /** Called by Envoy's access log, after the last byte. */
   ended({ id, ...end }: EndedCall): void {
-    const passage = this.#under.get(id);
-    if (passage === undefined) return;
+    const call = this.#under.get(id);
+    if (call === undefined) return;
     this.#under.delete(id);
-    const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - passage.startedAt));
-    this.#options.metrics.ended(passage, end.status, durationMs);
+    const { startedAt } = call.arrival;
+    const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - startedAt));
+    this.#options.metrics.ended(call.verdict, end.status, durationMs);
     this.#options.audit?.append({
       type: SERVICE_CALL,
-      fields: responseFields(passage, { ...end, durationMs }),
+      fields: responseFields(call, { ...end, durationMs }),
     });
   }
 
-  #account(passage: Passage): void {
-    const { clock, log, metrics } = this.#options;
-    const { binding, violations } = passage;
-    metrics.decided(passage, clock.monotonic() - passage.startedAt);
+  #forward(call: ForwardedCall): AuthzReply {
+    const { binding, violations } = call.verdict;
     const [violation] = violations;
-    if (violation !== undefined && !isDenied(passage))
-      log.warn(logLine(passage), `AUDIT (not blocked): ${clientText(violation.message)}`);
-    else if (isDenied(passage)) {
-      if (passage.listed) log.info(logLine(passage), "service call denied");
-    } else if (binding?.policy.logRequests === true) log.info(logLine(passage), "service call");
-  }
-
-  #permit(passage: Passage): AuthzReply {
-    const { binding, injection, upstream } = passage;
-    if (binding === undefined || injection === undefined || upstream === undefined)
-      throw new Error("a permit lacks some of its steps");
-    const { credentialHeaders, credentialQuery } = binding.plugin;
-    const set = new Set(injection.set.map(([name]) => name));
-    const remove = new Set([...ALWAYS_REMOVED, ...credentialHeaders, ...injection.remove]);
-    // Lists only the credentials that are present, because Envoy walks the lists for each request.
-    // Other spellings of a credential's parameter were refused: see disguised.ts.
-    const { headers, query } = passage.request;
-    const names = new Set([...parameterNames(query)].map(({ raw }) => raw));
-    return {
-      kind: "ok",
-      set: injection.set,
-      remove: [...headers.keys()].filter(
-        (name) => (remove.has(name) || isStripped(name)) && !set.has(name),
-      ),
-      setQuery: injection.setQuery,
-      removeQuery: credentialQuery.filter((name) => names.has(name)),
-      metadata: {
-        [METADATA.upstream]: upstream,
-        [METADATA.call]: passage.id,
-        [METADATA.credentials]: credentialTexts(injection, binding.plugin).join("\n"),
-      },
-    };
-  }
-
-  #deny(passage: Passage): AuthzReply {
-    const { binding, refusal, violations } = passage;
-    const [violation] = violations;
-    if (refusal !== undefined || violation === undefined) {
-      const { status, code, message } = refusal ?? {
-        status: 403,
-        code: "denied",
-        message: "Not allowed.",
-      };
-      return denial(
-        { status, code, message, details: binding === undefined ? {} : { binding: binding.name } },
-        passage,
-      );
+    if (violation !== undefined) {
+      const message = `AUDIT (not blocked): ${clientText(violation.message)}`;
+      this.#options.log.warn(logLine(call), message);
+    } else if (binding.policy.logRequests) {
+      this.#options.log.info(logLine(call), "service call");
     }
-    const { code, message, rule, action, resource, allowed } = violation;
-    const details = {
-      binding: binding?.name,
-      action: action ?? actionsOf(passage)[0]?.action,
-      resource: resource ?? resourcesOf(passage)[0],
-      rule,
-      allowed,
-    };
-    return denial({ status: 403, code, message, details }, passage);
+    this.#under.set(call.arrival.id, call);
+    return okReply(call);
   }
 }
 
-function logLine(passage: Passage): object {
-  const { id, binding, request, snapshot } = passage;
+/** Replaces the agent's credentials by the real one. */
+function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): AuthzReply {
+  const { plugin } = verdict.binding;
+  const set = new Set(injection.set.map(([name]) => name));
+  const remove = new Set([...ALWAYS_REMOVED, ...plugin.credentialHeaders, ...injection.remove]);
+  // Lists only the credentials that are present, because Envoy walks the lists for each request.
+  // Other spellings of a credential's parameter were refused: see disguised.ts.
+  const { headers, query } = arrival.request;
+  const names = new Set([...parameterNames(query)].map(({ raw }) => raw));
+  return {
+    kind: "ok",
+    set: injection.set,
+    remove: [...headers.keys()].filter(
+      (name) => (remove.has(name) || isStripped(name)) && !set.has(name),
+    ),
+    setQuery: injection.setQuery,
+    removeQuery: plugin.credentialQuery.filter((name) => names.has(name)),
+    metadata: {
+      [METADATA.upstream]: upstream,
+      [METADATA.call]: arrival.id,
+      [METADATA.credentials]: credentialTexts(injection, plugin).join("\n"),
+    },
+  };
+}
+
+function deny(call: DeniedCall): AuthzReply {
+  const { binding, refusal, violations } = call.verdict;
+  const [violation] = violations;
+  if (refusal !== undefined || violation === undefined) {
+    const { status, code, message } = refusal ?? {
+      status: 403,
+      code: "denied",
+      message: "Not allowed.",
+    };
+    const details = binding === undefined ? {} : { binding: binding.name };
+    return denial({ status, code, message, details }, call);
+  }
+  const { code, message, rule, action, resource, allowed } = violation;
+  const details = {
+    binding: binding?.name,
+    action: action ?? actionsOf(call.verdict)[0]?.action,
+    resource: resource ?? resourcesOf(call.verdict)[0],
+    rule,
+    allowed,
+  };
+  return denial({ status: 403, code, message, details }, call);
+}
+
+function logLine(call: JudgedCall): object {
+  const { id, request, snapshot } = call.arrival;
   return {
     call: id,
     workload: snapshot.workload,
-    binding: binding?.name,
-    action: shownActions(passage),
-    resource: shownResources(passage),
+    binding: call.verdict.binding?.name,
+    action: shownActions(call.verdict),
+    resource: shownResources(call.verdict),
     method: clientText(request.method),
     host: clientText(request.host),
-    path: shownPath(passage),
-    rule: shownRule(passage),
+    path: shownPath(call),
+    rule: shownRule(call.verdict),
   };
 }
 
@@ -189,9 +191,12 @@ const ALWAYS_REMOVED: readonly string[] = ["cookie", "cookie2", "proxy-authoriza
  * Uses the service's own error format if its clients need it; otherwise `message` is a top-level
  * member, where most clients look for it.
  */
-function denial(told: Denial, passage?: Passage): AuthzReply {
+function denial(told: Denial, call?: DeniedCall): AuthzReply {
   const { status, code, message, details } = told;
-  const worded = passage?.binding?.plugin.wordDenial?.(passage.request, told);
+  const worded =
+    call === undefined
+      ? undefined
+      : call.verdict.binding?.plugin.wordDenial?.(call.arrival.request, told);
   return {
     kind: "denied",
     status,

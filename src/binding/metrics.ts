@@ -1,7 +1,7 @@
 /** Prometheus metrics of the binding proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { LabelBound } from "../platform/label-bound.ts";
-import { actionsOf, isDenied, type Passage } from "./passage.ts";
+import { actionsOf, type Verdict } from "./verdict.ts";
 
 const DECISION_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const CALL_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -60,29 +60,26 @@ export class BindingMetrics {
     this.#healthy.set(1);
   }
 
-  decided(passage: Passage, milliseconds: number): void {
-    const binding = passage.binding?.name ?? "none";
-    const decision = isDenied(passage)
-      ? "denied"
-      : passage.violations.length > 0
-        ? "audited"
-        : "allowed";
-    const action = this.#actionOf(passage);
+  decided(verdict: Verdict, milliseconds: number): void {
+    const binding = verdict.binding?.name ?? "none";
+    const passed = verdict.violations.length > 0 ? "audited" : "allowed";
+    const decision = verdict.kind === "denied" ? "denied" : passed;
+    const action = this.#actionOf(verdict);
     this.#decisions.inc({ binding, action, decision });
     this.#latency.observe({ binding, action }, milliseconds / 1000);
   }
 
-  ended(passage: Passage, status: number, milliseconds: number): void {
-    const action = this.#actionOf(passage);
+  ended(verdict: Verdict, status: number, milliseconds: number): void {
+    const action = this.#actionOf(verdict);
     this.#calls.observe(
-      { binding: passage.binding?.name ?? "none", action, status: String(status) },
+      { binding: verdict.binding?.name ?? "none", action, status: String(status) },
       milliseconds / 1000,
     );
   }
 
-  #actionOf(passage: Passage): string {
-    const action = actionsOf(passage)[0]?.action ?? "unknown";
-    return this.#actions.bound(passage.binding?.name ?? "none", action);
+  #actionOf(verdict: Verdict): string {
+    const action = actionsOf(verdict)[0]?.action ?? "unknown";
+    return this.#actions.bound(verdict.binding?.name ?? "none", action);
   }
 
   malformed(): void {

@@ -9,9 +9,8 @@ import { plugins } from "../providers/registry.ts";
 import { request } from "../providers/testing.ts";
 import type { Binding, BindingSnapshot } from "./binding.ts";
 import { compileBindingPolicy } from "./binding.ts";
-import { isDenied, type Passage } from "./passage.ts";
+import { judge } from "./judge.ts";
 import { isStripped, REFUSED_HEADERS } from "./rewriting.ts";
-import { routeByHost } from "./steps/route.ts";
 
 /** Returns the refusal's message, or "" if the request is forwarded. */
 function refusal(
@@ -32,30 +31,20 @@ function refusal(
     },
     plugin,
   );
-  const binding = { name: "bound", plugin, policy, hosts: [] } as unknown as Binding;
-  const snapshot: BindingSnapshot = { version: "1", workload: "w", bindingOf: () => binding };
-  const passage: Passage = {
-    id: "1",
-    request: {
-      ...request("POST https://host.example/path", body === undefined ? {} : { body }),
-      query,
-      headers: new Map(Object.entries(headers)),
-    },
-    snapshot,
-    startedAt: 0,
-    binding: undefined,
-    resolution: undefined,
-    violations: [],
-    refusal: undefined,
-    injection: undefined,
-    upstream: undefined,
-    listed: true,
+  const instance = {
+    resolveAction: () => ({ kind: "unresolved", reason: "It is not asked for." }),
   };
-  routeByHost(passage);
-  expect(isDenied(passage)).toBe(passage.refusal !== undefined);
-  if (passage.refusal !== undefined)
-    expect(passage.refusal).toMatchObject({ status: 400, code: "malformed_request" });
-  return passage.refusal?.message ?? "";
+  const binding = { name: "bound", plugin, policy, instance, hosts: [] } as unknown as Binding;
+  const snapshot: BindingSnapshot = { version: "1", workload: "w", bindingOf: () => binding };
+  const asked = {
+    ...request("POST https://host.example/path", body === undefined ? {} : { body }),
+    query,
+    headers: new Map(Object.entries(headers)),
+  };
+  const verdict = judge(asked, snapshot);
+  if (verdict.kind === "permitted") return "";
+  expect(verdict.refusal).toMatchObject({ status: 400, code: "malformed_request" });
+  return verdict.refusal?.message ?? "";
 }
 
 const hex = (character: string): string =>

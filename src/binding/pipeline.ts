@@ -1,63 +1,79 @@
 /**
- * The binding pipeline: eight steps, in the order of the list.
- *
- * In enforce mode the evaluation ends at the first violation; in audit mode every step runs. The
- * record is always written; the credential is injected, and the request is forwarded, only if it is
- * not denied.
+ * The binding pipeline: from a request to its credential. `judge.ts` has the checks; then come, in
+ * order, the audit record, the credential, and the address of the real endpoint. The record is
+ * always written. Whatever follows it requires a {@link ServicePermit}.
  */
-import type { ServiceRequest } from "../providers/contract.ts";
-import type { BindingSnapshot } from "./binding.ts";
-import { isDenied, type Passage } from "./passage.ts";
+import { clientText } from "../platform/client-text.ts";
+import { type Injection, InjectionError } from "../providers/contract.ts";
+import { judge } from "./judge.ts";
+import { record } from "./record.ts";
 import type { StepServices } from "./step-services.ts";
-import { resolveAction } from "./steps/action.ts";
-import { checkActionLists } from "./steps/action-lists.ts";
-import { forward } from "./steps/forward.ts";
-import { checkHttpRules } from "./steps/http-rules.ts";
-import { injectCredentials } from "./steps/inject.ts";
-import { writeRecord } from "./steps/record.ts";
-import { routeByHost } from "./steps/route.ts";
-import { checkScope } from "./steps/scope.ts";
+import type {
+  ServiceArrival,
+  Denied,
+  JudgedCall,
+  ServicePermit,
+  ServiceRefusal,
+} from "./verdict.ts";
 
-interface Step {
-  readonly run: (passage: Passage, services: StepServices) => void | Promise<void>;
-  /** `undenied`: only while the request is not denied. */
-  readonly when: "undenied" | "always";
+export type ServiceOutcome = DeniedCall | ForwardedCall;
+
+export interface DeniedCall extends JudgedCall {
+  readonly verdict: Denied;
+  /** Whether the request has a record of its own, and a log line. */
+  readonly listed: boolean;
 }
 
-export const STEPS: readonly Step[] = [
-  { run: routeByHost, when: "undenied" },
-  { run: checkHttpRules, when: "undenied" },
-  { run: resolveAction, when: "undenied" },
-  { run: checkActionLists, when: "undenied" },
-  { run: checkScope, when: "undenied" },
-  { run: writeRecord, when: "always" },
-  { run: injectCredentials, when: "undenied" },
-  { run: forward, when: "undenied" },
-];
+export interface ForwardedCall extends JudgedCall {
+  readonly verdict: ServicePermit;
+  readonly injection: Injection;
+  /** Address of the endpoint: `192.0.2.1:443`. */
+  readonly upstream: string;
+}
 
-export async function judge(
-  id: string,
-  request: ServiceRequest,
-  snapshot: BindingSnapshot,
+export async function decide(
+  arrival: ServiceArrival,
   services: StepServices,
-): Promise<Passage> {
-  const passage: Passage = {
-    id,
-    request,
-    snapshot,
-    startedAt: services.clock.monotonic(),
-    binding: undefined,
-    resolution: undefined,
-    violations: [],
-    refusal: undefined,
-    injection: undefined,
-    upstream: undefined,
-    listed: true,
-  };
-  for (const { run, when } of STEPS) {
-    if (when === "undenied" && isDenied(passage)) continue;
-    const running = run(passage, services);
-    if (running !== undefined) await running;
+): Promise<ServiceOutcome> {
+  const verdict = judge(arrival.request, arrival.snapshot);
+  const recorded = await record({ arrival, verdict }, services);
+  if (recorded.verdict.kind === "denied") {
+    return { arrival, verdict: recorded.verdict, listed: recorded.listed };
   }
-  return passage;
+  const permit = recorded.verdict;
+  const denied = (refusal: ServiceRefusal): DeniedCall => ({
+    arrival,
+    verdict: { ...permit, kind: "denied", refusal },
+    listed: true,
+  });
+  const injection = await injectCredentials(permit, arrival, services);
+  if (isRefusal(injection)) return denied(injection);
+  const upstream = await services.resolve(arrival.request.host);
+  if (upstream === undefined) {
+    const message = `DNS has no address for ${arrival.request.host}.`;
+    return denied({ status: 502, code: "host_not_found", message });
+  }
+  return { arrival, verdict: permit, injection, upstream };
+}
+
+/** Removes the agent's own credentials in every mode, and injects the real one. */
+async function injectCredentials(
+  { binding }: ServicePermit,
+  { request }: ServiceArrival,
+  { log }: StepServices,
+): Promise<Injection | ServiceRefusal> {
+  try {
+    return await binding.instance.injectCredentials(request);
+  } catch (error) {
+    if (!(error instanceof InjectionError)) throw error;
+    log.warn(
+      { binding: binding.name, reason: clientText(error.message) },
+      "no credential to inject",
+    );
+    return { status: error.status, code: "credential_unavailable", message: error.message };
+  }
+}
+
+function isRefusal(result: Injection | ServiceRefusal): result is ServiceRefusal {
+  return "code" in result;
 }

@@ -2,28 +2,24 @@
 import { expect, test } from "vitest";
 import type { ActionResolution, ServiceResource } from "../providers/contract.ts";
 import { request } from "../providers/testing.ts";
-import type { Passage } from "./passage.ts";
 import { requestFields } from "./service-call.ts";
+import type { ServicePermit } from "./verdict.ts";
 
 function fieldsOf(resources: readonly ServiceResource[]): ReturnType<typeof requestFields> {
   const resolution: ActionResolution = {
     kind: "resolved",
     actions: [{ action: "blobs:read", resources }],
   };
-  const passage = {
-    id: "1",
-    request: request("GET https://host.example/path"),
-    snapshot: { version: "1", workload: "w", bindingOf: () => undefined },
-    startedAt: 0,
-    binding: undefined,
-    resolution,
-    violations: [],
-    refusal: undefined,
-    injection: undefined,
-    upstream: undefined,
-    listed: true,
-  } satisfies Passage;
-  return requestFields(passage);
+  const verdict = { kind: "permitted", binding: undefined, resolution, violations: [] };
+  return requestFields({
+    arrival: {
+      id: "1",
+      request: request("GET https://host.example/path"),
+      snapshot: { version: "1", workload: "w", bindingOf: () => undefined },
+      startedAt: 0,
+    },
+    verdict: verdict as unknown as ServicePermit,
+  });
 }
 
 test("a resource is recorded by the name that says most", () => {

@@ -9,7 +9,7 @@ import {
   MAX_CLIENT_LIST,
   optionalClientText,
 } from "../platform/client-text.ts";
-import { actionsOf, isDenied, type Passage, resourcesOf } from "./passage.ts";
+import { actionsOf, type Findings, type JudgedCall, resourcesOf, type Verdict } from "./verdict.ts";
 
 /** Type of the records. */
 export const SERVICE_CALL = "SERVICE_CALL";
@@ -23,22 +23,24 @@ type Fields = Record<string, AuditValue>;
 const MOST_RECORDED = 1_000;
 
 /** Returns the fields of the decision. Members are named as in the chain. */
-export function requestFields(passage: Passage): Fields {
-  const { binding, violations, request, snapshot } = passage;
-  const allowed = !isDenied(passage);
+export function requestFields(call: JudgedCall): Fields {
+  const { id, request, snapshot } = call.arrival;
+  const { verdict } = call;
+  const { binding, violations } = verdict;
+  const allowed = verdict.kind === "permitted";
   const most = allowed ? MOST_RECORDED : MAX_CLIENT_LIST;
   return {
-    action: one(shownActions(passage, most)),
+    action: one(shownActions(verdict, most)),
     allowed,
     binding: binding?.name,
-    call: passage.id,
+    call: id,
     host: clientText(request.host),
     method: clientText(request.method),
     mode: binding?.policy.enforcement,
-    path: shownPath(passage),
+    path: shownPath(call),
     phase: "request",
-    resource: one(shownResources(passage, most)),
-    rule: shownRule(passage),
+    resource: one(shownResources(verdict, most)),
+    rule: shownRule(verdict),
     violations: violations.length > 1 ? clientTexts(violations.map(({ rule }) => rule)) : undefined,
     workload: snapshot.workload,
   };
@@ -55,19 +57,19 @@ export interface CallEnd {
 }
 
 /** Returns the fields of the outcome. Members are named as in the chain. */
-export function responseFields(passage: Passage, end: CallEnd): Fields {
+export function responseFields({ arrival, verdict }: JudgedCall, end: CallEnd): Fields {
   return {
-    action: one(shownActions(passage)),
-    binding: passage.binding?.name,
+    action: one(shownActions(verdict)),
+    binding: verdict.binding?.name,
     bytes_received: end.bytesReceived,
     bytes_sent: end.bytesSent,
-    call: passage.id,
+    call: arrival.id,
     duration_ms: end.durationMs,
     flags: end.flags.length === 0 ? undefined : end.flags,
     phase: "response",
-    resource: one(shownResources(passage)),
+    resource: one(shownResources(verdict)),
     status: end.status,
-    workload: passage.snapshot.workload,
+    workload: arrival.snapshot.workload,
   };
 }
 
@@ -76,27 +78,28 @@ function one(values: readonly string[]): AuditValue {
 }
 
 /** Returns the actions in the form for logs and the audit trail. */
-export function shownActions(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
+export function shownActions(findings: Findings, most = MAX_CLIENT_LIST): readonly string[] {
   return clientTexts(
-    actionsOf(passage).map(({ action }) => action),
+    actionsOf(findings).map(({ action }) => action),
     most,
   );
 }
 
 /** Returns the resources in the form for logs and the audit trail. */
-export function shownResources(passage: Passage, most = MAX_CLIENT_LIST): readonly string[] {
-  return clientTexts(resourcesOf(passage), most);
+export function shownResources(findings: Findings, most = MAX_CLIENT_LIST): readonly string[] {
+  return clientTexts(resourcesOf(findings), most);
 }
 
 /** Returns the violated rule, which may quote the request. */
-export function shownRule({ refusal, violations }: Passage): string | undefined {
-  return optionalClientText(refusal?.code ?? violations[0]?.rule);
+export function shownRule(verdict: Verdict): string | undefined {
+  const refusal = verdict.kind === "denied" ? verdict.refusal : undefined;
+  return optionalClientText(refusal?.code ?? verdict.violations[0]?.rule);
 }
 
 /**
  * Returns the path in the form for logs and the audit trail: without its query, which may contain
  * secrets. Services that accept credentials in the path redact them.
  */
-export function shownPath({ binding, request }: Passage): string {
+export function shownPath({ arrival: { request }, verdict: { binding } }: JudgedCall): string {
   return clientText(binding?.plugin.redactPath?.(request.path) ?? request.path);
 }

@@ -24,6 +24,7 @@ import { FairShare } from "../limits/fair-share.ts";
 import { createLimits } from "../limits/limits.ts";
 import { AttemptProcessor } from "../llm/attempt-processor.ts";
 import { AuditTrail, LLM_REFUSED } from "../llm/audit-trail.ts";
+import { CallLog } from "../llm/call-log.ts";
 import { CallRegistry } from "../llm/call-registry.ts";
 import { ExpectedDemand } from "../llm/expected-demand.ts";
 import { LlmMetrics } from "../llm/metrics.ts";
@@ -119,10 +120,9 @@ export async function startGateway(
   const accounting = new Accounting({
     clock,
     prices: () => prices.current(),
-    metrics,
     limits,
-    audit,
-    log,
+    observers: [metrics, new CallLog(log)],
+    recorder: audit,
   });
   const ads = new AdsServer({
     registry: protos,

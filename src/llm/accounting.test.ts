@@ -34,37 +34,37 @@ describe("assess", () => {
   >([
     [
       "the provider's final word",
-      (call) => Object.assign(call, { usage, partialUsage: { ...usage, outputTokens: 1 } }),
+      (call) => Object.assign(call.answer, { usage, partialUsage: { ...usage, outputTokens: 1 } }),
       "exact",
       usage,
     ],
     ["nothing was begun", () => undefined, "none", undefined],
     [
       "an answer that never came whole",
-      (call) => Object.assign(call, { answered: true }),
+      (call) => Object.assign(call.answer, { begun: true }),
       "estimated",
       { ...none, outputTokens: 4_096 },
     ],
     [
       "a whole answer without usage",
-      (call) => Object.assign(call, { answered: true, receivedWhole: true, outputBytes: 33 }),
+      (call) => Object.assign(call.answer, { begun: true, receivedWhole: true, bytes: 33 }),
       "estimated",
       { outputTokens: 10 },
     ],
     [
       "the provider's first word, and less than may have been generated",
       (call) =>
-        Object.assign(call, { answered: true, partialUsage: { ...usage, outputTokens: 1 } }),
+        Object.assign(call.answer, { begun: true, partialUsage: { ...usage, outputTokens: 1 } }),
       "estimated",
       { ...usage, outputTokens: 4_096 },
     ],
     [
       "the provider's first word, and more than may have been generated",
       (call) =>
-        Object.assign(call, {
-          answered: true,
+        Object.assign(call.answer, {
+          begun: true,
           receivedWhole: true,
-          outputBytes: 4,
+          bytes: 4,
           partialUsage: { ...usage, outputTokens: 50 },
         }),
       "estimated",
@@ -72,7 +72,7 @@ describe("assess", () => {
     ],
     [
       "a first word before anything was begun",
-      (call) => Object.assign(call, { partialUsage: usage }),
+      (call) => Object.assign(call.answer, { partialUsage: usage }),
       "none",
       undefined,
     ],
@@ -86,13 +86,16 @@ describe("assess", () => {
   });
 
   test("the input's estimate is a third of the request's bytes", () => {
-    const { shared, call } = started((each) => Object.assign(each, { answered: true }));
+    const { shared, call } = started((each) => Object.assign(each.answer, { begun: true }));
     const bytes = JSON.stringify(chat("openai/m")).length;
     expect(shared.accounting.assess(call).usage?.inputTokens).toBe(Math.ceil(bytes / 3));
   });
 
   test("a model without a price has no cost, and is counted as such", async () => {
-    const { shared, call } = started((each) => Object.assign(each, { usage }), "openai/unknown");
+    const { shared, call } = started(
+      (each) => Object.assign(each.answer, { usage }),
+      "openai/unknown",
+    );
     const settlement = shared.settle(call, completed);
     expect(settlement.cost).toBeUndefined();
     expect(totalsHeaders(settlement).map(([name]) => name)).not.toContain("x-svc-cost-usd");
@@ -105,14 +108,14 @@ describe("assess", () => {
 
   test("a clock that would go back gives no negative time", () => {
     const { shared, call } = started(() => undefined);
-    Object.assign(call, { startedAt: call.startedAt + 5 });
+    Object.assign(call.answer, { startedAt: call.request.startedAt + 5 });
     expect(shared.accounting.assess(call).durationMs).toBe(0);
   });
 });
 
 describe("settle", () => {
   test("counts tokens by source, cost by kind, and time", async () => {
-    const { shared, call } = started((each) => Object.assign(each, { usage }));
+    const { shared, call } = started((each) => Object.assign(each.answer, { usage }));
     shared.clock.advance(1_500);
     shared.settle(call, completed);
     const target = { workload: "default/tester", model: "m", provider: "openai" };
@@ -136,7 +139,7 @@ describe("settle", () => {
   });
 
   test("retries are counted by the provider that failed, fallbacks by where the call went", async () => {
-    const { shared, call } = started((each) => Object.assign(each, { usage }));
+    const { shared, call } = started((each) => Object.assign(each.answer, { usage }));
     call.reportFailure(1, { status: 503, retryAfterMs: undefined, flags: "" });
     call.begin(call.target);
     call.reportFailure(2, { status: 0, retryAfterMs: undefined, flags: "UF" });

@@ -1,25 +1,30 @@
-/** Settles a call, exactly once: its usage, cost, budgets, audit record, log line and metrics. */
+/**
+ * Settles a call, exactly once: its usage, cost and budgets. Tells the observers, and then the
+ * recorder.
+ */
 import type { Limits, CountedUsage } from "../limits/contract.ts";
-import type { LostAttempt, Settlement } from "./settlement.ts";
-import type { Logger } from "pino";
-import { clientText, optionalClientText } from "../platform/client-text.ts";
+import type {
+  CallObserver,
+  CallOutcome,
+  CallRecorder,
+  LostAttempt,
+  SettledCall,
+  Settlement,
+} from "./settlement.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { Cost, PriceBook } from "../pricing/price-book.ts";
-import type { AuditTrail } from "./audit-trail.ts";
 import { settleReservation } from "./budget.ts";
-import type { Call, CallOutcome } from "./call.ts";
+import type { Call } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { estimateLostAttempt, estimateUsage } from "./estimate.ts";
-import type { LlmMetrics } from "./metrics.ts";
 
 export interface AccountingOptions {
   readonly clock: TimeSource;
   readonly prices: () => PriceBook;
-  readonly metrics: LlmMetrics;
   readonly limits: Limits;
-  readonly audit: AuditTrail;
-  readonly log: Logger;
+  readonly observers: readonly CallObserver[];
+  readonly recorder: CallRecorder;
 }
 
 export class Accounting {
@@ -32,12 +37,12 @@ export class Accounting {
   /** Returns what the call has used so far. Pure. */
   assess(call: Call): Settlement {
     const now = this.#options.clock.monotonic();
-    const durationMs = Math.max(0, Math.round(now - call.startedAt));
+    const durationMs = Math.max(0, Math.round(now - call.request.startedAt));
     // Counting tokens costs nothing, with any outcome.
-    const free = call.route.operation === "count_tokens";
+    const free = call.request.route.operation === "count_tokens";
     const lost = free ? [] : this.#lostAttempts(call);
-    const estimated = call.usage === undefined && call.answered && !free;
-    const usage = call.usage ?? (estimated ? estimateUsage(call, now) : undefined);
+    const estimated = call.answer.usage === undefined && call.answer.begun && !free;
+    const usage = call.answer.usage ?? (estimated ? estimateUsage(call, now) : undefined);
     if (usage === undefined) {
       return { usage, usageKind: "none", cost: undefined, costUsd: undefined, durationMs, lost };
     }
@@ -77,32 +82,10 @@ export class Accounting {
     done: (settlement: Settlement, kept: boolean) => void,
   ): void {
     const settlement = this.assess(call);
-    settleReservation(this.#options.limits, call, used(outcome, settlement));
-    this.#options.metrics.settled(call, outcome, settlement);
-    const { usage } = settlement;
-    this.#options.log.info(
-      {
-        call: call.id,
-        workload: call.permit.caller.workload,
-        operation: call.route.operation,
-        dialect: call.route.dialect,
-        asked: clientText(call.permit.grant.ref),
-        model: clientText(call.modelId),
-        status: outcome.status,
-        end: outcome.end,
-        code: optionalClientText(outcome.code),
-        stream: call.stream,
-        durationMs: settlement.durationMs,
-        retries: call.retries,
-        usage: settlement.usageKind,
-        inputTokens: usage?.inputTokens,
-        outputTokens: usage?.outputTokens,
-        costUsd: settlement.costUsd,
-        attempts: call.retries === 0 ? undefined : attemptsOf(call),
-      },
-      "llm call",
-    );
-    this.#options.audit.called(call, outcome, settlement, (kept) => done(settlement, kept));
+    settleReservation(this.#options.limits, call.request, call.lease, used(outcome, settlement));
+    const settled: SettledCall = { call, outcome, settlement };
+    for (const observer of this.#options.observers) observer.settled(settled);
+    this.#options.recorder.record(settled, (kept) => done(settlement, kept));
   }
 }
 
@@ -122,20 +105,12 @@ function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedU
   return { ...total, requests };
 }
 
-function attemptsOf(call: Call): object[] {
-  return call.attempts.map(({ target, failure }) => ({
-    provider: target.provider.name,
-    model: clientText(target.model),
-    failure,
-  }));
-}
-
 type HeaderPair = readonly [name: string, value: string];
 
 /** Headers known when an answer begins: on every LLM response, also that of a stream. */
 export function identityHeaders(call: Call): HeaderPair[] {
   const headers: HeaderPair[] = [
-    ["x-svc-call-id", call.id],
+    ["x-svc-call-id", call.request.id],
     ["x-svc-model-id", call.modelId],
     ["x-svc-retries", String(call.retries)],
   ];

@@ -387,7 +387,10 @@ describe("a Permit", () => {
     expect(forged).toBeDefined();
   });
 
-  test("is asserted in authorize.ts alone", () => {
+  test.each([
+    ["Permit", path.join("llm", "authorize.ts")],
+    ["ServicePermit", path.join("binding", "judge.ts")],
+  ])("%s is asserted in %s alone", (name, only) => {
     const files = readdirSync(path.resolve(import.meta.dirname, ".."), {
       recursive: true,
       encoding: "utf8",
@@ -395,10 +398,10 @@ describe("a Permit", () => {
       (file) => file.endsWith(".ts") && !file.endsWith(".test.ts") && !file.startsWith("gen"),
     );
     const makers = files.filter((file) =>
-      /\bas\s+(unknown\s+as\s+)?Permit\b|<Permit>/.test(
+      new RegExp(String.raw`\bas\s+(unknown\s+as\s+)?${name}\b|<${name}>`).test(
         readFileSync(path.resolve(import.meta.dirname, "..", file), "utf8"),
       ),
     );
-    expect(makers).toEqual([path.join("llm", "authorize.ts")]);
+    expect(makers).toEqual([only]);
   });
 });

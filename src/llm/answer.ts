@@ -65,10 +65,11 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
     return { kind: "invalid", error, usage: undefined };
   }
   const upstream = call.target.provider.dialect;
-  const client = call.route.dialect;
-  if (call.route.operation === "responses")
+  const client = call.request.route.dialect;
+  if (call.request.route.operation === "responses")
     return { kind: "answer", body, usage: readResponsesUsage(parsed) };
-  if (call.route.operation === "count_tokens") return { kind: "answer", body, usage: undefined };
+  if (call.request.route.operation === "count_tokens")
+    return { kind: "answer", body, usage: undefined };
   if (upstream === client)
     return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
   try {
@@ -78,7 +79,7 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
       body: parsed,
       model: call.target.model,
       now,
-      id: call.id,
+      id: call.request.id,
     });
     return { kind: "answer", body: translated.body, usage: translated.usage };
   } catch (error) {
@@ -100,7 +101,7 @@ export function upstreamError(
 ): { readonly status: number; readonly body: Buffer } {
   const error = translateError({
     upstream: call.target.provider.dialect,
-    client: call.route.dialect,
+    client: call.request.route.dialect,
     status,
     body,
   });
@@ -117,13 +118,13 @@ function redactorOf(call: Call): KeyRedactor {
 }
 
 function plainReader(call: Call, now: number): StreamReader {
-  if (call.route.operation === "responses") return createResponsesReader();
+  if (call.request.route.operation === "responses") return createResponsesReader();
   return createStreamReader({
     upstream: call.target.provider.dialect,
-    client: call.route.dialect,
-    wantsUsage: call.wantsUsage,
+    client: call.request.route.dialect,
+    wantsUsage: call.request.facts.wantsUsage,
     model: call.target.model,
-    id: call.id,
+    id: call.request.id,
     now,
   });
 }

@@ -54,7 +54,7 @@ export class AttemptProcessor implements Processor {
     const call = this.#options.calls.get(phase.headers.get(CALL_ID_HEADER) ?? "");
     // Without its call there is no permit: the attempt is refused.
     if (call === undefined) return this.#exchange.respond({ status: NOT_RETRIED, body: "" });
-    const caller = callerName(call.permit.caller);
+    const caller = callerName(call.request.permit.caller);
     this.#exchange.chargeTo((ms) => this.#options.share.charge(caller, ms));
     if (!call.firstAttemptStarted) {
       // Envoy sent the first attempt here too (see pipeline/prepare.ts). It is already prepared.
@@ -107,12 +107,12 @@ export class AttemptProcessor implements Processor {
   /** @returns undefined if this provider cannot express the request. */
   #prepare(call: Call, body: JsonBody, target: Call["target"]): WholeRequest | undefined {
     try {
-      const request = prepareAttempt(call.permit, target, {
+      const request = prepareAttempt(call.request.permit, target, {
         body,
-        route: call.route,
-        stream: call.stream,
-        vendorHeaders: call.vendorHeaders,
-        outputCap: call.outputCap,
+        route: call.request.route,
+        stream: call.request.facts.stream,
+        vendorHeaders: call.request.vendorHeaders,
+        outputCap: call.request.size?.outputCap,
       });
       return { ...request, body: request.body ?? [body.raw] };
     } catch (error) {

@@ -2,20 +2,14 @@
  * Audit records of LLM calls: one LLM_CALL for each call with any outcome, and LLM_REFUSED for
  * requests that never became a call. They contain no prompt, no answer and no key.
  */
-import type { Settlement } from "./settlement.ts";
+import type { CallRecorder, Recorded, SettledCall, Settlement } from "./settlement.ts";
 import type { AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
-import type { Attempt, Call, CallOutcome } from "./call.ts";
+import type { Attempt } from "./call.ts";
 import { callerFields, callerName } from "../access/caller.ts";
 import { refusalEvent, type RefusedRequest } from "../access/refusal.ts";
-
-/**
- * Called when the outcome of the record is known; false if it could not be written but must be
- * (`--audit-on-failure refuse`).
- */
-export type Recorded = (kept: boolean) => void;
 
 export interface AuditTrailOptions {
   readonly sink: AuditSink;
@@ -25,7 +19,7 @@ export interface AuditTrailOptions {
 /** Type of the records of refusals. */
 export const LLM_REFUSED = "LLM_REFUSED";
 
-export class AuditTrail {
+export class AuditTrail implements CallRecorder {
   readonly #options: AuditTrailOptions | undefined;
 
   /** @param options undefined if nothing is recorded (`--no-audit`) */
@@ -38,9 +32,9 @@ export class AuditTrail {
     return this.#options?.sink.refusing ?? false;
   }
 
-  called(call: Call, outcome: CallOutcome, settlement: Settlement, recorded: Recorded): void {
+  record(settled: SettledCall, recorded: Recorded): void {
     if (this.#options === undefined) return recorded(true);
-    const event = { type: "LLM_CALL", fields: callFields(call, outcome, settlement) };
+    const event = { type: "LLM_CALL", fields: callFields(settled) };
     this.#options.sink.append(event, (fate) => recorded(fate !== "failed"));
   }
 
@@ -60,29 +54,29 @@ export class AuditTrail {
  */
 type Fields = Record<string, AuditValue>;
 
-function callFields(call: Call, outcome: CallOutcome, settlement: Settlement): Fields {
+function callFields({ call, outcome, settlement }: SettledCall): Fields {
   const { usage } = settlement;
-  const { access_key, source, workload } = callerFields(call.permit.caller);
+  const { access_key, source, workload } = callerFields(call.request.permit.caller);
   return {
     access_key,
-    asked: clientText(call.permit.grant.ref),
+    asked: clientText(call.request.permit.grant.ref),
     attempts: call.attempts.map((attempt) => attemptFields(attempt, settlement)),
     cached_input_tokens: usage?.cachedInputTokens ?? 0,
-    call: call.id,
-    client_ip: call.address,
+    call: call.request.id,
+    client_ip: call.request.address,
     code: optionalClientText(outcome.code),
     cost_usd: settlement.costUsd,
-    dialect: call.route.dialect,
+    dialect: call.request.route.dialect,
     duration_ms: settlement.durationMs,
     end: outcome.end,
     input_tokens: usage?.inputTokens ?? 0,
     model: clientText(call.target.model),
-    operation: call.route.operation,
+    operation: call.request.route.operation,
     output_tokens: usage?.outputTokens ?? 0,
     provider: call.target.provider.name,
     source,
     status: outcome.status,
-    stream: call.stream,
+    stream: call.request.facts.stream,
     usage: settlement.usageKind,
     workload,
   };

@@ -261,7 +261,7 @@ describe("maxTokensPerDay", () => {
   test("what names no maximum is reserved as one that is assumed, and asked for as it is", async () => {
     const gateway = limited({ maxTokensPerDay: 100_000 });
     const trip = await ask(gateway);
-    expect(trip.call().size).toMatchObject({ outputTokens: ASSUMED_OUTPUT_TOKENS });
+    expect(trip.call().request.size).toMatchObject({ outputTokens: ASSUMED_OUTPUT_TOKENS });
     expect(String(trip.exchange.proceeded.body)).not.toContain("max_");
   });
 
@@ -370,14 +370,14 @@ describe("maxTokensPerRequest", () => {
     ) as number;
     expect(cap).toBeGreaterThan(950);
     expect(cap).toBeLessThan(1_000);
-    expect(trip.call().outputCap).toBe(cap);
+    expect(trip.call().request.size?.outputCap).toBe(cap);
   });
 
   test("a maximum within it goes on as it is", async () => {
     const trip = await ask(limited({ maxTokensPerRequest: 1_000 }), {
       body: chat("openai/m", { max_tokens: 200 }),
     });
-    expect(trip.call().outputCap).toBeUndefined();
+    expect(trip.call().request.size?.outputCap).toBeUndefined();
   });
 
   test("a field that only a careless server would take for the maximum is refused", async () => {

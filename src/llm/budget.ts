@@ -2,9 +2,10 @@
  * Budgets of a call: converts refusals of the counters to errors for the caller, and settles calls.
  */
 import type { Admission, Amounts, Lease, Limits, CountedUsage } from "../limits/contract.ts";
-import { type LimitSubject, PROVIDER_ACCOUNT } from "../limits/subject.ts";
+import { PROVIDER_ACCOUNT } from "../limits/subject.ts";
 import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { PriceBook } from "../pricing/price-book.ts";
+import type { CallRequest } from "./call.ts";
 import { type ErrorCode, publicError, type PublicError } from "../access/errors.ts";
 import { Refusal } from "../access/refusal.ts";
 
@@ -37,18 +38,17 @@ export function limitRefusal(refused: RefusedAdmission, asked: Amounts | undefin
   return new Refusal(limitError(refused, asked), { retryAfterMs: refused.retryAfterMs });
 }
 
-/** Counts the usage of a call, and returns the unused part of its reservation. */
+/**
+ * Counts the usage of a call, and returns the unused part of its reservation.
+ *
+ * @param lease of the reservation; undefined if none was needed
+ */
 export function settleReservation(
   limits: Limits,
-  call: {
-    readonly subject: LimitSubject;
-    readonly lease: Lease | undefined;
-    /** Milliseconds since the epoch. */
-    readonly admittedAt: number;
-  },
+  { subject, admittedAt }: CallRequest,
+  lease: Lease | undefined,
   used: CountedUsage,
 ): void {
-  const { subject, lease, admittedAt } = call;
   if (lease !== undefined) limits.settle(lease, used);
   else if (used.requests > 0 || used.tokens > 0)
     limits.record(subject.scope, subject.accounts, used, admittedAt);

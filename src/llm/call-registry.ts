@@ -9,7 +9,7 @@ export class CallRegistry {
   }
 
   add(call: Call): void {
-    this.#calls.set(call.id, call);
+    this.#calls.set(call.request.id, call);
   }
 
   get(id: string): Call | undefined {
@@ -17,6 +17,6 @@ export class CallRegistry {
   }
 
   remove(call: Call): void {
-    this.#calls.delete(call.id);
+    this.#calls.delete(call.request.id);
   }
 }

@@ -1,10 +1,14 @@
-/** One LLM call, from its permit to its settlement. */
+/**
+ * Call is one LLM call, from its permit to its settlement: facts about its request, its attempts,
+ * and the state of its answer.
+ */
 import type { Lease } from "../limits/contract.ts";
 import type { PublicError } from "../access/errors.ts";
 import type { LimitSubject } from "../limits/subject.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
 import type { CallSize } from "./call-size.ts";
+import type { VendorHeaders } from "./dialects/contract.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import type { Entry } from "./entry.ts";
 import type { RequestFacts } from "./facts.ts";
@@ -27,12 +31,6 @@ export interface Permit {
 
 declare const permitBrand: unique symbol;
 
-/** The caller's headers for an upstream of the same dialect. */
-export interface VendorHeaders {
-  readonly anthropicVersion: string | undefined;
-  readonly anthropicBeta: string | undefined;
-}
-
 export interface Attempt {
   readonly target: AttemptTarget;
   /** Time when it was sent, or began to wait; milliseconds, monotonic. */
@@ -43,17 +41,6 @@ export interface Attempt {
   failedAt?: number;
 }
 
-/** Outcome of a call, for the log, the metrics and the audit. */
-export interface CallOutcome {
-  readonly status: number;
-  /**
-   * `completed` whole, `failed` with an error to the client, `cut` in the middle, `disconnected` by
-   * the client.
-   */
-  readonly end: "completed" | "failed" | "cut" | "disconnected";
-  readonly code: string | undefined;
-}
-
 /** Failure of an attempt that was never sent, because its provider cannot express the request. */
 export const SKIPPED: Failure = {
   status: 0,
@@ -61,43 +48,78 @@ export const SKIPPED: Failure = {
   flags: "unsupported_by_upstream",
 };
 
-/** Initial data of a call. */
-export interface CallInit {
+/** Facts about a call's request. They do not change. */
+export interface CallRequest {
+  readonly id: string;
+  readonly route: LlmRoute;
+  readonly facts: RequestFacts;
+  readonly permit: Permit;
+  readonly vendorHeaders: VendorHeaders;
   /** The client's address, canonical. */
   readonly address: string;
   /** Milliseconds since the epoch: determines the day to which the call belongs. */
   readonly admittedAt: number;
-  readonly subject: LimitSubject;
-  /** Resources held since admission; the call releases them. */
-  readonly entry: Entry;
-  /** undefined if no limit needs it. */
-  readonly size: CallSize | undefined;
-  readonly facts: RequestFacts;
-  readonly id: string;
-  readonly route: LlmRoute;
-  readonly permit: Permit;
-  readonly clock: TimeSource;
   /** Milliseconds, monotonic. */
   readonly startedAt: number;
+  readonly subject: LimitSubject;
+  /** undefined if no limit needs it. */
+  readonly size: CallSize | undefined;
+  /** Length of the caller's body. */
+  readonly bytes: number;
+}
+
+/** State of a call's answer, which the response path updates. Times are in ms, monotonic. */
+export interface CallAnswer {
+  /** Whether an upstream has begun an answer that is billed. */
+  begun: boolean;
+  /** Whether the answer is a stream, whatever was requested; undefined before it begins. */
+  streaming: boolean | undefined;
+  firstByteAt: number | undefined;
+  /** Time of the first content of a streamed answer. */
+  firstContentAt: number | undefined;
+  /** Time of the last progress of a streamed answer. */
+  lastProgressAt: number | undefined;
+  /** Final usage reported by the provider. */
+  usage: Usage | undefined;
+  /**
+   * Usage reported by the provider in a stream that broke before the final report: its input is
+   * exact.
+   */
+  partialUsage: Usage | undefined;
+  /** Bytes so far, for an estimate if usage is missing. */
+  bytes: number;
+  /** Events of a streamed answer so far. */
+  events: number;
+  /** Whether the whole answer has arrived: an estimate then uses only its bytes. */
+  receivedWhole: boolean;
+}
+
+export interface CallOptions {
+  readonly request: CallRequest;
   readonly plan: RetryPlan;
-  readonly vendorHeaders: VendorHeaders;
+  /** The caller's body. */
   readonly original: JsonBody;
+  /** Resources held since admission; the call releases them. */
+  readonly entry: Entry;
+  readonly clock: TimeSource;
 }
 
 export class Call {
-  readonly id: string;
-  readonly route: LlmRoute;
-  readonly permit: Permit;
-  readonly address: string;
-  readonly admittedAt: number;
-  readonly subject: LimitSubject;
-  readonly size: CallSize | undefined;
-  readonly facts: RequestFacts;
-  readonly startedAt: number;
+  readonly request: CallRequest;
   readonly plan: RetryPlan;
-  readonly vendorHeaders: VendorHeaders;
-  readonly requestBytes: number;
   readonly attempts: Attempt[];
+  readonly answer: CallAnswer = {
+    begun: false,
+    streaming: undefined,
+    firstByteAt: undefined,
+    firstContentAt: undefined,
+    lastProgressAt: undefined,
+    usage: undefined,
+    partialUsage: undefined,
+    bytes: 0,
+    events: 0,
+    receivedWhole: false,
+  };
   /** The provider that answers, or is currently tried. */
   target: AttemptTarget;
   /** Whether the first attempt is under way; true at once if it goes directly to its provider. */
@@ -109,67 +131,20 @@ export class Call {
   plannedError:
     | { readonly error: PublicError; readonly retryAfterMs: number | undefined }
     | undefined;
-  /** Time when the answer began; milliseconds, monotonic. */
-  firstByteAt: number | undefined;
-  /** Time of the first content of a streamed answer; milliseconds, monotonic. */
-  firstContentAt: number | undefined;
-  /** Time of the last progress of a streamed answer; milliseconds, monotonic. */
-  lastProgressAt: number | undefined;
-  /** Final usage reported by the provider. */
-  usage: Usage | undefined;
-  /**
-   * Usage reported by the provider in a stream that broke before the final report: its input is
-   * exact.
-   */
-  partialUsage: Usage | undefined;
-  /** Bytes of the answer so far, for an estimate if usage is missing. */
-  outputBytes = 0;
-  /** Events of a streamed answer so far. */
-  outputEvents = 0;
-  /** Whether an upstream has begun an answer that is billed. */
-  answered = false;
-  /** Whether the whole answer has arrived: an estimate then uses only its bytes. */
-  receivedWhole = false;
-  /** Whether the answer is a stream, whatever was requested; undefined before it begins. */
-  answersStreaming: boolean | undefined;
   readonly #clock: TimeSource;
   readonly #entry: Entry;
   #original: JsonBody | undefined;
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor(init: CallInit) {
-    this.id = init.id;
-    this.route = init.route;
-    this.permit = init.permit;
-    this.address = init.address;
-    this.admittedAt = init.admittedAt;
-    this.subject = init.subject;
-    this.size = init.size;
-    this.facts = init.facts;
-    this.startedAt = init.startedAt;
-    this.plan = init.plan;
-    this.vendorHeaders = init.vendorHeaders;
-    this.requestBytes = init.original.raw.length;
-    this.#clock = init.clock;
-    this.#entry = init.entry;
-    this.#original = init.original;
-    this.target = init.plan.current;
-    this.attempts = [{ target: this.target, startedAt: init.startedAt }];
-  }
-
-  /** Whether the client requested a stream. */
-  get stream(): boolean {
-    return this.facts.stream;
-  }
-
-  get wantsUsage(): boolean {
-    return this.facts.wantsUsage;
-  }
-
-  /** Maximum output tokens to request from a provider, if the body contains none. */
-  get outputCap(): number | undefined {
-    return this.size?.outputCap;
+  constructor({ request, plan, original, entry, clock }: CallOptions) {
+    this.request = request;
+    this.plan = plan;
+    this.target = plan.current;
+    this.attempts = [{ target: plan.current, startedAt: request.startedAt }];
+    this.#original = original;
+    this.#entry = entry;
+    this.#clock = clock;
   }
 
   /** The lease of its reservation; undefined if none was needed. */

@@ -26,9 +26,9 @@ const MOST_INPUT_BYTES = 3_000_000;
 
 /** @param now milliseconds, monotonic */
 export function estimateUsage(call: Call, now: number): Usage {
-  const streams = call.answersStreaming ?? call.stream;
+  const streams = call.answer.streaming ?? call.request.facts.stream;
   const output = streams ? streamedTokens(call, now) : wholeTokens(call);
-  const said = call.partialUsage;
+  const said = call.answer.partialUsage;
   if (said !== undefined) return { ...said, outputTokens: Math.max(said.outputTokens, output) };
   return usageOf(inputTokens(call), output);
 }
@@ -41,18 +41,23 @@ export function estimateLostAttempt(call: Call, attempt: Attempt): Usage | undef
   const { failure, failedAt } = attempt;
   if (failure === undefined || failedAt === undefined || !mayHaveRun(failure)) return undefined;
   const most = mostOutputTokens(call);
-  const output = call.stream ? Math.min(most, inTime(failedAt - attempt.startedAt)) : most;
+  const output = call.request.facts.stream
+    ? Math.min(most, inTime(failedAt - attempt.startedAt))
+    : most;
   return usageOf(inputTokens(call), output);
 }
 
 function wholeTokens(call: Call): number {
-  if (!call.receivedWhole) return mostOutputTokens(call);
-  const passed = Math.ceil(call.outputBytes / OUTPUT_BYTES_PER_TOKEN);
-  return Math.min(passed, askedOutputTokens(call.route, call.facts) ?? passed);
+  if (!call.answer.receivedWhole) return mostOutputTokens(call);
+  const passed = Math.ceil(call.answer.bytes / OUTPUT_BYTES_PER_TOKEN);
+  return Math.min(passed, askedOutputTokens(call.request.route, call.request.facts) ?? passed);
 }
 
 function streamedTokens(call: Call, now: number): number {
-  const passed = Math.max(call.outputEvents, Math.ceil(call.outputBytes / OUTPUT_BYTES_PER_TOKEN));
+  const passed = Math.max(
+    call.answer.events,
+    Math.ceil(call.answer.bytes / OUTPUT_BYTES_PER_TOKEN),
+  );
   const unseen = hiddenReasoning(call, now) + onItsWay(call, now);
   // The request's own maximum bounds the sum, unless more has already been received.
   return Math.max(passed, Math.min(mostOutputTokens(call), passed + unseen));
@@ -60,20 +65,20 @@ function streamedTokens(call: Call, now: number): number {
 
 /** Hidden reasoning precedes the first content of the stream. */
 function hiddenReasoning(call: Call, now: number): number {
-  const { reasoning } = call.facts;
+  const { reasoning } = call.request.facts;
   if (reasoning.kind === "off") return 0;
   if (reasoning.kind === "unspecified" && !mayReason(call.target.model)) return 0;
-  const spent = inTime((call.firstContentAt ?? now) - attemptStart(call));
+  const spent = inTime((call.answer.firstContentAt ?? now) - attemptStart(call));
   return reasoning.kind === "budget" ? Math.min(reasoning.tokens, spent) : spent;
 }
 
 /** Content that the provider may have generated since the last received event. */
 function onItsWay(call: Call, now: number): number {
-  return inTime(now - (call.lastProgressAt ?? attemptStart(call)));
+  return inTime(now - (call.answer.lastProgressAt ?? attemptStart(call)));
 }
 
 function attemptStart(call: Call): number {
-  return call.attempts.at(-1)?.startedAt ?? call.startedAt;
+  return call.attempts.at(-1)?.startedAt ?? call.request.startedAt;
 }
 
 /** Families of models that reason by default, by their names. */
@@ -90,13 +95,16 @@ function inTime(ms: number): number {
 
 /** The reserved output: the maximum in the request, or the assumed default. */
 function mostOutputTokens(call: Call): number {
-  if (call.size !== undefined) return call.size.outputTokens;
-  return askedOutputTokens(call.route, call.facts) ?? ASSUMED_OUTPUT_TOKENS * call.facts.choices;
+  if (call.request.size !== undefined) return call.request.size.outputTokens;
+  return (
+    askedOutputTokens(call.request.route, call.request.facts) ??
+    ASSUMED_OUTPUT_TOKENS * call.request.facts.choices
+  );
 }
 
 function inputTokens(call: Call): number {
-  if (call.size !== undefined) return call.size.promptTokens;
-  return Math.ceil(Math.min(call.requestBytes, MOST_INPUT_BYTES) / INPUT_BYTES_PER_TOKEN);
+  if (call.request.size !== undefined) return call.request.size.promptTokens;
+  return Math.ceil(Math.min(call.request.bytes, MOST_INPUT_BYTES) / INPUT_BYTES_PER_TOKEN);
 }
 
 function usageOf(input: number, output: number): Usage {

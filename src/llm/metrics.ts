@@ -1,11 +1,11 @@
 /** Prometheus metrics of the LLM gateway. */
-import type { Settlement } from "./settlement.ts";
+import type { CallObserver, SettledCall } from "./settlement.ts";
 import { Counter, Histogram, type Registry } from "prom-client";
 import { LabelBound } from "../platform/label-bound.ts";
 import type { Cost } from "../pricing/price-book.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import { toUsdNumber } from "../pricing/cost.ts";
-import type { Call, CallOutcome } from "./call.ts";
+import type { Call } from "./call.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
 
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
@@ -16,7 +16,7 @@ const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
  */
 const MODELS_PER_PROVIDER = 100;
 
-export class LlmMetrics {
+export class LlmMetrics implements CallObserver {
   readonly #models = new LabelBound(MODELS_PER_PROVIDER);
   readonly #requests: Counter;
   readonly #tokens: Counter;
@@ -93,15 +93,15 @@ export class LlmMetrics {
     this.#refused.inc({ code });
   }
 
-  settled(call: Call, outcome: CallOutcome, settlement: Settlement): void {
-    const workload = call.permit.caller.workload;
+  settled({ call, outcome, settlement }: SettledCall): void {
+    const workload = call.request.permit.caller.workload;
     const provider = call.target.provider.name;
     const model = this.#models.bound(provider, call.target.model);
     const target = { workload, model, provider };
     this.#requests.inc({ ...target, status: String(outcome.status), end: outcome.end });
     this.#duration.observe(target, settlement.durationMs / 1000);
-    if (call.stream && call.firstByteAt !== undefined) {
-      this.#firstToken.observe(target, (call.firstByteAt - call.startedAt) / 1000);
+    if (call.request.facts.stream && call.answer.firstByteAt !== undefined) {
+      this.#firstToken.observe(target, (call.answer.firstByteAt - call.request.startedAt) / 1000);
     }
     if (call.retries > 0) this.#countRetries(call, workload);
     const { usage, usageKind, cost, lost } = settlement;

@@ -4,13 +4,15 @@
  */
 import { InternalHeader, relayedCluster } from "../envoy/config/names.ts";
 import { CREDENTIAL_HEADERS } from "../access/credentials.ts";
-import type { Permit, VendorHeaders } from "./call.ts";
+import type { Permit } from "./call.ts";
 import { BadRequestError } from "./dialects/dialect.ts";
-import { type OutputCap, passRequest, translateRequest } from "./dialects/registry.ts";
+import type { VendorHeaders } from "./dialects/contract.ts";
+import { passRequest } from "./dialects/pass-request.ts";
+import { dialects, translateRequest } from "./dialects/registry.ts";
 import type { JsonBody } from "./json-body.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
 import type { LlmRoute } from "./routes.ts";
-import { ANTHROPIC_VERSION, upstreamAddress, upstreamKey } from "./upstreams.ts";
+import { upstreamAddress, upstreamKey } from "./upstreams.ts";
 
 /**
  * Headers that belong to one attempt: each attempt sets its own, and removes the others. The routes
@@ -69,11 +71,8 @@ export function prepareAttempt(
   if (provider.readsToEnd) set.push([InternalHeader.relay, relayedCluster(provider)]);
   const key = upstreamKey(provider);
   if (key !== undefined) set.push(key);
-  if (provider.dialect === "anthropic") {
-    const native = source.route.dialect === "anthropic" ? source.vendorHeaders : undefined;
-    set.push(["anthropic-version", native?.anthropicVersion ?? ANTHROPIC_VERSION]);
-    if (native?.anthropicBeta !== undefined) set.push(["anthropic-beta", native.anthropicBeta]);
-  }
+  const native = source.route.dialect === provider.dialect ? source.vendorHeaders : undefined;
+  set.push(...(dialects[provider.dialect].upstreamHeaders?.(native) ?? []));
   const own = new Set(set.map(([name]) => name));
   return {
     set,
@@ -84,32 +83,21 @@ export function prepareAttempt(
 
 function attemptBody(target: AttemptTarget, source: AttemptSource): readonly Buffer[] | undefined {
   const { route, body, stream, outputCap } = source;
+  const { operation } = route;
+  const { kind } = target.provider;
   const from = route.dialect;
   const to = target.provider.dialect;
   if (from !== to) {
     const { model } = target;
     return [translateRequest({ from, to, body: body.value, model, stream, outputCap }).body];
   }
-  // Gemini's model is in the path; a completion's options are for chat completions only.
-  const model = from === "gemini" ? undefined : target.model;
-  return passRequest(from, body, {
-    model,
+  return passRequest(dialects[from], body, {
+    model: target.model,
+    // A completion's options are for chat completions only.
     stream: stream && route.operation === "chat",
     outputCap:
       outputCap === undefined
         ? undefined
-        : { field: outputLimitField(target, route), tokens: outputCap },
+        : { field: dialects[to].outputLimitField({ operation, kind }), tokens: outputCap },
   });
-}
-
-/**
- * OpenAI's newer models refuse `max_tokens`; other servers with its dialect may support nothing
- * else.
- */
-function outputLimitField({ provider }: AttemptTarget, route: LlmRoute): OutputCap["field"] {
-  if (provider.dialect === "gemini") return "generationConfig";
-  if (route.operation === "responses") return "max_output_tokens";
-  return provider.kind === "openai" || provider.kind === "azure-openai"
-    ? "max_completion_tokens"
-    : "max_tokens";
 }

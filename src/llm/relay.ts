@@ -78,7 +78,7 @@ export class Relay {
       done(known);
       return true;
     }
-    return this.#attempts.get(call.id)?.claim(done) ?? false;
+    return this.#attempts.get(call.request.id)?.claim(done) ?? false;
   }
 
   close(): void {
@@ -200,7 +200,7 @@ interface Meter {
 function meterOf(call: Call, answer: http.IncomingMessage): Meter {
   const { dialect } = call.target.provider;
   const type = (answer.headers["content-type"] ?? "").toLowerCase();
-  const responses = call.route.operation === "responses";
+  const responses = call.request.route.operation === "responses";
   if (type.startsWith("text/event-stream")) {
     const { model } = call.target;
     const reader = responses
@@ -210,7 +210,7 @@ function meterOf(call: Call, answer: http.IncomingMessage): Meter {
           client: dialect,
           wantsUsage: true,
           model,
-          id: call.id,
+          id: call.request.id,
           now: 0,
         });
     return new StreamMeter(reader);

@@ -567,7 +567,7 @@ describe("nothing secret is told", () => {
     const call = trip.call();
     const shown = [
       JSON.stringify(call.target),
-      JSON.stringify(call.permit),
+      JSON.stringify(call.request.permit),
       inspect(call.target, { depth: 9 }),
     ];
     way(trip);

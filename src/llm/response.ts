@@ -2,7 +2,7 @@
  * The response path of one call: converts the upstream's answer to the caller's, counts it, and
  * settles the call.
  */
-import type { Settlement } from "./settlement.ts";
+import type { CallOutcome, Settlement } from "./settlement.ts";
 import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
 import type { Exchange } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
@@ -10,7 +10,7 @@ import type { TimeSource } from "../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import { retryAfterSeconds } from "./budget.ts";
-import type { Call, CallOutcome } from "./call.ts";
+import type { Call } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import type { StreamReader, Usage } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
@@ -71,16 +71,16 @@ export class CallResponse {
     if (local !== undefined) return this.#localReply(local);
     if (this.#status >= 400) return this.#errorHeaders(headers, endOfStream);
     // From here on the provider bills the call, whether its answer is usable or not.
-    call.answered = true;
-    call.firstByteAt = this.#options.clock.monotonic();
-    call.receivedWhole = endOfStream;
+    call.answer.begun = true;
+    call.answer.firstByteAt = this.#options.clock.monotonic();
+    call.answer.receivedWhole = endOfStream;
     if (endOfStream)
       return this.#fail(publicError("upstream_invalid", "The provider's answer is empty."));
     const streamed = (headers.get("content-type") ?? "")
       .toLowerCase()
       .startsWith("text/event-stream");
-    call.answersStreaming = streamed;
-    if (streamed !== call.stream) {
+    call.answer.streaming = streamed;
+    if (streamed !== call.request.facts.stream) {
       const got = streamed ? "a stream that was not asked for" : "no stream";
       return this.#fail(publicError("upstream_invalid", `The provider answered with ${got}.`));
     }
@@ -121,7 +121,7 @@ export class CallResponse {
     if (this.#settled) return;
     const call = this.#call;
     // The call was not refused: an upstream is, or may be, working on it.
-    call.answered ||= call.attempts.at(-1)?.failure === undefined;
+    call.answer.begun ||= call.attempts.at(-1)?.failure === undefined;
     if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
     const outcome: CallOutcome = {
       status: this.#status === 0 ? 499 : this.#status,
@@ -129,20 +129,12 @@ export class CallResponse {
       code: undefined,
     };
     const settle = (): void => this.#settle(outcome, () => {});
-    if (call.usage !== undefined || !call.answered) return settle();
+    if (call.answer.usage !== undefined || !call.answer.begun) return settle();
     const restRead = this.#exchange.guard((usage: Usage | undefined) => {
-      call.usage = usage;
+      call.answer.usage = usage;
       settle();
     });
     if (this.#options.relay?.claim(call, restRead) !== true) settle();
-  }
-
-  /**
-   * Google's SDK fails on an SSE comment: its clients only have the last chunk's own
-   * `usageMetadata`.
-   */
-  get #takesComment(): boolean {
-    return this.#call.route.dialect !== "gemini";
   }
 
   /** Envoy's local reply instead of the provider's: no attempt was answered. */
@@ -180,10 +172,10 @@ export class CallResponse {
         publicError("upstream_invalid", "The provider's compressed answer cannot be read."),
       );
     }
-    call.receivedWhole = true;
-    call.outputBytes = plain.length;
+    call.answer.receivedWhole = true;
+    call.answer.bytes = plain.length;
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
-    call.usage = answer.usage;
+    call.answer.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
     this.#settle({ status: this.#status, end: "completed", code: undefined }, (totals) => {
       const set = [...identityHeaders(call), ...totals];
@@ -233,7 +225,7 @@ export class CallResponse {
     this.#takeUsage(reader);
     this.#settle(streamOutcome(this.#status, reader), (totals) => {
       const parts = [out, tail];
-      if (this.#takesComment)
+      if (dialects[this.#call.request.route.dialect].allowsStreamComments)
         parts.push(Buffer.from(finalComment(totals, this.#endsEvent(out, tail))));
       this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
     });
@@ -249,9 +241,9 @@ export class CallResponse {
   /** For an estimate, if the stream ends before its usage is known. */
   #noteProgress(reader: StreamReader): void {
     const now = this.#options.clock.monotonic();
-    this.#call.lastProgressAt = now;
-    if (this.#call.firstContentAt === undefined && reader.sawContent)
-      this.#call.firstContentAt = now;
+    this.#call.answer.lastProgressAt = now;
+    if (this.#call.answer.firstContentAt === undefined && reader.sawContent)
+      this.#call.answer.firstContentAt = now;
   }
 
   /** Returns whether the client's data so far ends with a blank line. */
@@ -264,12 +256,12 @@ export class CallResponse {
   }
 
   #takeUsage(reader: StreamReader): void {
-    this.#call.outputBytes = reader.outputBytes;
-    this.#call.outputEvents = reader.outputEvents;
+    this.#call.answer.bytes = reader.outputBytes;
+    this.#call.answer.events = reader.outputEvents;
     // A first report (Anthropic's message_start) is incomplete: the rest is estimated from the
     // forwarded content.
-    if (reader.usageIsFinal) this.#call.usage = reader.usage;
-    else this.#call.partialUsage = reader.usage;
+    if (reader.usageIsFinal) this.#call.answer.usage = reader.usage;
+    else this.#call.answer.partialUsage = reader.usage;
   }
 
   /** @param answer sends the last part of the answer, once the call's record is on the disk */
@@ -293,7 +285,11 @@ export class CallResponse {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
       if (retryAfterMs !== undefined)
         set.push(["retry-after", String(retryAfterSeconds(retryAfterMs))]);
-      this.#respond(error.status, set, dialects[this.#call.route.dialect].renderError(error));
+      this.#respond(
+        error.status,
+        set,
+        dialects[this.#call.request.route.dialect].renderError(error),
+      );
     });
   }
 

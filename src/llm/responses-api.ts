@@ -4,12 +4,8 @@
  */
 import type { PublicError } from "../access/errors.ts";
 import type { StreamReader, Usage } from "./dialects/dialect.ts";
-import {
-  PASS,
-  PassStreamReader,
-  type StreamProbe,
-  type ChunkVerdict,
-} from "./dialects/pass-stream.ts";
+import { PassStreamReader } from "./dialects/pass-stream.ts";
+import { type ChunkVerdict, PASS, type StreamProbe } from "./dialects/stream-probe.ts";
 
 export function readResponsesUsage(response: unknown): Usage | undefined {
   const usage = member(response, "usage");

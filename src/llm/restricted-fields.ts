@@ -11,7 +11,8 @@
  */
 import type { Feature } from "../policy/snapshot.ts";
 import type { DialectName } from "./dialects/dialect.ts";
-import { isObject, type JsonObject } from "./dialects/fields.ts";
+import { fold, folded, isObject, type JsonObject } from "./dialects/fields.ts";
+import { dialects } from "./dialects/registry.ts";
 import type { JsonBody } from "./json-body.ts";
 import type { LlmRoute } from "./routes.ts";
 
@@ -115,15 +116,6 @@ const SCHEMAS = folded(
   "input_examples",
 );
 
-/** Tools that the client runs itself, by their `type`. */
-const CLIENT_TOOLS: Readonly<Record<DialectName, RegExp>> = {
-  openai: /^(function|custom|local_shell|apply_patch|computer|computer_use_preview|namespace)$/,
-  anthropic: /^(custom|(bash|text_editor|computer|memory)_\d{8})$/,
-  gemini: /^$/,
-};
-
-const GEMINI_CLIENT_TOOLS = folded("function_declarations", "computer_use");
-
 /** Fields that change the price, with the values that cost the listed price or less. */
 const LIST_PRICE: Readonly<Record<string, ReadonlySet<unknown>>> = {
   servicetier: new Set(["auto", "default", "standard", "standard_only", "flex"]),
@@ -191,18 +183,10 @@ function addTools(found: Restricted[], dialect: DialectName, key: string, value:
       const feature = fold(resource.name).endsWith("model") ? "otherModels" : "remoteResources";
       found.push({ kind: "feature", field: resource.path, feature });
     }
-    if (!isClientTool(dialect, tool)) {
+    if (!dialects[dialect].isClientTool(tool)) {
       found.push({ kind: "unmetered", field, feature: "serverTools" });
     }
   }
-}
-
-function isClientTool(dialect: DialectName, tool: JsonObject): boolean {
-  if (dialect === "gemini") {
-    return Object.keys(tool).every((key) => GEMINI_CLIENT_TOOLS.has(fold(key)));
-  }
-  const type = tool["type"] ?? (dialect === "anthropic" ? "custom" : "function");
-  return typeof type === "string" && CLIENT_TOOLS[dialect].test(type);
 }
 
 /**
@@ -250,12 +234,4 @@ function isEmpty(value: unknown): boolean {
 
 function lowerCase(value: unknown): unknown {
   return typeof value === "string" ? value.toLowerCase() : value;
-}
-
-function fold(name: string): string {
-  return name.toLowerCase().replaceAll(/[_-]/g, "");
-}
-
-function folded(...names: readonly string[]): ReadonlySet<string> {
-  return new Set(names.map(fold));
 }

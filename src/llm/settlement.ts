@@ -1,7 +1,21 @@
-/** The settlement of a call: its usage, its cost and its duration. */
+/**
+ * The settlement of a call: its outcome, usage, cost and duration, and who is told of it. Another
+ * consumer of settled calls, such as a tracer, is one more {@link CallObserver}.
+ */
 import type { Cost } from "../pricing/price-book.ts";
-import type { Attempt } from "./call.ts";
+import type { Attempt, Call } from "./call.ts";
 import type { Usage } from "./dialects/dialect.ts";
+
+/** Outcome of a call. */
+export interface CallOutcome {
+  readonly status: number;
+  /**
+   * `completed` whole, `failed` with an error to the client, `cut` in the middle, `disconnected` by
+   * the client.
+   */
+  readonly end: "completed" | "failed" | "cut" | "disconnected";
+  readonly code: string | undefined;
+}
 
 export interface Settlement {
   /** Usage of the attempt that answered, or was abandoned. */
@@ -22,4 +36,26 @@ export interface LostAttempt {
   readonly usage: Usage;
   /** undefined if no price is known. */
   readonly cost: Cost | undefined;
+}
+
+export interface SettledCall {
+  readonly call: Call;
+  readonly outcome: CallOutcome;
+  readonly settlement: Settlement;
+}
+
+/** Observer of settled calls. Each call is observed once. */
+export interface CallObserver {
+  settled(settled: SettledCall): void;
+}
+
+/**
+ * Called when the outcome of the record is known; false if it could not be written but must be
+ * (`--audit-on-failure refuse`).
+ */
+export type Recorded = (kept: boolean) => void;
+
+/** Keeps a record of each settled call. The last byte of an answer waits for its record. */
+export interface CallRecorder {
+  record(settled: SettledCall, recorded: Recorded): void;
 }

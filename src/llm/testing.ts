@@ -3,7 +3,7 @@
  * whole calls.
  */
 import type { Limits } from "../limits/contract.ts";
-import type { Settlement } from "./settlement.ts";
+import type { CallOutcome, Settlement } from "./settlement.ts";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Registry } from "prom-client";
@@ -40,7 +40,8 @@ import { createPriceBook } from "../pricing/price-book.ts";
 import { Accounting } from "./accounting.ts";
 import { AttemptProcessor } from "./attempt-processor.ts";
 import { AuditTrail, LLM_REFUSED } from "./audit-trail.ts";
-import type { Call, CallOutcome } from "./call.ts";
+import type { Call } from "./call.ts";
+import { CallLog } from "./call-log.ts";
 import { CallRegistry } from "./call-registry.ts";
 import { ExpectedDemand } from "./expected-demand.ts";
 import { LlmMetrics } from "./metrics.ts";
@@ -345,10 +346,9 @@ export class Gateway {
     this.accounting = new Accounting({
       clock: this.clock,
       prices: () => this.prices,
-      metrics: this.metrics,
       limits: this.limits,
-      audit: this.trail,
-      log,
+      observers: [this.metrics, new CallLog(log)],
+      recorder: this.trail,
     });
   }
 

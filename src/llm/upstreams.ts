@@ -36,11 +36,6 @@ const openai: UpstreamKind = {
   authenticate: bearer,
 };
 
-/**
- * Anthropic's `anthropic-version` if the client sent none (platform.claude.com/docs, "Versions").
- */
-export const ANTHROPIC_VERSION = "2023-06-01";
-
 const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
   openai,
   "openai-compatible": openai,

@@ -1,9 +1,4 @@
-/**
- * The interface between the pipeline and a dialect. A dialect is a folder that knows one vendor's
- * wire format; dialects are converted through the internal model of `model.ts`. Nothing here does
- * I/O.
- */
-import type { PublicError } from "../../access/errors.ts";
+/** The types that the pipeline and the dialects share. `contract.ts` has the dialects' interface. */
 import type { DialectName } from "../../policy/snapshot.ts";
 
 /**
@@ -109,18 +104,6 @@ export interface StreamReader {
 /** The members of a request's body, each parsed on demand. */
 export interface BodyFields {
   get(name: string): unknown;
-}
-
-export interface Dialect {
-  readonly name: DialectName;
-  /** @throws BadRequestError if a required field has a value of the wrong type */
-  readFacts(body: BodyFields): CallFacts;
-  /** Usage of a complete (not streamed) response body; undefined if it contains none. */
-  readUsage(body: unknown): Usage | undefined;
-  /** Writes an error body in this dialect. */
-  renderError(error: PublicError): string;
-  /** Writes an error event that ends a stream in this dialect. */
-  renderStreamError(error: PublicError): string;
 }
 
 export type { DialectName };

@@ -155,3 +155,13 @@ export class Fields {
 function isPresent(object: JsonObject, key: string): boolean {
   return Object.hasOwn(object, key) && object[key] !== null && object[key] !== undefined;
 }
+
+/** Normalizes a member's name as tolerant servers do: case, `_` and `-` do not matter. */
+export function fold(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, "");
+}
+
+/** Returns a set of normalized names. */
+export function folded(...names: readonly string[]): ReadonlySet<string> {
+  return new Set(names.map(fold));
+}

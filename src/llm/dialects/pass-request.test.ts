@@ -2,14 +2,15 @@ import { describe, expect, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
 import type { DialectName } from "./dialect.ts";
 import { JsonBody } from "../json-body.ts";
-import { passRequest } from "./registry.ts";
+import { passRequest } from "./pass-request.ts";
+import { dialects } from "./registry.ts";
 
 function pass(
   dialect: DialectName,
   text: string,
   change: { model?: string; stream?: boolean } = {},
 ): string {
-  const pieces = passRequest(dialect, JsonBody.read(Buffer.from(text)), {
+  const pieces = passRequest(dialects[dialect], JsonBody.read(Buffer.from(text)), {
     model: change.model,
     stream: change.stream ?? false,
   });
@@ -28,7 +29,7 @@ describe("what need not change", () => {
     ["gemini", '{"contents":[]}', { model: "other", stream: true }],
   ] as const)("%s %s passes as it is", (dialect, text, change) => {
     const body = JsonBody.read(Buffer.from(text));
-    expect(passRequest(dialect, body, change)).toBeUndefined();
+    expect(passRequest(dialects[dialect], body, change)).toBeUndefined();
   });
 });
 

@@ -3,13 +3,13 @@
  * replacements.
  */
 import { stripForeign } from "./foreign.ts";
+import type { OutputLimitField, RequestFormat } from "./contract.ts";
 import { BadRequestError } from "./dialect.ts";
-import type { DialectName } from "./dialect.ts";
 import { isObject, type JsonObject } from "./fields.ts";
 import type { JsonBody } from "../json-body.ts";
 
 export interface PassChange {
-  /** Model to request; undefined keeps the body's. Ignored for Gemini, whose path contains it. */
+  /** Model to request; undefined keeps the body's. Ignored if the path contains it. */
   readonly model: string | undefined;
   readonly stream: boolean;
   /** Maximum output tokens to request, if the body contains none. */
@@ -18,7 +18,7 @@ export interface PassChange {
 
 export interface OutputCap {
   /** Name of the field at the endpoint. */
-  readonly field: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "generationConfig";
+  readonly field: OutputLimitField;
   readonly tokens: number;
 }
 
@@ -35,17 +35,17 @@ const USAGE_OPTION = '"stream_options":{"include_usage":true}';
  * @throws BadRequestError
  */
 export function passRequest(
-  dialect: DialectName,
+  dialect: RequestFormat,
   original: JsonBody,
   change: PassChange,
 ): readonly Buffer[] | undefined {
   const body = stripForeign(dialect, original);
   const splices: Splice[] = [];
-  if (change.model !== undefined && dialect !== "gemini") {
+  if (change.model !== undefined && dialect.modelIsInBody) {
     const splice = spliceModel(body, change.model);
     if (splice !== undefined) splices.push(splice);
   }
-  if (change.stream && dialect === "openai") {
+  if (change.stream && dialect.usageIsAskedFor) {
     const splice = spliceUsageOption(body);
     if (splice !== undefined) splices.push(splice);
   }

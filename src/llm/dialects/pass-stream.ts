@@ -3,45 +3,24 @@
  * usage, the end and errors are read. The hot path of the gateway: a chunk of plain deltas is
  * searched, not parsed.
  */
-import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
+import type { AnswerFormat } from "./contract.ts";
+import type { StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { EventBuffer } from "./event-buffer.ts";
 import { readEvent, splitEvents, SseParser } from "./sse.ts";
 import { STREAM_CUT } from "./stream-errors.ts";
-
-/** Result of a probe for one event. */
-export type ChunkVerdict =
-  | { readonly kind: "pass" }
-  /** The event is hidden from this client. */
-  | { readonly kind: "hide" }
-  | { readonly kind: "error"; readonly message: string };
-
-/** Inspects a stream of its own dialect. */
-export interface StreamProbe {
-  /** Counts a block of whole events; returns false if `event` must inspect one of them. */
-  isPlain(block: Buffer): boolean;
-  event(name: string | undefined, data: string): ChunkVerdict;
-  /** Whether the dialect's final events have arrived. */
-  readonly complete: boolean;
-  readonly usage: Usage | undefined;
-  readonly usageIsFinal: boolean;
-  readonly outputBytes: number;
-  readonly sawContent: boolean;
-}
-
-export const PASS: ChunkVerdict = { kind: "pass" };
-export const HIDE: ChunkVerdict = { kind: "hide" };
+import { type ChunkVerdict, PASS, type StreamProbe } from "./stream-probe.ts";
 
 const EMPTY = Buffer.alloc(0);
 const BLANK_LINE = Buffer.from("\n\n");
 
 export class PassStreamReader implements StreamReader {
   readonly #probe: StreamProbe;
-  readonly #dialect: Pick<Dialect, "renderStreamError">;
+  readonly #dialect: Pick<AnswerFormat, "renderStreamError">;
   readonly #events = new EventBuffer();
   #eventCount = 0;
   #outcome: StreamOutcome = { kind: "cut" };
 
-  constructor(dialect: Pick<Dialect, "renderStreamError">, probe: StreamProbe) {
+  constructor(dialect: Pick<AnswerFormat, "renderStreamError">, probe: StreamProbe) {
     this.#dialect = dialect;
     this.#probe = probe;
   }

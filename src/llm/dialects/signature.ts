@@ -3,11 +3,33 @@
  * wrapping names the vendor; for any other vendor the wrapped value is removed again.
  */
 import type { DialectName } from "./dialect.ts";
+import { isObject, type JsonObject } from "./fields.ts";
 import type { Signature } from "./model.ts";
 
 /** 12 bytes, so that its base64 form is also a fixed prefix. */
 export const FOREIGN_MARK = "svc-foreign:";
 export const FOREIGN_MARK_BASE64 = "c3ZjLWZvcmVpZ246";
+
+/** Returns whether a value is a signature of another vendor, wrapped with the given mark. */
+export function isForeign(value: unknown, mark: string): boolean {
+  return typeof value === "string" && value.startsWith(mark);
+}
+
+/**
+ * Returns a message without its foreign items; undefined if nothing else is left of it, because no
+ * vendor accepts a message without content.
+ */
+export function withoutForeignItems(
+  message: JsonObject,
+  key: string,
+  foreign: (item: JsonObject) => boolean,
+): JsonObject | undefined {
+  const items = message[key];
+  if (!Array.isArray(items)) return message;
+  const own = items.filter((item: unknown) => !isObject(item) || !foreign(item));
+  if (own.length === items.length) return message;
+  return own.length === 0 ? undefined : { ...message, [key]: own };
+}
 
 /**
  * The block that a signature belongs to, if the client's dialect cannot attach it to the block

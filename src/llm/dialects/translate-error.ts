@@ -1,18 +1,7 @@
 /** An upstream's error body in the client's shape: status and message kept, keys redacted. */
-import { parseError as parseAnthropic } from "./anthropic/errors.ts";
-import type { Dialect, DialectName } from "./dialect.ts";
-import { parseError as parseGemini } from "./gemini/errors.ts";
+import type { AnswerFormat } from "./contract.ts";
 import type { UpstreamError } from "./model.ts";
-import { isNativeError, parseError as parseOpenai } from "./openai/errors.ts";
 import { redactSecrets } from "./redact.ts";
-
-type ErrorParser = (status: number, body: unknown) => UpstreamError | undefined;
-
-const PARSERS: Readonly<Record<DialectName, ErrorParser>> = {
-  openai: parseOpenai,
-  anthropic: parseAnthropic,
-  gemini: parseGemini,
-};
 
 /**
  * Maximum length of a plain-text error: a proxy's HTML page may be long and does not help a client.
@@ -20,30 +9,26 @@ const PARSERS: Readonly<Record<DialectName, ErrorParser>> = {
 const LONGEST_PLAIN_TEXT = 500;
 
 export interface ErrorTranslation {
-  readonly upstream: DialectName;
-  readonly client: Dialect;
+  readonly upstream: AnswerFormat;
+  readonly client: AnswerFormat;
+  /** Dialects to try: servers and proxies in front of an upstream may use another one. */
+  readonly others: readonly AnswerFormat[];
   readonly status: number;
   readonly body: Buffer;
 }
 
-export function translateErrorBody({ upstream, client, status, body }: ErrorTranslation): {
+export function translateErrorBody({ upstream, client, others, status, body }: ErrorTranslation): {
   status: number;
   body: Buffer;
 } {
   const text = body.toString("utf8");
   const parsed = parseJson(text);
-  // Servers and proxies in front of an upstream may use other error formats: its dialect is only
-  // the first guess.
-  const native = PARSERS[upstream](status, parsed);
-  if (
-    native !== undefined &&
-    upstream === client.name &&
-    (upstream !== "openai" || isNativeError(parsed))
-  ) {
+  const native = upstream.parseError(status, parsed);
+  if (native !== undefined && upstream === client && upstream.isNativeError(parsed)) {
     const redacted = redactSecrets(text);
     return { status, body: redacted === text ? body : Buffer.from(redacted, "utf8") };
   }
-  const error = native ?? guess(status, parsed) ?? fromText(status, text);
+  const error = native ?? guess(others, status, parsed) ?? fromText(status, text);
   const { code, param } = error;
   return {
     status,
@@ -54,10 +39,16 @@ export function translateErrorBody({ upstream, client, status, body }: ErrorTran
   };
 }
 
-function guess(status: number, parsed: unknown): UpstreamError | undefined {
-  return (
-    parseAnthropic(status, parsed) ?? parseGemini(status, parsed) ?? parseOpenai(status, parsed)
-  );
+function guess(
+  dialects: readonly AnswerFormat[],
+  status: number,
+  parsed: unknown,
+): UpstreamError | undefined {
+  for (const dialect of dialects) {
+    const error = dialect.parseError(status, parsed);
+    if (error !== undefined) return error;
+  }
+  return undefined;
 }
 
 function fromText(status: number, text: string): UpstreamError {

@@ -3,7 +3,8 @@
  * to the client's bytes.
  */
 import type { PublicError } from "../../access/errors.ts";
-import type { Dialect, StreamOutcome, StreamReader, Usage } from "./dialect.ts";
+import type { AnswerFormat } from "./contract.ts";
+import type { StreamOutcome, StreamReader, Usage } from "./dialect.ts";
 import { UpstreamFormatError } from "./model.ts";
 import type { Finish, ModelUsage, StreamEvent, StreamParser, StreamSerialiser } from "./model.ts";
 import { redactSecrets } from "./redact.ts";
@@ -16,7 +17,7 @@ type State = "open" | "closed" | "failed";
 const EMPTY = Buffer.alloc(0);
 
 export class TranslateStreamReader implements StreamReader {
-  readonly #client: Dialect;
+  readonly #client: AnswerFormat;
   readonly #parser: StreamParser;
   readonly #serialiser: StreamSerialiser;
   readonly #sse = new SseParser();
@@ -29,7 +30,7 @@ export class TranslateStreamReader implements StreamReader {
   #contentEvents = 0;
   #sawContent = false;
 
-  constructor(client: Dialect, parser: StreamParser, serialiser: StreamSerialiser) {
+  constructor(client: AnswerFormat, parser: StreamParser, serialiser: StreamSerialiser) {
     this.#client = client;
     this.#parser = parser;
     this.#serialiser = serialiser;

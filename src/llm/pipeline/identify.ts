@@ -2,7 +2,7 @@
 import { identify as identifyCaller } from "../../access/identity.ts";
 import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
-import type { VendorHeaders } from "../call.ts";
+import type { VendorHeaders } from "../dialects/contract.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
 import type { LlmRoute } from "../routes.ts";
 import type { RequestContext } from "./context.ts";

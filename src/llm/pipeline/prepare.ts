@@ -43,20 +43,23 @@ export function prepare(
     outputCap,
   });
   const call = new Call({
-    id: context.callId,
-    route,
-    permit,
-    address,
-    admittedAt: context.admittedAt,
-    clock: context.clock,
-    startedAt: context.startedAt,
-    subject,
-    entry,
-    size: state.size,
-    facts,
+    request: {
+      id: context.callId,
+      route,
+      facts,
+      permit,
+      vendorHeaders,
+      address,
+      admittedAt: context.admittedAt,
+      startedAt: context.startedAt,
+      subject,
+      size: state.size,
+      bytes: body.raw.length,
+    },
     plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
-    vendorHeaders,
     original: body,
+    entry,
+    clock: context.clock,
   });
   call.firstAttemptStarted = !firstAttemptIsInternal(call);
   return {
@@ -102,7 +105,7 @@ function routing(call: Call): (readonly [string, string])[] {
       : upstreamCluster(provider);
   return [
     [InternalHeader.cluster, cluster],
-    [CALL_ID_HEADER, call.id],
+    [CALL_ID_HEADER, call.request.id],
     ["x-envoy-max-retries", String(plan.maxAttempts - 1)],
     [
       "x-envoy-upstream-rq-per-try-timeout-ms",

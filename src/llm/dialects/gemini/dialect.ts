@@ -1,15 +1,39 @@
 /**
- * Gemini's wire format, as far as the pipeline needs it. The path, not the body, names the model
- * and requests a stream.
+ * Gemini's wire format: generateContent. The path, not the body, names the model and requests a
+ * stream.
  */
-import type { BodyFields, CallFacts, Dialect, ReasoningBound } from "../dialect.ts";
+import type { Dialect } from "../contract.ts";
+import type { BodyFields, CallFacts, ReasoningBound } from "../dialect.ts";
 import { choiceCount, largestLimit } from "../facts.ts";
-import { isObject } from "../fields.ts";
-import { renderError, renderStreamError } from "./errors.ts";
+import { fold, folded, isObject } from "../fields.ts";
+import { FOREIGN_MARK_BASE64, isForeign, withoutForeignItems } from "../signature.ts";
+import { parseError, renderError, renderStreamError } from "./errors.ts";
+import { parseRequest } from "./parse-request.ts";
+import { parseResponse } from "./parse-response.ts";
+import { GeminiStreamParser } from "./parse-stream.ts";
+import { GeminiProbe } from "./probe.ts";
+import { serialiseRequest } from "./serialise-request.ts";
+import { serialiseResponse } from "./serialise-response.ts";
+import { GeminiStreamSerialiser } from "./serialise-stream.ts";
 import { parseUsage } from "./usage.ts";
+
+/** Members of a tool whose functions the client runs itself. */
+const CLIENT_TOOLS = folded("function_declarations", "computer_use");
 
 export const gemini: Dialect = {
   name: "gemini",
+  modelIsInBody: false,
+  usageIsAskedFor: false,
+  // Google's SDK fails on a comment: its clients only have the last chunk's `usageMetadata`.
+  allowsStreamComments: false,
+  foreignReasoning: {
+    mark: Buffer.from(`"${FOREIGN_MARK_BASE64}`),
+    list: "contents",
+    strip: (message) =>
+      withoutForeignItems(message, "parts", (part) =>
+        isForeign(part["thoughtSignature"] ?? part["thought_signature"], FOREIGN_MARK_BASE64),
+      ),
+  },
   readFacts(body: BodyFields): CallFacts {
     // Google's API accepts a field in both spellings: the larger value counts.
     const configs = [body.get("generationConfig"), body.get("generation_config")].filter(isObject);
@@ -36,10 +60,31 @@ export const gemini: Dialect = {
       wantsUsage: true,
     };
   },
+  outputLimitField: () => "generationConfig",
   readUsage: (body) => (isObject(body) ? parseUsage(body["usageMetadata"]) : undefined),
+  isClientTool: (tool) => Object.keys(tool).every((key) => CLIENT_TOOLS.has(fold(key))),
+  parseError,
+  isNativeError: () => true,
   renderError,
   renderStreamError,
+  renderModel,
+  renderModels: (refs) => ({ models: refs.map(renderModel) }),
+  parseRequest,
+  serialiseRequest,
+  parseResponse,
+  serialiseResponse,
+  streamParser: (id) => new GeminiStreamParser(id),
+  streamSerialiser: (identity) => new GeminiStreamSerialiser(identity),
+  probe: () => new GeminiProbe(),
 };
+
+function renderModel(ref: string): object {
+  return {
+    name: `models/${ref}`,
+    displayName: ref,
+    supportedGenerationMethods: ["generateContent", "streamGenerateContent"],
+  };
+}
 
 /** Thinking budgets: 0 disables thinking, a negative one leaves the amount to the model. */
 function reasoningBound(budgets: readonly unknown[]): ReasoningBound {

@@ -5,8 +5,8 @@
 import type { Usage } from "../dialect.ts";
 import { hasValue, memberName, stringBytes } from "../byte-scan.ts";
 import { isObject } from "../fields.ts";
-import { PASS } from "../pass-stream.ts";
-import type { StreamProbe, ChunkVerdict } from "../pass-stream.ts";
+import { PASS } from "../stream-probe.ts";
+import type { StreamProbe, ChunkVerdict } from "../stream-probe.ts";
 import { readEvent, splitEvents } from "../sse.ts";
 import { parseJson } from "../stream-errors.ts";
 import { parseError } from "./errors.ts";

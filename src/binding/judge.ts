@@ -1,0 +1,150 @@
+/**
+ * Judges a request at the sidecar: five checks, in order. It is pure: nothing is recorded, looked up
+ * or sent.
+ *
+ * 1. The host determines the Provider of a request. A request to an unbound host is refused, and so
+ *    is a request that the Provider's service might interpret in another way than the proxy.
+ * 2. `policy.httpRules`, on method and path as on the wire.
+ * 3. The plugin determines the actions of the request. A request that it cannot resolve is a
+ *    violation: in doubt, deny.
+ * 4. `policy.deny`, then `policy.allow`, for every action.
+ * 5. `spec.scope`, for every resource that the request touches.
+ *
+ * In enforce mode the evaluation ends at the first violation; in audit mode every check runs.
+ */
+import type { ActionResolution, ServiceRequest } from "../providers/contract.ts";
+import type { Binding, BindingSnapshot } from "./binding.ts";
+import { disguisedCredential, oddHeader } from "./disguised.ts";
+import { asksForAnother } from "./rewriting.ts";
+import type {
+  Denied,
+  Findings,
+  ServicePermit,
+  ServiceRefusal,
+  Verdict,
+  Violation,
+} from "./verdict.ts";
+
+export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Verdict {
+  const binding = snapshot.bindingOf(request.host);
+  if (binding === undefined) {
+    return refused(undefined, {
+      status: 403,
+      code: "unknown_host",
+      message: `The host ${request.host} is not bound to a Provider of ${snapshot.workload}.`,
+    });
+  }
+  const ambiguity = ambiguityOf(request, binding);
+  if (ambiguity !== undefined) {
+    return refused(binding, { status: 400, code: "malformed_request", message: ambiguity });
+  }
+  return judgePolicy(request, binding);
+}
+
+function refused(binding: Binding | undefined, refusal: ServiceRefusal): Denied {
+  return { kind: "denied", binding, resolution: undefined, violations: [], refusal };
+}
+
+/** Returns why the service might interpret the request in another way than the proxy. */
+function ambiguityOf(request: ServiceRequest, { plugin }: Binding): string | undefined {
+  const odd = oddHeader(request.headers);
+  if (odd !== undefined) return oddHeaderMessage(odd);
+  return asksForAnother(request) ?? disguisedCredential(request, plugin);
+}
+
+function oddHeaderMessage(name: string): string {
+  const shown = name.replaceAll(/[^!-~]/g, "?").slice(0, 64);
+  return `The name of the header ${shown} contains characters besides letters, digits and hyphens, which servers interpret differently. Omit it, or use hyphens.`;
+}
+
+/** A check of the request's actions. */
+type ActionCheck = (resolution: ActionResolution, binding: Binding) => readonly Violation[];
+
+const ACTION_CHECKS: readonly ActionCheck[] = [checkResolved, checkActionLists, checkScope];
+
+function judgePolicy(request: ServiceRequest, binding: Binding): Verdict {
+  const enforces = binding.policy.enforcement !== "audit";
+  let violations = checkHttpRules(request, binding);
+  const isOver = (): boolean => enforces && violations.length > 0;
+  if (isOver()) return denied({ binding, resolution: undefined, violations });
+  const resolution = binding.instance.resolveAction(request);
+  for (const check of ACTION_CHECKS) {
+    violations = violations.concat(check(resolution, binding));
+    if (isOver()) return denied({ binding, resolution, violations });
+  }
+  return permit({ binding, resolution, violations });
+}
+
+function denied(findings: Findings): Denied {
+  return { ...findings, kind: "denied", refusal: undefined };
+}
+
+/** The only place that makes a permit. */
+function permit(findings: Findings & { readonly binding: Binding }): ServicePermit {
+  return { ...findings, kind: "permitted" } as ServicePermit;
+}
+
+function checkHttpRules({ method, path }: ServiceRequest, binding: Binding): readonly Violation[] {
+  const verdict = binding.policy.httpRules(method, path);
+  if (verdict.kind !== "denied") return [];
+  const message = `${method} on this path is not allowed for ${binding.name}.`;
+  return [{ code: "http_rule", rule: verdict.rule, message }];
+}
+
+function checkResolved(resolution: ActionResolution): readonly Violation[] {
+  if (resolution.kind === "resolved") return [];
+  const sentences = [resolution.reason, resolution.hint ?? ""].filter(Boolean).map(sentence);
+  return [
+    {
+      code: "unresolved_action",
+      rule: "the action cannot be determined",
+      message: sentences.join(" "),
+    },
+  ];
+}
+
+/** Plugins' reasons may or may not end with a full stop. */
+function sentence(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function checkActionLists(
+  resolution: ActionResolution,
+  { name, policy: { actions } }: Binding,
+): readonly Violation[] {
+  if (resolution.kind !== "resolved") return [];
+  return resolution.actions.flatMap(({ action, broader }): Violation[] => {
+    const verdict = actions.judge(action, broader);
+    if (verdict.kind === "allowed") return [];
+    return [
+      {
+        code: "action_denied",
+        rule: verdict.rule,
+        message: `The action ${action} is not allowed for ${name}.`,
+        action,
+        ...(actions.allow === undefined ? {} : { allowed: actions.allow }),
+      },
+    ];
+  });
+}
+
+function checkScope(resolution: ActionResolution, { name, policy }: Binding): readonly Violation[] {
+  if (resolution.kind !== "resolved") return [];
+  return resolution.actions.flatMap(({ action, resources }): Violation[] => {
+    const verdict = policy.scope(resources);
+    if (verdict.kind === "inside") return [];
+    const { rule, resource } = verdict;
+    return [
+      {
+        code: "out_of_scope",
+        rule,
+        message:
+          resource === ""
+            ? `The resources of ${action} here are outside the scope of ${name}.`
+            : `${resource} is outside the scope of ${name}.`,
+        action,
+        ...(resource === "" ? {} : { resource }),
+      },
+    ];
+  });
+}

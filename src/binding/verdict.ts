@@ -1,0 +1,83 @@
+/** The verdict on a request at the sidecar: a permit, or a denial. */
+import type { ActionResolution, ResolvedAction, ServiceRequest } from "../providers/contract.ts";
+import type { Binding, BindingSnapshot } from "./binding.ts";
+
+/** A request at the sidecar. */
+export interface ServiceArrival {
+  readonly id: string;
+  readonly request: ServiceRequest;
+  readonly snapshot: BindingSnapshot;
+  /** Milliseconds, monotonic. */
+  readonly startedAt: number;
+}
+
+/** A violation of a policy by a request. */
+export interface Violation {
+  readonly code: "http_rule" | "unresolved_action" | "action_denied" | "out_of_scope";
+  /** The violated part of the spec. */
+  readonly rule: string;
+  /** A sentence for the agent. */
+  readonly message: string;
+  readonly action?: string;
+  readonly resource?: string;
+  /** The allowed values, as in the spec. */
+  readonly allowed?: readonly string[];
+}
+
+/** Reason why a request is refused in every mode. */
+export interface ServiceRefusal {
+  readonly status: 400 | 403 | 421 | 502 | 503;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What the checks have found about a request. */
+export interface Findings {
+  /** undefined if the request's host is not bound. */
+  readonly binding: Binding | undefined;
+  /** undefined if the actions were not asked for. */
+  readonly resolution: ActionResolution | undefined;
+  /** The first one is decisive; there are more only in audit mode. */
+  readonly violations: readonly Violation[];
+}
+
+export interface Denied extends Findings {
+  readonly kind: "denied";
+  /** undefined if the first violation denies the request. */
+  readonly refusal: ServiceRefusal | undefined;
+}
+
+/**
+ * Proof that a request may be forwarded with the credential of a binding. Only `judge.ts` creates
+ * one, and the functions that inject a credential require one. Its violations are those of the
+ * audit mode, which are recorded and do not deny.
+ */
+export interface ServicePermit extends Findings {
+  readonly kind: "permitted";
+  readonly binding: Binding;
+  readonly [permitBrand]: true;
+}
+
+declare const permitBrand: unique symbol;
+
+export type Verdict = Denied | ServicePermit;
+
+/** A request and its verdict, for the log, the metrics and the audit. */
+export interface JudgedCall {
+  readonly arrival: ServiceArrival;
+  readonly verdict: Verdict;
+}
+
+/** Returns the resolved actions; none if they could not be resolved. */
+export function actionsOf({ resolution }: Findings): readonly ResolvedAction[] {
+  return resolution?.kind === "resolved" ? resolution.actions : [];
+}
+
+/** Returns the resources of all actions as text: as many as the request names. */
+export function resourcesOf(findings: Findings): readonly string[] {
+  const words = new Set<string>();
+  for (const { resources } of actionsOf(findings))
+    for (const resource of resources)
+      if (resource.kind === "scoped") words.add(resource.shown ?? resource.value);
+  return [...words];
+}

@@ -1,0 +1,106 @@
+/**
+ * Dialect is what the gateway knows of one vendor's wire format. Each dialect is a folder that
+ * exports one; nothing outside of the folder depends on which vendor it is. Dialects are converted
+ * through the internal model of `model.ts`. Nothing here does I/O.
+ */
+import type { PublicError } from "../../access/errors.ts";
+import type { ProviderKind } from "../../policy/snapshot.ts";
+import type { BodyFields, CallFacts, DialectName, Usage } from "./dialect.ts";
+import type { JsonObject } from "./fields.ts";
+import type {
+  ChatRequest,
+  ChatResponse,
+  ResponseIdentity,
+  StreamParser,
+  StreamSerialiser,
+  UpstreamError,
+} from "./model.ts";
+import type { StreamProbe } from "./stream-probe.ts";
+import type { Serialised, TranslationTarget } from "./target.ts";
+
+export interface Dialect extends RequestFormat, AnswerFormat, Conversions {
+  readonly name: DialectName;
+}
+
+/** How requests are read, and forwarded to an upstream of the same dialect. */
+export interface RequestFormat {
+  /** Whether the body names the model; if not, the path does. */
+  readonly modelIsInBody: boolean;
+  /** Whether an upstream reports the usage of a stream only if `stream_options` asks for it. */
+  readonly usageIsAskedFor: boolean;
+  readonly foreignReasoning: ForeignReasoning;
+  /** @throws BadRequestError if a required field has a value of the wrong type */
+  readFacts(body: BodyFields): CallFacts;
+  /** Returns the name of the field that limits the output at an endpoint. */
+  outputLimitField(endpoint: UpstreamEndpoint): OutputLimitField;
+  /**
+   * Returns whether the client runs a tool itself. Other tools are run by the vendor, at a cost
+   * that is not reported.
+   */
+  isClientTool(tool: JsonObject): boolean;
+  /** Returns headers of requests to an upstream of this dialect, besides the usual ones. */
+  upstreamHeaders?(native: VendorHeaders | undefined): (readonly [name: string, value: string])[];
+}
+
+export interface UpstreamEndpoint {
+  readonly operation: string;
+  readonly kind: ProviderKind;
+}
+
+/** `generationConfig` stands for its member `maxOutputTokens`. */
+export type OutputLimitField =
+  | "max_tokens"
+  | "max_completion_tokens"
+  | "max_output_tokens"
+  | "generationConfig";
+
+/** Another vendor's reasoning in a conversation: vendors refuse signatures of others. */
+export interface ForeignReasoning {
+  /** A body without these bytes contains none: one search suffices for almost every request. */
+  readonly mark: Buffer;
+  /** Member of the body that lists the messages. */
+  readonly list: string;
+  /** Returns the message without foreign reasoning; undefined if nothing else is left of it. */
+  strip(message: JsonObject): JsonObject | undefined;
+}
+
+/** The caller's headers for an upstream of the same dialect. */
+export interface VendorHeaders {
+  readonly anthropicVersion: string | undefined;
+  readonly anthropicBeta: string | undefined;
+}
+
+/** How answers and errors are read and written. */
+export interface AnswerFormat {
+  /** Whether the dialect's clients skip comments at the end of a stream, as SSE requires. */
+  readonly allowsStreamComments: boolean;
+  /** Returns the usage of a complete (not streamed) response body; undefined if it contains none. */
+  readUsage(body: unknown): Usage | undefined;
+  /** Returns the error of an upstream; undefined if the body is not an error of this dialect. */
+  parseError(status: number, body: unknown): UpstreamError | undefined;
+  /** Returns whether an error that was parsed may be forwarded as it is. */
+  isNativeError(body: unknown): boolean;
+  /** Writes an error body in this dialect. */
+  renderError(error: PublicError): string;
+  /** Writes an error event that ends a stream in this dialect. */
+  renderStreamError(error: PublicError): string;
+  /** Describes a model, in the form of the API's `GET` of one. */
+  renderModel(ref: string): object;
+  /** Lists models, in the form of the API's `GET` of all. */
+  renderModels(refs: readonly string[]): object;
+}
+
+/** Conversions between a dialect and the model. */
+export interface Conversions {
+  /** @throws BadRequestError */
+  parseRequest(body: unknown): ChatRequest;
+  /** @throws BadRequestError if the dialect cannot express the request */
+  serialiseRequest(request: ChatRequest, target: TranslationTarget): Serialised;
+  /** @throws UpstreamFormatError */
+  parseResponse(body: unknown, id: string): ChatResponse;
+  /** @throws UpstreamFormatError if the dialect cannot express the response */
+  serialiseResponse(response: ChatResponse, identity: ResponseIdentity): object;
+  streamParser(id: string): StreamParser;
+  streamSerialiser(identity: ResponseIdentity, wantsUsage: boolean): StreamSerialiser;
+  probe(wantsUsage: boolean): StreamProbe;
+}
