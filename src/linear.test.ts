@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { compileClientAddress } from "./access/client-address.ts";
 import { readCredential } from "./access/credentials.ts";
 import { disguisedCredential } from "./binding/disguised.ts";
-import { isAmbiguousPath } from "./binding/http-rules.ts";
+import { isAmbiguousPath } from "./providers/url-path.ts";
 import { readRequest } from "./binding/request.ts";
 import { GrpcMessages } from "./envoy/grpc/messages.ts";
 import { decodePhase } from "./envoy/ext-proc/decode.ts";

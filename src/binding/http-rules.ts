@@ -2,7 +2,7 @@
  * `policy.httpRules`: method and path globs. The first match applies; if there are rules, a request
  * that matches none is denied.
  */
-import { escapesNeedlessly } from "../providers/raw-url.ts";
+import { isAmbiguousPath } from "../providers/url-path.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 
@@ -13,24 +13,6 @@ export type RuleVerdict =
 export type HttpRules = (method: string, path: string) => RuleVerdict;
 
 const ALLOWED: RuleVerdict = { kind: "allowed" };
-
-/**
- * Returns whether servers could interpret a path differently: dot segments, empty segments,
- * parameters, and percent-encoding of reserved or unreserved characters. No glob is reliable for
- * such a path, so it is denied if there are rules.
- */
-export function isAmbiguousPath(path: string): boolean {
-  const segments = path.split("/").slice(1);
-  // A trailing slash is not an empty segment.
-  if (segments.at(-1) === "" && segments.length > 1) segments.pop();
-  if (
-    path !== "/" &&
-    segments.some((segment) => segment === "" || segment === "." || segment === "..")
-  )
-    return true;
-  if (escapesNeedlessly(path)) return true;
-  return /[;\\]|%(?:2[fF]|5[cC]|3[bB]|25|[01][0-9a-fA-F]|7[fF])|%(?![0-9a-fA-F]{2})/.test(path);
-}
 
 export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): HttpRules {
   if (rules.length === 0) return () => ALLOWED;

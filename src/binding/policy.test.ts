@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { ProviderPlugin, ServiceResource } from "../providers/contract.ts";
 import { compileActionLists } from "./action-lists.ts";
-import { compileHttpRules, isAmbiguousPath } from "./http-rules.ts";
+import { isAmbiguousPath } from "../providers/url-path.ts";
+import { compileHttpRules } from "./http-rules.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 import { type RawRequest, readRequest } from "./request.ts";
 import { compileScope } from "./scope.ts";

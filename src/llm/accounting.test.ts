@@ -171,6 +171,20 @@ describe("settle", () => {
     });
   });
 
+  test("the log names what a translation dropped, and says nothing where nothing was", () => {
+    const shared = new Gateway(provider("anthropic"), provider("openai"));
+    const ask = (model: string): unknown =>
+      shared
+        .trip()
+        .request({ body: chat(model, { seed: 7 }) })
+        .responseHeaders(500)
+        .closed();
+    ask("anthropic/claude");
+    ask("openai/m");
+    expect(shared.log[0]?.["translation"]).toEqual([expect.stringContaining("seed")]);
+    expect(shared.log[1]).not.toHaveProperty("translation");
+  });
+
   test("time to the first token is that of streams that were answered", async () => {
     const shared = new Gateway(provider("openai"));
     const streamed = { body: chat("openai/m", { stream: true }) };

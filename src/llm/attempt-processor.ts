@@ -96,7 +96,7 @@ export class AttemptProcessor implements Processor {
     let next: NextAttempt = first;
     while (next.kind === "attempt") {
       const request = this.#prepare(call, call.original, next.target);
-      call.begin(next.target);
+      call.begin(next.target, request?.notes);
       if (request !== undefined) return this.#send(call, request);
       call.reportFailure(call.attempts.length, SKIPPED);
       next = call.plan.nextTarget();

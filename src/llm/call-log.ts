@@ -1,6 +1,6 @@
 /** One log line for each settled call. */
 import type { Logger } from "pino";
-import { clientText, optionalClientText } from "../platform/client-text.ts";
+import { clientText, clientTexts, optionalClientText } from "../platform/client-text.ts";
 import type { Call } from "./call.ts";
 import type { CallObserver, SettledCall } from "./settlement.ts";
 
@@ -31,11 +31,18 @@ export class CallLog implements CallObserver {
         inputTokens: usage?.inputTokens,
         outputTokens: usage?.outputTokens,
         costUsd: settlement.costUsd,
+        translation: notesOf(call),
         attempts: call.retries === 0 ? undefined : attemptsOf(call),
       },
       "llm call",
     );
   }
+}
+
+/** Returns the notes of the attempt that answered, or was the last; undefined if there are none. */
+function notesOf({ attempts }: Call): readonly string[] | undefined {
+  const notes = attempts.at(-1)?.notes ?? [];
+  return notes.length === 0 ? undefined : clientTexts(notes);
 }
 
 function attemptsOf(call: Call): object[] {

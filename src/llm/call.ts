@@ -35,6 +35,8 @@ export interface Attempt {
   readonly target: AttemptTarget;
   /** Time when it was sent, or began to wait; milliseconds, monotonic. */
   readonly startedAt: number;
+  /** Changes that its provider's dialect required, such as dropped fields. */
+  readonly notes: readonly string[];
   /** undefined for the current attempt, and for the one that answered. */
   failure?: Failure;
   /** Time when the failure was reported; milliseconds, monotonic. */
@@ -96,6 +98,8 @@ export interface CallAnswer {
 
 export interface CallOptions {
   readonly request: CallRequest;
+  /** Notes of the first attempt: see {@link Attempt.notes}. */
+  readonly notes: readonly string[];
   readonly plan: RetryPlan;
   /** The caller's body. */
   readonly original: JsonBody;
@@ -137,11 +141,11 @@ export class Call {
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor({ request, plan, original, entry, clock }: CallOptions) {
+  constructor({ request, notes, plan, original, entry, clock }: CallOptions) {
     this.request = request;
     this.plan = plan;
     this.target = plan.current;
-    this.attempts = [{ target: plan.current, startedAt: request.startedAt }];
+    this.attempts = [{ target: plan.current, startedAt: request.startedAt, notes }];
     this.#original = original;
     this.#entry = entry;
     this.#clock = clock;
@@ -180,9 +184,10 @@ export class Call {
     return refOf(this.target);
   }
 
-  begin(target: AttemptTarget): void {
+  /** @param notes see {@link Attempt.notes} */
+  begin(target: AttemptTarget, notes: readonly string[] = []): void {
     this.target = target;
-    this.attempts.push({ target, startedAt: this.#clock.monotonic() });
+    this.attempts.push({ target, startedAt: this.#clock.monotonic(), notes });
   }
 
   /** Notes that attempt `number` (1 is the first) failed. The first report is decisive. */

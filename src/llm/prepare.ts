@@ -29,6 +29,8 @@ export interface AttemptRequest {
   readonly remove: readonly string[];
   /** Body in pieces; undefined if the caller's own bytes are forwarded. */
   readonly body: readonly Buffer[] | undefined;
+  /** Changes that the provider's dialect required, such as dropped fields. */
+  readonly notes: readonly string[];
 }
 
 export interface AttemptSource {
@@ -77,11 +79,14 @@ export function prepareAttempt(
   return {
     set,
     remove: ATTEMPT_HEADERS.filter((name) => !own.has(name)),
-    body: attemptBody(target, source),
+    ...attemptBody(target, source),
   };
 }
 
-function attemptBody(target: AttemptTarget, source: AttemptSource): readonly Buffer[] | undefined {
+function attemptBody(
+  target: AttemptTarget,
+  source: AttemptSource,
+): Pick<AttemptRequest, "body" | "notes"> {
   const { route, body, stream, outputCap } = source;
   const { operation } = route;
   const { kind } = target.provider;
@@ -89,9 +94,11 @@ function attemptBody(target: AttemptTarget, source: AttemptSource): readonly Buf
   const to = target.provider.dialect;
   if (from !== to) {
     const { model } = target;
-    return [translateRequest({ from, to, body: body.value, model, stream, outputCap }).body];
+    const request = { from, to, body: body.value, model, stream, outputCap };
+    const translated = translateRequest(request);
+    return { body: [translated.body], notes: translated.notes };
   }
-  return passRequest(dialects[from], body, {
+  const passed = passRequest(dialects[from], body, {
     model: target.model,
     // A completion's options are for chat completions only.
     stream: stream && route.operation === "chat",
@@ -100,4 +107,5 @@ function attemptBody(target: AttemptTarget, source: AttemptSource): readonly Buf
         ? undefined
         : { field: dialects[to].outputLimitField({ operation, kind }), tokens: outputCap },
   });
+  return { body: passed, notes: [] };
 }

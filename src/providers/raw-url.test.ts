@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { decodeOnce, parseForm, parseQuery, pathSegments, repeatedName } from "./raw-url.ts";
+import { decodeOnce, parseForm, parseQuery, repeatedName } from "./raw-url.ts";
+import { plainSegments } from "./url-path.ts";
 
 describe("an escape", () => {
   test("is decoded once", () => {
@@ -37,15 +38,15 @@ describe("a path", () => {
     ["/a/b/", ["a", "b"], true],
     ["/a%20b/c:d@e", ["a b", "c:d@e"], false],
   ])("%s", (path, segments, trailingSlash) => {
-    expect(pathSegments(path, { slashes: false })).toEqual({ segments, trailingSlash });
+    expect(plainSegments(path, { slashes: false })).toEqual({ segments, trailingSlash });
   });
 
   test("may hold escaped slashes where they are allowed", () => {
-    expect(pathSegments("/model/arn%3Aaws%2Fx", { slashes: true })?.segments).toEqual([
+    expect(plainSegments("/model/arn%3Aaws%2Fx", { slashes: true })?.segments).toEqual([
       "model",
       "arn:aws/x",
     ]);
-    expect(pathSegments("/model/arn%3Aaws%2Fx", { slashes: false })).toBeUndefined();
+    expect(plainSegments("/model/arn%3Aaws%2Fx", { slashes: false })).toBeUndefined();
   });
 
   test.each([
@@ -74,13 +75,13 @@ describe("a path", () => {
     "/a\tb",
     "/é",
   ])("%j is refused", (path) => {
-    expect(pathSegments(path, { slashes: false })).toBeUndefined();
+    expect(plainSegments(path, { slashes: false })).toBeUndefined();
   });
 
   test.each(["/a/x%2F..%2Fy", "/a/%2Fy", "/a/y%2F", "/a/x%2F%2Fy", "/a/%2e%2e%2Fy"])(
     "%j is refused though slashes are allowed",
     (path) => {
-      expect(pathSegments(path, { slashes: true })).toBeUndefined();
+      expect(plainSegments(path, { slashes: true })).toBeUndefined();
     },
   );
 });

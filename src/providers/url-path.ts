@@ -1,5 +1,5 @@
 /**
- * Splits a request's path into segments without changing it. The proxy forwards exactly the bytes
+ * The one strict reader of paths: it splits a request's path into segments without changing it. The proxy forwards exactly the bytes
  * that it evaluated, so a path that the service, or a server in between, could interpret
  * differently is refused: dot segments, empty segments, `;`, `\`, control bytes, unnecessary
  * escapes, double encoding.
@@ -81,4 +81,37 @@ function decode(raw: string): Segment | undefined {
 
 function refused(what: string, hint: string): SplitPath {
   return { kind: "refused", reason: `The path ${what}`, hint };
+}
+
+export interface PlainSegments {
+  /** Segments, each decoded once. */
+  readonly segments: readonly string[];
+  readonly trailingSlash: boolean;
+}
+
+/**
+ * Returns the segments of the path of an API whose names are plain. Returns undefined if
+ * {@link splitPath} refuses the path, or if it contains `+` or `^`, a needless escape of `~`, an
+ * escaped `;`, `%`, `?` or `#`, or an escaped slash, unless `slashes` allows it inside a segment.
+ */
+export function plainSegments(
+  path: string,
+  options: { readonly slashes: boolean },
+): PlainSegments | undefined {
+  const split = splitPath(path);
+  if (split.kind === "refused" || /[+^]|%7e/i.test(path)) return undefined;
+  const { segments, trailingSlash } = split;
+  const isPlain = ({ text, slashed }: Segment): boolean =>
+    (options.slashes || !slashed) && !/[;%?#]/.test(text);
+  if (!segments.every(isPlain)) return undefined;
+  return { segments: segments.map(({ text }) => text), trailingSlash };
+}
+
+/**
+ * Returns whether servers interpret a path in different ways, so that no glob is reliable for it:
+ * {@link splitPath} refuses it, or it contains an escaped slash, `;`, `%` or `~`.
+ */
+export function isAmbiguousPath(path: string): boolean {
+  const split = splitPath(path);
+  return split.kind === "refused" || /%(?:2f|3b|25|7e)/i.test(path);
 }

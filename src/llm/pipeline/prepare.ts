@@ -56,6 +56,7 @@ export function prepare(
       size: state.size,
       bytes: body.raw.length,
     },
+    notes: attempt.notes,
     plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
     original: body,
     entry,

@@ -1,6 +1,7 @@
 /** Determines the IAM actions and ARNs of a request to AWS. */
 import type { ActionResolution, ServiceRequest } from "../contract.ts";
-import { parseQuery, pathSegments } from "../raw-url.ts";
+import { parseQuery } from "../raw-url.ts";
+import { plainSegments } from "../url-path.ts";
 import { arn, unscopable, type Input } from "./arns.ts";
 import { doubt, safe, type AwsCall } from "./call.ts";
 import { handsOutCredentials } from "./credential-operations.ts";
@@ -110,7 +111,7 @@ function resolveByMethod(
   endpoint: AwsEndpoint & { readonly kind: "method" },
 ): ActionResolution {
   const { method } = request;
-  const path = pathSegments(request.path, { slashes: true });
+  const path = plainSegments(request.path, { slashes: true });
   if (path === undefined || parseQuery(request.query) === undefined)
     return doubtful(doubt("The path or the query can be read in more than one way"));
   if (!METHODS.has(method))

@@ -1,6 +1,7 @@
 /** Finds the operation of a REST service by method and path. */
 import type { ServiceRequest } from "../contract.ts";
-import { pathSegments, type Parameters } from "../raw-url.ts";
+import { type Parameters } from "../raw-url.ts";
+import { plainSegments } from "../url-path.ts";
 import { doubt, jsonFields, safe, type AwsCall } from "./call.ts";
 import type { PathPart, RestOperation, Service } from "./service-table.ts";
 
@@ -16,7 +17,7 @@ export function restCall(
   query: Parameters,
 ): AwsCall {
   // Slashes in labels such as ARNs arrive escaped.
-  const path = pathSegments(request.path, { slashes: true });
+  const path = plainSegments(request.path, { slashes: true });
   if (path === undefined)
     return doubt(
       "The path can be read in more than one way",

@@ -8,7 +8,8 @@ import type {
   ServiceResource,
   ServiceRequest,
 } from "../contract.ts";
-import { pathSegments, type Parameters } from "../raw-url.ts";
+import { type Parameters } from "../raw-url.ts";
+import { plainSegments } from "../url-path.ts";
 import { azureHost } from "./hosts.ts";
 import { placeOf, type AzurePlaces } from "./resources.ts";
 import { unresolved } from "./unresolved.ts";
@@ -136,7 +137,7 @@ function copyOf(
       source,
     ) ?? [];
   const from = azureHost(host);
-  const segments = pathSegments(path, { slashes: true });
+  const segments = plainSegments(path, { slashes: true });
   if (
     from?.kind !== "blob" ||
     segments === undefined ||

@@ -12,7 +12,8 @@ import {
   type ProviderPlugin,
   type ServiceRequest,
 } from "../contract.ts";
-import { parseQuery, pathSegments, repeatedName } from "../raw-url.ts";
+import { parseQuery, repeatedName } from "../raw-url.ts";
+import { plainSegments } from "../url-path.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
 import { resolveBlob } from "./blob.ts";
@@ -88,7 +89,7 @@ class AzureInstance implements ProviderInstance {
         "Call the API itself: the proxy adds the token.",
       );
     if (host === undefined) return unresolved("This host is not a known service of Azure");
-    const path = pathSegments(request.path, { slashes: host.kind === "blob" });
+    const path = plainSegments(request.path, { slashes: host.kind === "blob" });
     const query = parseQuery(request.query);
     if (path === undefined || query === undefined || path.trailingSlash) {
       return unresolved(

@@ -1,6 +1,7 @@
 /** Determines the API, the method and the project of a request to Google. */
 import type { ActionResolution, ServiceResource, ServiceRequest } from "../contract.ts";
-import { parseQuery, pathSegments, repeatedName, type Parameters } from "../raw-url.ts";
+import { parseQuery, repeatedName, type Parameters } from "../raw-url.ts";
+import { plainSegments } from "../url-path.ts";
 import { parseStrictJson, type StrictJson } from "../strict-json.ts";
 import { googleHost } from "./hosts.ts";
 import { GcpPlaces } from "./locators.ts";
@@ -98,7 +99,7 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
   const objects = isStorage(host.host) && isObjectPath(request.path);
   const path = objects
     ? { segments: objectSegments(request.path), trailingSlash: false }
-    : pathSegments(request.path, { slashes: true });
+    : plainSegments(request.path, { slashes: true });
   if (path?.segments === undefined || query === undefined)
     return unresolved(
       "The path or the query can be read in more than one way",
