@@ -65,7 +65,10 @@ const auth = { authorization: `Bearer ${TOKEN}` };
 const anthropic = { "x-api-key": TOKEN, "anthropic-version": "2023-06-01" };
 
 describe("the HTTP API", () => {
+  const defects: unknown[] = [];
+
   beforeEach(async () => {
+    defects.length = 0;
     const policy = snapshot(provider("openai"), provider("anthropic"));
     await listening(
       createApi({
@@ -75,6 +78,7 @@ describe("the HTTP API", () => {
         audit: new AuditTrail(undefined),
         metrics: () => metrics(),
         notReady: () => reason,
+        onDefect: (error) => defects.push(error),
       }),
     );
   });
@@ -88,9 +92,11 @@ describe("the HTTP API", () => {
     expect(await ask("/metrics", {}, "HEAD")).toMatchObject({ status: 200, text: "" });
   });
 
-  test("metrics that fail end the connection and nothing else", async () => {
+  test("metrics that fail are a defect, and end nothing else", async () => {
     metrics = () => Promise.reject(new Error("broken"));
-    await expect(ask("/metrics")).rejects.toThrow();
+    const { status, text } = await ask("/metrics");
+    expect([status, text]).toEqual([500, expect.not.stringContaining("broken")]);
+    expect(defects).toEqual([new Error("broken")]);
     expect((await ask("/readyz")).status).toBe(200);
   });
 
@@ -190,6 +196,10 @@ describe("the HTTP API", () => {
     ["the root", "GET", "/", {}, 404, openai("not_found")],
     ["a path of two slashes", "GET", "//", {}, 404, openai("not_found")],
     ["a path that is no URL", "GET", "/%", {}, 404, openai("not_found")],
+    ["metrics by another spelling", "GET", "/%6detrics", {}, 404, openai("not_found")],
+    ["metrics behind a dot segment", "GET", "/agents/%2e%2e/metrics", {}, 404, openai("not_found")],
+    ["metrics behind dots", "GET", "/agents/../metrics", {}, 404, openai("not_found")],
+    ["models by another spelling", "GET", "/v1/%6dodels", auth, 404, openai("not_found")],
     ["broken encoding", "GET", "/v1/models/%E0%A4%A", auth, 404, {}],
     ["a call by GET", "GET", "/v1/chat/completions", auth, 405, openai("method_not_allowed")],
     ["a call by PUT, of Anthropic", "PUT", "/v1/messages", auth, 405, { type: "error" }],

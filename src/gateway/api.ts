@@ -5,6 +5,8 @@
 import { identify } from "../access/identity.ts";
 import { EXTERNAL_PREFIX, splitSurface } from "../access/surface.ts";
 import http from "node:http";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { type Context, Hono } from "hono";
 import type { ClientAddress } from "../access/client-address.ts";
 import { InternalHeader } from "../envoy/config/names.ts";
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
@@ -14,7 +16,7 @@ import { publicError, type PublicError } from "../access/errors.ts";
 import { dialectOfPath, parseRoute } from "../llm/routes.ts";
 import { listDialect, listModels } from "../llm/models-list.ts";
 import type { Clock } from "../platform/clock.ts";
-import type { PolicySnapshot } from "../policy/snapshot.ts";
+import type { DialectName, PolicySnapshot } from "../policy/snapshot.ts";
 
 export interface ApiOptions {
   readonly policy: () => PolicySnapshot;
@@ -24,88 +26,97 @@ export interface ApiOptions {
   readonly metrics: () => Promise<string>;
   /** Returns the reason why the gateway is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
+  readonly onDefect: (error: unknown) => void;
 }
 
 export function createApi(options: ApiOptions): http.Server {
-  const server = http.createServer((request, response) => {
-    request.resume();
-    answer(options, request, response).catch(() => response.destroy());
+  // Paths are compared as Envoy compared them: raw.
+  const app = new Hono<{ Bindings: HttpBindings }>({
+    getPath: (_request, routed) => rawTarget(routed?.env).path,
   });
+  app.get("/metrics", async (context) =>
+    context.body(await options.metrics(), 200, { "content-type": "text/plain; version=0.0.4" }),
+  );
+  app.get("/readyz", (context) => {
+    const reason = options.notReady();
+    return context.text(`${reason ?? "ok"}\n`, reason === undefined ? 200 : 503);
+  });
+  app.get("*", async (context, next) => {
+    const models = modelsPath(splitSurface(context.req.path).pathname);
+    return models === undefined ? next() : listed(options, context, models);
+  });
+  app.all("*", (context) => {
+    const { surface, pathname } = splitSurface(context.req.path);
+    const isKnown =
+      parseRoute(pathname) !== undefined ||
+      pathname === "/v1/models" ||
+      (surface === "internal" && ["/metrics", "/readyz", "/healthz"].includes(pathname));
+    const error = isKnown
+      ? publicError("method_not_allowed", `${context.req.method} is not allowed here.`)
+      : publicError("not_found", "The gateway has no such path.");
+    return failure(error, dialectOfPath(pathname));
+  });
+  app.onError((error) => {
+    options.onDefect(error);
+    return new Response("The gateway failed; see its log for the reason.\n", { status: 500 });
+  });
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const server = http.createServer((request, response) => void listener(request, response));
   server.keepAliveTimeout = 120_000;
   return server;
 }
 
-async function answer(
-  options: ApiOptions,
-  request: http.IncomingMessage,
-  response: http.ServerResponse,
-): Promise<void> {
-  const url = request.url ?? "/";
-  const mark = url.indexOf("?");
-  const { surface, pathname: path } = splitSurface(mark < 0 ? url : url.slice(0, mark));
-  const internal = surface === "internal";
-  const query = mark < 0 ? "" : url.slice(mark + 1);
-  const get = request.method === "GET" || request.method === "HEAD";
-  const fail = (error: PublicError): void => {
-    send(
-      response,
-      error.status,
-      "application/json",
-      dialects[dialectOfPath(path)].renderError(error),
-    );
-  };
+type ApiContext = Context<{ Bindings: HttpBindings }>;
 
-  if (internal && path === "/metrics" && get)
-    return send(response, 200, "text/plain; version=0.0.4", await options.metrics());
-  if (internal && path === "/readyz" && get) {
-    const reason = options.notReady();
-    return send(response, reason === undefined ? 200 : 503, "text/plain", `${reason ?? "ok"}\n`);
+/** Returns the path and the query as on the wire. */
+function rawTarget(env: HttpBindings | undefined): {
+  readonly path: string;
+  readonly query: string;
+} {
+  const url = env?.incoming.url ?? "/";
+  const mark = url.indexOf("?");
+  return mark < 0
+    ? { path: url, query: "" }
+    : { path: url.slice(0, mark), query: url.slice(mark + 1) };
+}
+
+/** Answers with the models that the caller may use. */
+function listed(options: ApiOptions, context: ApiContext, models: string): Response {
+  const { surface, pathname } = splitSurface(context.req.path);
+  const headers: HeaderMap = new Map(Object.entries(context.req.header()));
+  const dialect = listDialect(pathname, headers);
+  const address = options.clientAddress(
+    headers.get(InternalHeader.peer),
+    headers.get("x-forwarded-for"),
+  );
+  const identity = identify(options.policy(), {
+    surface,
+    headers,
+    query: rawTarget(context.env).query,
+    address,
+    now: options.clock.now(),
+  });
+  if (identity.kind === "refused") {
+    const { error, policy } = identity;
+    const origin = { policy, address, model: undefined, path: pathname };
+    options.audit.refused({ error, origin });
+    return failure(error, dialect);
   }
-  const models = get && parseRoute(path) === undefined ? modelsPath(path) : undefined;
-  if (models !== undefined) {
-    const headers = headerMap(request);
-    const dialect = listDialect(path, headers);
-    const failList = (error: PublicError): void =>
-      send(response, error.status, "application/json", dialects[dialect].renderError(error));
-    const address = options.clientAddress(
-      headers.get(InternalHeader.peer),
-      headers.get("x-forwarded-for"),
-    );
-    const identity = identify(options.policy(), {
-      surface,
-      headers,
-      query,
-      address,
-      now: options.clock.now(),
-    });
-    if (identity.kind === "refused") {
-      const { error, policy } = identity;
-      const origin = { policy, address, model: undefined, path };
-      options.audit.refused({ error, origin });
-      return failList(error);
-    }
-    const found = listModels(identity.policy, dialect, models);
-    return found === undefined
-      ? failList(
-          publicError(
-            "model_not_found",
-            `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`,
-          ),
-        )
-      : send(response, 200, "application/json", JSON.stringify(found));
-  }
-  if (
-    parseRoute(path) !== undefined ||
-    path === "/v1/models" ||
-    (internal && ["/metrics", "/readyz", "/healthz"].includes(path))
-  ) {
-    return fail(publicError("method_not_allowed", `${request.method ?? ""} is not allowed here.`));
-  }
-  fail(publicError("not_found", "The gateway has no such path."));
+  const found = listModels(identity.policy, dialect, models);
+  if (found !== undefined) return Response.json(found);
+  const prefix = surface === "external" ? EXTERNAL_PREFIX : "";
+  const message = `There is no such model here. GET ${prefix}/v1/models lists yours.`;
+  return failure(publicError("model_not_found", message), dialect);
+}
+
+function failure(error: PublicError, dialect: DialectName): Response {
+  const headers = { "content-type": "application/json" };
+  return new Response(dialects[dialect].renderError(error), { status: error.status, headers });
 }
 
 /** Returns `""` for the list, a name for one model, undefined for other paths. */
 function modelsPath(path: string): string | undefined {
+  if (parseRoute(path) !== undefined) return undefined;
   if (path === "/v1/models" || path === "/v1beta/models") return "";
   const match = /^\/(?:v1|v1beta)\/models\/(.+)$/.exec(path);
   if (match === null) return undefined;
@@ -114,17 +125,4 @@ function modelsPath(path: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function headerMap(request: http.IncomingMessage): HeaderMap {
-  return new Map(
-    Object.entries(request.headers).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.join(", ") : (value ?? ""),
-    ]),
-  );
-}
-
-function send(response: http.ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, { "content-type": type }).end(body);
 }

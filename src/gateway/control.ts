@@ -17,6 +17,8 @@
  * Refusals answer {error, problems?}: one line, and the list of problems if there are several.
  */
 import http from "node:http";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { type Context, Hono } from "hono";
 import { z } from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
@@ -66,96 +68,64 @@ const applyBody = z.strictObject({
     .max(10_000),
 });
 
-interface Reply {
-  readonly status: number;
-  readonly body: unknown;
+/** The raw request, whose body is read with a limit. */
+interface ControlEnv {
+  readonly Bindings: HttpBindings;
 }
+
+type ControlContext = Context<ControlEnv>;
 
 export function createControl(options: ControlOptions): http.Server {
-  return http.createServer((request, response) => {
-    serve(options, request, response).catch(() => response.destroy());
-  });
-}
-
-async function serve(
-  options: ControlOptions,
-  request: http.IncomingMessage,
-  response: http.ServerResponse,
-): Promise<void> {
-  const { status, body } = await answer(options, request);
-  const text = typeof body === "string";
-  response
-    .writeHead(status, { "content-type": text ? "text/plain; version=0.0.4" : "application/json" })
-    .end(text ? body : JSON.stringify(body));
-  request.resume();
-}
-
-async function answer(options: ControlOptions, request: http.IncomingMessage): Promise<Reply> {
-  try {
-    return await route(options, request);
-  } catch (error) {
+  const app = new Hono<ControlEnv>();
+  app.get("/status", (context) => context.json(options.status()));
+  app.get("/metrics", async (context) =>
+    context.body(await options.metrics(), 200, { "content-type": "text/plain; version=0.0.4" }),
+  );
+  app.get("/agents/:namespace/:name/:what{token|sidecar}", (context) => agent(options, context));
+  app.post("/objects", (context) => apply(options, context));
+  app.get("/objects/:kind", (context) => list(options, context));
+  app.on(["GET", "PATCH", "DELETE"], "/objects/:kind/:namespace/:name", (context) =>
+    one(options, context),
+  );
+  const paths = ["/status", "/metrics", "/agents/:namespace/:name/:what{token|sidecar}"];
+  for (const path of [...paths, "/objects", "/objects/:kind", "/objects/:kind/:namespace/:name"]) {
+    app.all(path, () => refuse(405, "method not allowed"));
+  }
+  app.notFound(() => refuse(404, "not found"));
+  app.onError((error) => {
     if (error instanceof AppliedError)
       return refuse(FAULT_STATUS[error.fault], error.message, error.problems);
     if (error instanceof BodyError) return refuse(error.status, error.message);
-    options.log.error(
-      { error: error instanceof Error ? error.stack : String(error) },
-      "defect: a request of the control API failed",
-    );
+    const defect = error.stack ?? error.message;
+    options.log.error({ error: defect }, "defect: a request of the control API failed");
     return refuse(500, "the gateway failed; see its log for the reason");
-  }
+  });
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  return http.createServer((request, response) => void listener(request, response));
 }
 
-async function route(options: ControlOptions, request: http.IncomingMessage): Promise<Reply> {
-  const url = request.url ?? "/";
-  const mark = url.indexOf("?");
-  const query = new URLSearchParams(mark < 0 ? "" : url.slice(mark + 1));
-  const parts = pathParts(mark < 0 ? url : url.slice(0, mark));
-  if (parts === undefined) return refuse(404, "not found");
-  const [first, second, third, fourth] = parts;
-  const { method } = request;
+function agent(options: ControlOptions, context: ControlContext): Response {
+  const { namespace = "", name = "", what } = context.req.param();
+  const known = options
+    .status()
+    .objects.some(
+      (object) => object.kind === "Agent" && object.namespace === namespace && object.name === name,
+    );
+  if (!known) return refuse(404, `no Agent ${name} in namespace ${namespace}`);
+  return what === "token"
+    ? context.json({ token: options.tokenOf(namespace, name) })
+    : context.json(options.sidecarOf(namespace, name));
+}
 
-  if (first === "objects" && parts.length === 1)
-    return method === "POST" ? apply(options, request, query) : notAllowed();
-  if (first === "objects" && second !== undefined && parts.length <= 4 && parts.length !== 3) {
-    if (!isResourceKind(second)) return refuse(404, `there is no kind ${second}`);
-    if (third === undefined || fourth === undefined) {
-      if (method !== "GET") return notAllowed();
-      const namespace = query.get("namespace");
-      const items = await viewObjects(
-        options.objects,
-        (status) =>
-          status.kind === second && (namespace === null || status.namespace === namespace),
-      );
-      return { status: 200, body: { items } };
-    }
-    return one(options, request, { kind: second, namespace: third, name: fourth });
-  }
-  if (method !== "GET") return notAllowed();
-  if (first === "status" && parts.length === 1) return { status: 200, body: options.status() };
-  if (first === "metrics" && parts.length === 1)
-    return { status: 200, body: await options.metrics() };
-  if (
-    first === "agents" &&
-    second !== undefined &&
-    third !== undefined &&
-    (fourth === "token" || fourth === "sidecar") &&
-    parts.length === 4
-  ) {
-    const known = options
-      .status()
-      .objects.some(
-        (object) => object.kind === "Agent" && object.namespace === second && object.name === third,
-      );
-    if (!known) return refuse(404, `no Agent ${third} in namespace ${second}`);
-    return {
-      status: 200,
-      body:
-        fourth === "token"
-          ? { token: options.tokenOf(second, third) }
-          : options.sidecarOf(second, third),
-    };
-  }
-  return refuse(404, "not found");
+async function list(options: ControlOptions, context: ControlContext): Promise<Response> {
+  const { kind = "" } = context.req.param();
+  if (!isResourceKind(kind)) return refuse(404, `there is no kind ${kind}`);
+  const namespace = context.req.query("namespace");
+  const items = await viewObjects(
+    options.objects,
+    (status) => status.kind === kind && (namespace === undefined || status.namespace === namespace),
+  );
+  return context.json({ items });
 }
 
 interface Ref {
@@ -164,44 +134,36 @@ interface Ref {
   readonly name: string;
 }
 
-async function one(
-  options: ControlOptions,
-  request: http.IncomingMessage,
-  ref: Ref,
-): Promise<Reply> {
-  switch (request.method) {
-    case "GET": {
-      const [object] = await viewObjects(options.objects, isOneOf([ref]));
-      return object === undefined
-        ? refuse(404, `there is no ${ref.kind} ${ref.namespace}/${ref.name}`)
-        : { status: 200, body: object };
-    }
+async function one(options: ControlOptions, context: ControlContext): Promise<Response> {
+  const { kind = "", namespace = "", name = "" } = context.req.param();
+  if (!isResourceKind(kind)) return refuse(404, `there is no kind ${kind}`);
+  const ref: Ref = { kind, namespace, name };
+  switch (context.req.method) {
     case "PATCH": {
-      const patch = await readBody(request);
+      const patch = await readBody(context.env.incoming);
       if (typeof patch !== "object" || patch === null || Array.isArray(patch))
         return refuse(400, "a patch is a JSON object");
       const [result] = await results(options, [await options.store.patch(ref, patch)]);
-      return { status: 200, body: result };
+      return context.json(result);
     }
     case "DELETE":
       await options.store.delete(ref);
-      return { status: 200, body: {} };
-    default:
-      return notAllowed();
+      return context.json({});
+    default: {
+      const [object] = await viewObjects(options.objects, isOneOf([ref]));
+      return object === undefined
+        ? refuse(404, `there is no ${kind} ${namespace}/${name}`)
+        : context.json(object);
+    }
   }
 }
 
-async function apply(
-  options: ControlOptions,
-  request: http.IncomingMessage,
-  query: URLSearchParams,
-): Promise<Reply> {
-  const body = applyBody.safeParse(await readBody(request));
+async function apply(options: ControlOptions, context: ControlContext): Promise<Response> {
+  const body = applyBody.safeParse(await readBody(context.env.incoming));
   if (!body.success) return refuse(400, "the body must be {manifests: [{source, text}]}");
-  const applied = await options.store.apply(body.data.manifests, {
-    create: query.get("create") === "true",
-  });
-  return { status: 200, body: { results: await results(options, applied) } };
+  const create = context.req.query("create") === "true";
+  const applied = await options.store.apply(body.data.manifests, { create });
+  return context.json({ results: await results(options, applied) });
 }
 
 async function results(
@@ -220,20 +182,7 @@ function isOneOf(refs: readonly Ref[]): (status: ObjectStatus) => boolean {
   return (status) => ids.has(resourceId(status));
 }
 
-function refuse(status: number, error: string, problems?: readonly string[]): Reply {
+function refuse(status: number, error: string, problems?: readonly string[]): Response {
   const body: ControlFailure = { error, ...(problems === undefined ? {} : { problems }) };
-  return { status, body };
-}
-
-function notAllowed(): Reply {
-  return refuse(405, "method not allowed");
-}
-
-/** Returns the decoded parts of a path; undefined if one cannot be decoded. */
-function pathParts(path: string): string[] | undefined {
-  try {
-    return path.slice(1).split("/").map(decodeURIComponent);
-  } catch {
-    return undefined;
-  }
+  return Response.json(body, { status });
 }

@@ -256,6 +256,7 @@ export async function startGateway(
         audit,
         metrics: () => registry.metrics(),
         notReady,
+        onDefect: defects.reporter("api"),
       }),
       socket("api.sock"),
     ),
