@@ -18,6 +18,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["access"],
   ["binding", "llm"],
   ["gateway", "mock"],
+  ["host"],
   ["up"],
   ["run"],
   ["cli"],

@@ -148,7 +148,7 @@ export async function startSidecar(
     mode: 0o600,
   });
 
-  const watch = watchSpecs({
+  const watch = await watchSpecs({
     file: options.specFile,
     clock,
     pollMs: options.pollMs,

@@ -1,14 +1,14 @@
 /**
- * The file of resolved providers: read at the start, and again when its modification time changes.
- * The kubelet replaces a mounted ConfigMap through a symbolic link, which changes the time too. If
- * the file is invalid, the last good one stays in force.
+ * The file of resolved providers: read at the start, and watched. If the file is invalid, the last
+ * good one stays in force.
  */
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 import { type BindingSpecs, bindingSpecsSchema } from "../resources/binding-spec.ts";
 import type { Clock } from "../platform/clock.ts";
+import { WatchedFile } from "../platform/watched-file.ts";
 
 export interface LoadedSpecs {
   readonly version: string;
@@ -17,7 +17,10 @@ export interface LoadedSpecs {
 
 /** @throws Error that states the problem and its place */
 export async function loadSpecs(file: string): Promise<LoadedSpecs> {
-  const text = await readFile(file, "utf8");
+  return parseSpecs(file, await readFile(file, "utf8"));
+}
+
+function parseSpecs(file: string, text: string): LoadedSpecs {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -47,44 +50,17 @@ export interface SpecsWatchOptions {
   readonly onBroken: (error: Error) => void;
 }
 
-export function watchSpecs({ file, clock, pollMs, onChange, onBroken }: SpecsWatchOptions): {
-  close(): void;
-} {
-  let last = "";
-  let version = "";
-  let closed = false;
-  let cancel = (): void => undefined;
-  const look = async (): Promise<void> => {
-    const stamp = await stampOf(file);
-    if (stamp === last) return;
-    last = stamp;
+export function watchSpecs(options: SpecsWatchOptions): Promise<WatchedFile> {
+  const { file, clock, pollMs, onChange, onBroken } = options;
+  const onText = (text: string | undefined): void => {
+    let loaded: LoadedSpecs;
     try {
-      const loaded = await loadSpecs(file);
-      if (closed || loaded.version === version) return;
-      version = loaded.version;
-      onChange(loaded);
+      if (text === undefined) throw new Error(`${file}: does not exist`);
+      loaded = parseSpecs(file, text);
     } catch (error) {
-      if (!closed) onBroken(error as Error);
+      return onBroken(error as Error);
     }
+    onChange(loaded);
   };
-  const later = (): void => {
-    if (closed) return;
-    cancel = clock.after(pollMs, () => void look().finally(later));
-  };
-  void look().finally(later);
-  return {
-    close: () => {
-      closed = true;
-      cancel();
-    },
-  };
-}
-
-async function stampOf(file: string): Promise<string> {
-  try {
-    const { mtimeNs, ino, size } = await stat(file, { bigint: true });
-    return `${mtimeNs}:${ino}:${size}`;
-  } catch {
-    return "missing";
-  }
+  return WatchedFile.open({ file, clock, intervalMs: pollMs, onText, onError: onBroken });
 }

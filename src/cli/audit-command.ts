@@ -12,7 +12,7 @@ import { AuditLog, type Found } from "../audit/tail.ts";
 import { type ChainReport, verifyChain } from "../audit/verify.ts";
 import { readWitness } from "../audit/witness.ts";
 import { parseDuration } from "../platform/duration.ts";
-import { statePaths } from "../up/state.ts";
+import { statePaths } from "../host/state.ts";
 import { type AuditSession, processSession } from "./audit-session.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";

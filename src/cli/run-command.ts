@@ -2,7 +2,7 @@
 import { Command, Option } from "commander";
 import { createLog } from "../platform/log.ts";
 import { runAgent } from "../run/agent-run.ts";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { repeatable, withNamespace, withTarget } from "./options.ts";

@@ -1,6 +1,6 @@
 /** Runs a command line and returns its exit code: 0 success, 1 failure, 2 usage error. */
 import { CommanderError } from "commander";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { createProgram } from "./program.ts";

@@ -3,7 +3,7 @@ import type { ControlFailure } from "../gateway/control.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import type { UnixResponse } from "../platform/unix-http.ts";
 import { unixRequest } from "../platform/unix-http.ts";
-import { statePaths } from "../up/state.ts";
+import { statePaths } from "../host/state.ts";
 import type { ApplyResult, Backend, ObjectView, BackendTarget } from "./backend.ts";
 import { CliError } from "./errors.ts";
 

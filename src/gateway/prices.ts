@@ -1,4 +1,5 @@
 /** The prices in force: the shipped table with the overrides of `svc-model-prices`. */
+import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import { watchOverrides } from "../pricing/overrides.ts";
 import { createPriceBook, type PriceBook } from "../pricing/price-book.ts";
@@ -11,12 +12,14 @@ export interface Prices {
 
 export async function openPrices(
   options: { readonly pricesFile?: string | undefined; readonly pricesReloadMs: number },
+  clock: Clock,
   log: Logger,
 ): Promise<Prices> {
   let book = createPriceBook(SHIPPED_PRICES);
   if (options.pricesFile === undefined) return { current: () => book, close: () => undefined };
   const overrides = await watchOverrides({
     path: options.pricesFile,
+    clock,
     intervalMs: options.pricesReloadMs,
     onChange: (override) => {
       book = createPriceBook(SHIPPED_PRICES, override);

@@ -297,13 +297,18 @@ describe("prices", () => {
     const log: string[] = [];
     const prices = await openPrices(
       { pricesFile, pricesReloadMs: 3_600_000 },
+      new FakeClock(),
       pino({}, { write: (line: string) => void log.push(line) }),
     );
     return { prices, log };
   };
 
   test("without a file are the shipped ones", async () => {
-    const prices = await openPrices({ pricesReloadMs: 1 }, pino({ level: "silent" }));
+    const prices = await openPrices(
+      { pricesReloadMs: 1 },
+      new FakeClock(),
+      pino({ level: "silent" }),
+    );
     expect(prices.current().priceOf("gpt-5.2")).toBeDefined();
     expect(prices.current().priceOf("my-model")).toBeUndefined();
     prices.close();

@@ -84,7 +84,7 @@ export async function startGateway(
   const protos = ProtoRegistry.load(options.descriptorSet);
   const tokens = new WorkloadTokens(readPrivateFile(options.workloadKeyFile, "The workload key"));
   const policy = new PolicyStore();
-  const prices = await openPrices(options, log);
+  const prices = await openPrices(options, clock, log);
   const calls = new CallRegistry();
   const metrics = new LlmMetrics(registry);
   const clientAddress = compileClientAddress(options.trustedProxies);

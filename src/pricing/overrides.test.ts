@@ -1,5 +1,9 @@
-import { describe, expect, test } from "vitest";
-import type { WatchOverridesOptions } from "./overrides.ts";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { FakeClock } from "../platform/testing.ts";
+import type { WatchedFile } from "../platform/watched-file.ts";
 import { parsePriceFile, PriceFileError, watchOverrides } from "./overrides.ts";
 import type { PriceTable } from "./price-book.ts";
 import { createPriceBook } from "./price-book.ts";
@@ -65,76 +69,52 @@ describe("parsePriceFile", () => {
 });
 
 describe("watchOverrides", () => {
-  const missing = () =>
-    Promise.reject(Object.assign(new Error("no such file"), { code: "ENOENT" }));
+  const dir = mkdtempSync(path.join(os.tmpdir(), "svc-prices-"));
+  const file = path.join(dir, "prices.yaml");
+  let changes: PriceTable[];
+  let errors: string[];
 
-  function setUp(first: () => Promise<string>) {
-    const state = {
-      read: first,
-      changes: [] as PriceTable[],
-      errors: [] as string[],
-      tick: () => undefined as void,
-      interval: 0,
-      stopped: false,
-    };
-    const options: WatchOverridesOptions = {
-      path: "/prices.yaml",
-      onChange: (table) => state.changes.push(table),
-      onError: (error) => state.errors.push(error.message),
-      readText: () => state.read(),
-      every: (task, intervalMs) => {
-        state.tick = task;
-        state.interval = intervalMs;
-        return () => (state.stopped = true);
-      },
-    };
-    return { state, options };
-  }
+  const watch = (): Promise<WatchedFile> =>
+    watchOverrides({
+      path: file,
+      clock: new FakeClock(),
+      intervalMs: 60_000,
+      onChange: (table) => changes.push(table),
+      onError: (error) => errors.push(error.message),
+    });
 
-  test("reads at once and every 60 s, tells of changes only, and keeps the last good prices", async () => {
-    const { state, options } = setUp(() => Promise.resolve("m: {input: 1, output: 1}"));
-    const overrides = await watchOverrides(options);
-    expect([state.interval, state.changes.length, overrides.current()]).toEqual([
-      60_000,
-      1,
-      { m: { input: "1", output: "1" } },
-    ]);
-    await overrides.refresh();
-    expect(state.changes).toHaveLength(1);
-
-    state.read = () => Promise.resolve("m: {input: bad, output: 1}");
-    await overrides.refresh();
-    await overrides.refresh();
-    expect([state.errors.length, state.changes.length, overrides.current()]).toEqual([
-      1,
-      1,
-      { m: { input: "1", output: "1" } },
-    ]);
-
-    state.read = () => Promise.resolve("m: {input: 2, output: 1}");
-    await overrides.refresh();
-    expect(overrides.current()).toEqual({ m: { input: "2", output: "1" } });
-
-    state.read = missing;
-    await overrides.refresh();
-    expect([state.changes.at(-1), overrides.current()]).toEqual([{}, {}]);
-    overrides.close();
-    expect(state.stopped).toBe(true);
+  beforeEach(() => {
+    rmSync(file, { force: true });
+    changes = [];
+    errors = [];
   });
 
-  test("no file is no error; one that cannot be read is, once, and keeps the prices", async () => {
-    const { state, options } = setUp(missing);
-    const overrides = await watchOverrides(options);
-    expect([state.changes, state.errors]).toEqual([[], []]);
-    state.read = () => Promise.resolve("m: {input: 1, output: 1}");
+  afterAll(() => rmSync(dir, { recursive: true }));
+
+  test("tells of changes only, and keeps the last good prices", async () => {
+    writeFileSync(file, "m: {input: 1, output: 1}");
+    const overrides = await watch();
     await overrides.refresh();
-    state.read = () =>
-      Promise.reject(Object.assign(new Error("not permitted"), { code: "EACCES" }));
+    expect(changes).toEqual([{ m: { input: "1", output: "1" } }]);
+
+    writeFileSync(file, "m: {input: bad, output: 1}");
     await overrides.refresh();
     await overrides.refresh();
-    expect([state.errors, overrides.current()]).toEqual([
-      ["not permitted"],
-      { m: { input: "1", output: "1" } },
-    ]);
+    expect([errors.length, changes.length]).toEqual([1, 1]);
+
+    writeFileSync(file, "m: {input: 2, output: 1}");
+    await overrides.refresh();
+    expect(changes.at(-1)).toEqual({ m: { input: "2", output: "1" } });
+
+    rmSync(file);
+    await overrides.refresh();
+    expect(changes.at(-1)).toEqual({});
+    overrides.close();
+  });
+
+  test("no file is no error, and no change", async () => {
+    const overrides = await watch();
+    expect([changes, errors]).toEqual([[], []]);
+    overrides.close();
   });
 });

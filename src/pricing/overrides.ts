@@ -2,9 +2,10 @@
  * The operator's prices: a file that maps models to prices, or the manifest of the ConfigMap
  * `svc-model-prices`, whose values are such files.
  */
-import { readFile } from "node:fs/promises";
 import { parseDocument } from "yaml";
 import { z } from "zod";
+import type { Clock } from "../platform/clock.ts";
+import { WatchedFile } from "../platform/watched-file.ts";
 import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 import { lineAt, syntaxMessage } from "../resources/yaml.ts";
@@ -106,78 +107,28 @@ function isObject(value: unknown): value is Record<string, unknown> {
 
 export interface WatchOverridesOptions {
   readonly path: string;
-  /** Interval between reads of the file, in milliseconds. @defaultValue 60000 */
-  readonly intervalMs?: number;
+  readonly clock: Clock;
+  /** Interval between reads of the file, in milliseconds. */
+  readonly intervalMs: number;
   /** Called with the new prices whenever they change; a deleted file has none. */
   readonly onChange: (override: PriceTable) => void;
   /** Called once for each invalid version of the file; the last good prices stay in force. */
   readonly onError: (error: Error) => void;
-  /** @defaultValue reads the file as UTF-8 */
-  readonly readText?: (path: string) => Promise<string>;
-  /**
-   * Runs a task periodically; returns a function that stops it. @defaultValue setInterval, not
-   * keeping the process alive
-   */
-  readonly every?: (task: () => void, intervalMs: number) => () => void;
-}
-
-export interface PriceOverrides {
-  current(): PriceTable;
-  /** Reads the file now. */
-  refresh(): Promise<void>;
-  close(): void;
 }
 
 /** Reads the file of overrides now and at every interval. Never throws: errors go to `onError`. */
-export async function watchOverrides(options: WatchOverridesOptions): Promise<PriceOverrides> {
-  const {
-    path,
-    intervalMs = 60_000,
-    onChange,
-    onError,
-    readText = (file) => readFile(file, "utf8"),
-    every = everyInterval,
-  } = options;
-  let current: PriceTable = {};
-  /** Content of the last read, valid or not; undefined if there is no file. */
-  let seen: string | undefined;
-  let lastError = "";
-
-  const report = (error: Error) => {
-    if (error.message === lastError) return;
-    lastError = error.message;
-    onError(error);
-  };
-  const refresh = async () => {
-    let text: string | undefined;
+export function watchOverrides(options: WatchOverridesOptions): Promise<WatchedFile> {
+  const { path: file, clock, intervalMs, onChange, onError } = options;
+  let known = false;
+  const onText = (text: string | undefined): void => {
+    // That there is no file, and was none, is no change.
+    if (text === undefined && !known) return;
+    known = text !== undefined;
     try {
-      text = await readText(path);
+      onChange(text === undefined ? {} : parsePriceFile(text));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ENOENT") return report(error as Error);
+      onError(error as Error);
     }
-    if (text === seen) return;
-    seen = text;
-    try {
-      current = text === undefined ? {} : parsePriceFile(text);
-    } catch (error) {
-      return report(error as Error);
-    }
-    lastError = "";
-    onChange(current);
   };
-
-  await refresh();
-  let running: Promise<void> | undefined;
-  const stop = every(() => {
-    running ??= refresh()
-      .catch((error: unknown) => onError(error as Error))
-      .finally(() => (running = undefined));
-  }, intervalMs);
-  return { current: () => current, refresh, close: stop };
-}
-
-function everyInterval(task: () => void, intervalMs: number): () => void {
-  const timer = setInterval(task, intervalMs);
-  timer.unref();
-  return () => clearInterval(timer);
+  return WatchedFile.open({ file, clock, intervalMs, onText, onError });
 }

@@ -3,7 +3,7 @@
  * sockets of agents) are excluded.
  */
 import { trustEnvironment } from "../interception/trust-environment.ts";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 import type { AgentUser } from "./agent-user.ts";
 
 export interface AgentEnvironmentOptions {

@@ -7,8 +7,8 @@ import { auditFolderSchema } from "../audit/options.ts";
 import { parseServerName } from "../interception/server-name.ts";
 import { Secret } from "../platform/secret.ts";
 import { unixRequest } from "../platform/unix-http.ts";
-import { StartError } from "../up/errors.ts";
-import type { StatePaths } from "../up/state.ts";
+import { StartError } from "../host/errors.ts";
+import type { StatePaths } from "../host/state.ts";
 
 const grantSchema = z.object({
   /** Resolved providers, without secrets. */

@@ -10,7 +10,7 @@ import type { Secret } from "../platform/secret.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { envoyLineLogger } from "../up/envoy-log.ts";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 import { TOOLS_PATH } from "./tools.ts";
 
 export interface AgentSidecarOptions {

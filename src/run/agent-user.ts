@@ -1,6 +1,6 @@
 /** The user of the command, who has no privileges. */
 import { readFileSync } from "node:fs";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 
 export interface AgentUser {
   readonly uid: number;

@@ -5,7 +5,7 @@
  */
 import { statSync } from "node:fs";
 import type { AuditFolder } from "../audit/options.ts";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 
 /** @throws StartError */
 export function assertAuditOwner(

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { CommandResult } from "../interception/redirect.ts";
 import { runCommand } from "../interception/run-command.ts";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 import { NAMESPACE_READY, NAMESPACE_SCRIPT } from "./namespace-script.ts";
 import { type Tools, TOOLS_PATH } from "./tools.ts";
 

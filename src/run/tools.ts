@@ -1,6 +1,6 @@
 /** Finds the required programs of the machine, and explains which are missing. */
 import { accessSync, constants } from "node:fs";
-import { StartError } from "../up/errors.ts";
+import { StartError } from "../host/errors.ts";
 
 const TOOLS = {
   setpriv: "util-linux",

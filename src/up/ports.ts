@@ -1,6 +1,6 @@
 /** Checks that the ports are free before anything starts. */
 import net from "node:net";
-import { StartError } from "./errors.ts";
+import { StartError } from "../host/errors.ts";
 
 /** @param flag that sets the port, for the error */
 export async function assertPortFree(address: string, port: number, flag: string): Promise<void> {

@@ -21,12 +21,12 @@ import tls from "node:tls";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writeBootstrap } from "./bootstrap.ts";
-import { caBundleOf, findCaBundle } from "./ca-bundle.ts";
+import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
-import { StartError } from "./errors.ts";
-import { envoyOfRun, envoyOfUp, findEnvoy } from "./find-envoy.ts";
+import { StartError } from "../host/errors.ts";
+import { envoyOfRun, envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
-import { makeRunDir, prepareState, type StatePaths, statePaths } from "./state.ts";
+import { makeRunDir, prepareState, type StatePaths, statePaths } from "../host/state.ts";
 import { startUp, type Up, type UpOptions } from "./up.ts";
 
 let dir: string;

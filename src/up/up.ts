@@ -14,12 +14,12 @@ import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { writeBootstrap } from "./bootstrap.ts";
-import { caBundleOf, findCaBundle } from "./ca-bundle.ts";
+import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
-import { StartError } from "./errors.ts";
-import { envoyOfUp, findEnvoy } from "./find-envoy.ts";
+import { StartError } from "../host/errors.ts";
+import { envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
-import { makeRunDir, prepareState, type StatePaths, statePaths } from "./state.ts";
+import { makeRunDir, prepareState, type StatePaths, statePaths } from "../host/state.ts";
 
 export interface UpOptions {
   readonly resources: string;
