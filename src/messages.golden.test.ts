@@ -6,12 +6,11 @@
  * `{}` for what is filled in. Two kinds of errors are left out: `Error`, `RangeError`, `TypeError`
  * and `WireError` are defects of the program or of its peer, and show no user what to do.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { parseAst } from "vite";
 import { expect, test } from "vitest";
-
-const PAGE = path.join(import.meta.dirname, "testdata/messages.txt");
+import { Goldens } from "./platform/testing-goldens.ts";
 
 const DEFECTS = new Set(["Error", "RangeError", "TypeError", "WireError", "AggregateError"]);
 
@@ -115,9 +114,7 @@ function collect(): string {
 }
 
 test("the messages that users see are those that were reviewed", () => {
-  const page = collect();
-  if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(PAGE, page);
-  expect(page).toBe(readFileSync(PAGE, "utf8"));
+  new Goldens(path.join(import.meta.dirname, "testdata")).check("messages.txt", collect());
 });
 
 test("messages are found wherever they are written", () => {

@@ -3,6 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import type { Command } from "commander";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { UPDATING_GOLDENS } from "../platform/testing-goldens.ts";
 import type { Context } from "./context.ts";
 import { createProgram, everyCommand } from "./program.ts";
 import { CliWorld } from "./testing.ts";
@@ -224,7 +225,7 @@ describe("docs/cli.md", () => {
     (name, command) => {
       const section = sections().get(name) ?? "";
       expect(section).toContain(command.description());
-      if (process.env["UPDATE_GOLDEN"] === "1")
+      if (UPDATING_GOLDENS)
         writeFileSync(
           file,
           readFileSync(file, "utf8").replace(

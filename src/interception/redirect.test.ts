@@ -1,6 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
+import { Goldens } from "../platform/testing-goldens.ts";
 import { hostAliases, hostsFile } from "./hosts.ts";
 import { runInit } from "./init.ts";
 import { applyRedirect, type CommandResult, RedirectError } from "./redirect.ts";
@@ -37,10 +37,10 @@ function allRules(options: RedirectOptions): string {
 }
 
 describe("rules", () => {
+  const goldens = new Goldens(path.join(import.meta.dirname, "testdata"));
+
   test.each(Object.entries(cases))("%s", (name, options) => {
-    const golden = path.join(import.meta.dirname, "testdata", `${name}.rules`);
-    if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(golden, allRules(options));
-    expect(allRules(options)).toBe(readFileSync(golden, "utf8"));
+    goldens.check(`${name}.rules`, allRules(options));
   });
 
   const egress = { gateways: [], dnsServers: [] };

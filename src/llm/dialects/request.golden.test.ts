@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
 import type { DialectName } from "./dialect.ts";
@@ -5,7 +6,7 @@ import { translateRequest } from "./registry.ts";
 import { anthropicRequests } from "./testdata/fixtures/anthropic-requests.ts";
 import { geminiRequests } from "./testdata/fixtures/gemini-requests.ts";
 import { openaiRequests } from "./testdata/fixtures/openai-requests.ts";
-import { Goldens, pretty } from "./testdata/goldens.ts";
+import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
 const REQUESTS: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>> = {
   openai: openaiRequests,
@@ -33,7 +34,7 @@ function translate(from: DialectName, to: DialectName, model: string, body: unkn
   }
 }
 
-const goldens = new Goldens("request");
+const goldens = new Goldens(join(import.meta.dirname, "testdata/request"));
 afterAll(() => {
   goldens.checkOrphans();
 });

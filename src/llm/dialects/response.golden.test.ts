@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import type { DialectName } from "./dialect.ts";
 import { UpstreamFormatError, translateError, translateResponse } from "./registry.ts";
@@ -7,7 +8,7 @@ import {
   geminiResponses,
   openaiResponses,
 } from "./testdata/fixtures/responses.ts";
-import { Goldens, pretty } from "./testdata/goldens.ts";
+import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
 const DIALECTS = ["openai", "anthropic", "gemini"] as const;
 
@@ -34,8 +35,8 @@ function translate(upstream: DialectName, client: DialectName, body: unknown): u
   }
 }
 
-const responses = new Goldens("response");
-const errorGoldens = new Goldens("error");
+const responses = new Goldens(join(import.meta.dirname, "testdata/response"));
+const errorGoldens = new Goldens(join(import.meta.dirname, "testdata/error"));
 afterAll(() => {
   responses.checkOrphans();
   errorGoldens.checkOrphans();

@@ -1,8 +1,9 @@
+import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import type { DialectName, StreamReader } from "./dialect.ts";
 import { createStreamReader } from "./registry.ts";
 import { streams, toSse } from "./testdata/fixtures/streams.ts";
-import { Goldens, pretty } from "./testdata/goldens.ts";
+import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
 const DIALECTS = ["openai", "anthropic", "gemini"] as const;
 
@@ -45,7 +46,7 @@ function singleBytes(bytes: Buffer): Buffer[] {
   return Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
 }
 
-const goldens = new Goldens("stream");
+const goldens = new Goldens(join(import.meta.dirname, "testdata/stream"));
 afterAll(() => {
   goldens.checkOrphans();
 });

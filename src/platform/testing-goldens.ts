@@ -1,26 +1,26 @@
 /**
- * Golden file pairs: compares them, or with UPDATE_GOLDEN=1 writes them and deletes those without a
- * case.
+ * Golden files: the output that an input must have. With `UPDATE_GOLDEN=1` (`make golden`) they are
+ * written anew, and those without a case are deleted.
  */
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 
-const ROOT = import.meta.dirname;
-const UPDATING = process.env["UPDATE_GOLDEN"] === "1";
+export const UPDATING_GOLDENS = process.env["UPDATE_GOLDEN"] === "1";
 
 export class Goldens {
   readonly #folder: string;
   readonly #made = new Set<string>();
 
+  /** @param folder absolute path */
   constructor(folder: string) {
-    this.#folder = join(ROOT, folder);
+    this.#folder = folder;
   }
 
   check(file: string, content: string): void {
     this.#made.add(file);
     const path = join(this.#folder, file);
-    if (UPDATING) {
+    if (UPDATING_GOLDENS) {
       mkdirSync(join(path, ".."), { recursive: true });
       writeFileSync(path, content);
     }
@@ -31,16 +31,22 @@ export class Goldens {
     );
   }
 
-  /** Called when all cases of the folder have been checked. */
-  checkOrphans(): void {
+  /**
+   * Checks that no file is left without a case. Called when all cases have been checked.
+   *
+   * @param ending of the files that are golden, if others are in the folder too
+   */
+  checkOrphans(ending = ""): void {
     if (!existsSync(this.#folder)) return;
     const files = readdirSync(this.#folder, { recursive: true, withFileTypes: true }).filter(
       (entry) => entry.isFile(),
     );
     const orphans = files
       .map((entry) => join(entry.parentPath, entry.name))
-      .filter((path) => !this.#made.has(path.slice(this.#folder.length + 1)));
-    if (UPDATING) for (const path of orphans) rmSync(path);
+      .filter(
+        (path) => path.endsWith(ending) && !this.#made.has(path.slice(this.#folder.length + 1)),
+      );
+    if (UPDATING_GOLDENS) for (const path of orphans) rmSync(path);
     else expect(orphans).toEqual([]);
   }
 }
