@@ -11,7 +11,13 @@ import type { BindingMetrics } from "./metrics.ts";
 import { credentialTexts } from "./credential-texts.ts";
 import { parameterNames } from "./parameter-names.ts";
 import { decide, type DeniedCall, type ForwardedCall } from "./pipeline.ts";
-import { actionsOf, type ServiceArrival, type JudgedCall, resourcesOf } from "./verdict.ts";
+import {
+  actionsOf,
+  bindingNames,
+  type ServiceArrival,
+  type JudgedCall,
+  resourcesOf,
+} from "./verdict.ts";
 import type { StepServices } from "./step-services.ts";
 import { readRequest } from "./request.ts";
 import { isStripped } from "./rewriting.ts";
@@ -124,8 +130,11 @@ export class Authorizer {
 /** Replaces the agent's credentials by the real one. */
 function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): AuthzReply {
   const { plugin } = verdict.binding;
+  // The agent may have meant its credential for another Provider of the host.
+  const plugins = arrival.snapshot.bindingsOf(arrival.request.host).map((each) => each.plugin);
   const set = new Set(injection.set.map(([name]) => name));
-  const remove = new Set([...ALWAYS_REMOVED, ...plugin.credentialHeaders, ...injection.remove]);
+  const own = plugins.flatMap(({ credentialHeaders }) => credentialHeaders);
+  const remove = new Set([...ALWAYS_REMOVED, ...own, ...injection.remove]);
   // Lists only the credentials that are present, because Envoy walks the lists for each request.
   // Other spellings of a credential's parameter were refused: see disguised.ts.
   const { headers, query } = arrival.request;
@@ -137,7 +146,9 @@ function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): Auth
       (name) => (remove.has(name) || isStripped(name)) && !set.has(name),
     ),
     setQuery: injection.setQuery,
-    removeQuery: plugin.credentialQuery.filter((name) => names.has(name)),
+    removeQuery: [...new Set(plugins.flatMap(({ credentialQuery }) => credentialQuery))].filter(
+      (name) => names.has(name),
+    ),
     metadata: {
       [METADATA.upstream]: upstream,
       [METADATA.call]: arrival.id,
@@ -158,15 +169,20 @@ function deny(call: DeniedCall): AuthzReply {
     const details = binding === undefined ? {} : { binding: binding.name };
     return denial({ status, code, message, details }, call);
   }
-  const { code, message, rule, action, resource, allowed } = violation;
+  const { code, rule, action, resource, allowed } = violation;
+  const messages = [call.verdict, ...call.verdict.others].flatMap(
+    ({ violations: [first] }) => first?.message ?? [],
+  );
+  const bindings = bindingNames(call.verdict);
   const details = {
     binding: binding?.name,
+    ...(bindings.length > 1 && { bindings }),
     action: action ?? actionsOf(call.verdict)[0]?.action,
     resource: resource ?? resourcesOf(call.verdict)[0],
     rule,
     allowed,
   };
-  return denial({ status: 403, code, message, details }, call);
+  return denial({ status: 403, code, message: [...new Set(messages)].join(" "), details }, call);
 }
 
 function logLine(call: JudgedCall): object {
@@ -174,7 +190,7 @@ function logLine(call: JudgedCall): object {
   return {
     call: id,
     workload: snapshot.workload,
-    binding: call.verdict.binding?.name,
+    binding: bindingNames(call.verdict).join(", ") || undefined,
     action: shownActions(call.verdict),
     resource: shownResources(call.verdict),
     method: clientText(request.method),

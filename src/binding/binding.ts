@@ -38,39 +38,35 @@ export function compileBindingPolicy(spec: BindingSpec, plugin: ProviderPlugin):
 export interface BindingSnapshot {
   readonly version: string;
   readonly workload: string;
-  /** Returns the binding of a host; undefined if there is none. */
-  bindingOf(host: string): Binding | undefined;
+  /**
+   * Returns the bindings of a host, in the order of the agent's Providers; none if it is not bound.
+   * Of exact hosts and patterns, only the most specific entry that matches the host counts.
+   */
+  bindingsOf(host: string): readonly Binding[];
 }
 
-/** @throws Error if two bindings claim the same host */
 export function compileSnapshot(
   version: string,
   workload: string,
   bindings: readonly Binding[],
 ): BindingSnapshot {
-  const exact = new Map<string, Binding>();
-  const patterns: { readonly suffix: string; readonly binding: Binding }[] = [];
+  const exact = new Map<string, Binding[]>();
+  const suffixes = new Map<string, Binding[]>();
   for (const binding of bindings) {
-    for (const host of binding.hosts) {
-      if (host.startsWith("*.")) {
-        patterns.push({ suffix: host.slice(1), binding });
-        continue;
-      }
-      const other = exact.get(host);
-      if (other !== undefined && other !== binding)
-        throw new Error(
-          `the host ${host} is claimed by the Providers ${other.name} and ${binding.name}: give one of them spec.hosts`,
-        );
-      exact.set(host, binding);
+    for (const host of new Set(binding.hosts)) {
+      const isPattern = host.startsWith("*.");
+      const entries = isPattern ? suffixes : exact;
+      const entry = isPattern ? host.slice(1) : host;
+      entries.set(entry, [...(entries.get(entry) ?? []), binding]);
     }
   }
-  // The longest matching pattern determines a host's binding.
-  patterns.sort((a, b) => b.suffix.length - a.suffix.length);
+  const patterns = [...suffixes].sort(([a], [b]) => b.length - a.length);
   return {
     version,
     workload,
-    bindingOf: (host) =>
+    bindingsOf: (host) =>
       exact.get(host) ??
-      patterns.find(({ suffix }) => host.endsWith(suffix) && host.length > suffix.length)?.binding,
+      patterns.find(([suffix]) => host.endsWith(suffix) && host.length > suffix.length)?.[1] ??
+      [],
   };
 }

@@ -2,7 +2,7 @@
  * Judges a request at the sidecar: five checks, in order. It is pure: nothing is recorded, looked up
  * or sent.
  *
- * 1. The host determines the Provider of a request. A request to an unbound host is refused, and so
+ * 1. The host determines the Providers of a request. A request to an unbound host is refused, and so
  *    is a request that the Provider's service might interpret in another way than the proxy.
  * 2. `policy.httpRules`, on method and path as on the wire.
  * 3. The plugin determines the actions of the request. A request that it cannot resolve is a
@@ -10,7 +10,8 @@
  * 4. `policy.deny`, then `policy.allow`, for every action.
  * 5. `spec.scope`, for every resource that the request touches.
  *
- * In enforce mode the evaluation ends at the first violation; in audit mode every check runs.
+ * In enforce mode the evaluation ends at the first violation; in audit mode every check runs. Where
+ * a host has several Providers, each judges the request: see {@link strongest}.
  */
 import type { ActionResolution, ServiceRequest } from "../providers/contract.ts";
 import type { Binding, BindingSnapshot } from "./binding.ts";
@@ -26,23 +27,35 @@ import type {
 } from "./verdict.ts";
 
 export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Verdict {
-  const binding = snapshot.bindingOf(request.host);
-  if (binding === undefined) {
-    return refused(undefined, {
-      status: 403,
-      code: "unknown_host",
-      message: `The host ${request.host} is not bound to a Provider of ${snapshot.workload}.`,
-    });
+  const bindings = snapshot.bindingsOf(request.host);
+  if (bindings.length === 0) {
+    const message = `The host ${request.host} is not bound to a Provider of ${snapshot.workload}.`;
+    return refused(undefined, { status: 403, code: "unknown_host", message });
   }
-  const ambiguity = ambiguityOf(request, binding);
-  if (ambiguity !== undefined) {
-    return refused(binding, { status: 400, code: "malformed_request", message: ambiguity });
+  for (const binding of bindings) {
+    const message = ambiguityOf(request, binding);
+    if (message !== undefined) {
+      return refused(binding, { status: 400, code: "malformed_request", message });
+    }
   }
-  return judgePolicy(request, binding);
+  return strongest(bindings.map((binding) => judgePolicy(request, binding)));
+}
+
+/**
+ * Of the verdicts of a host's bindings, the first permit decides: one without violations, else one
+ * of a binding in audit mode. Without a permit, the denial names all.
+ */
+function strongest(verdicts: readonly Verdict[]): Verdict {
+  const permits = verdicts.filter((verdict) => verdict.kind === "permitted");
+  const permit = permits.find(({ violations }) => violations.length === 0) ?? permits[0];
+  if (permit !== undefined) return permit;
+  const [first, ...others] = verdicts.filter((verdict) => verdict.kind === "denied");
+  if (first === undefined) throw new Error("a host's bindings give a verdict");
+  return { ...first, others };
 }
 
 function refused(binding: Binding | undefined, refusal: ServiceRefusal): Denied {
-  return { kind: "denied", binding, resolution: undefined, violations: [], refusal };
+  return { kind: "denied", binding, resolution: undefined, violations: [], refusal, others: [] };
 }
 
 /** Returns why the service might interpret the request in another way than the proxy. */
@@ -76,7 +89,7 @@ function judgePolicy(request: ServiceRequest, binding: Binding): Verdict {
 }
 
 function denied(findings: Findings): Denied {
-  return { ...findings, kind: "denied", refusal: undefined };
+  return { ...findings, kind: "denied", refusal: undefined, others: [] };
 }
 
 /** The only place that makes a permit. */

@@ -19,6 +19,7 @@ export class BindingMetrics {
   readonly #malformed: Counter;
   readonly #broken: Counter;
   readonly #healthy: Gauge;
+  readonly #waiting: Gauge;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -58,6 +59,11 @@ export class BindingMetrics {
       registers,
     });
     this.#healthy.set(1);
+    this.#waiting = new Gauge({
+      name: "svc_binding_changes_waiting",
+      help: "Providers whose changes take effect when the sidecar restarts.",
+      registers,
+    });
   }
 
   decided(verdict: Verdict, milliseconds: number): void {
@@ -84,6 +90,11 @@ export class BindingMetrics {
 
   malformed(): void {
     this.#malformed.inc();
+  }
+
+  /** @param changes number of Providers */
+  waiting(changes: number): void {
+    this.#waiting.set(changes);
   }
 
   reloaded(ok: boolean): void {

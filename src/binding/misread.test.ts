@@ -35,7 +35,7 @@ function refusal(
     resolveAction: () => ({ kind: "unresolved", reason: "It is not asked for." }),
   };
   const binding = { name: "bound", plugin, policy, instance, hosts: [] } as unknown as Binding;
-  const snapshot: BindingSnapshot = { version: "1", workload: "w", bindingOf: () => binding };
+  const snapshot: BindingSnapshot = { version: "1", workload: "w", bindingsOf: () => [binding] };
   const asked = {
     ...request("POST https://host.example/path", body === undefined ? {} : { body }),
     query,

@@ -43,7 +43,7 @@ export async function decide(
   const permit = recorded.verdict;
   const denied = (refusal: ServiceRefusal): DeniedCall => ({
     arrival,
-    verdict: { ...permit, kind: "denied", refusal },
+    verdict: { ...permit, kind: "denied", refusal, others: [] },
     listed: true,
   });
   const injection = await injectCredentials(permit, arrival, services);

@@ -44,6 +44,7 @@ function unrecordable(verdict: Verdict): Denied {
   return {
     ...verdict,
     kind: "denied",
+    others: [],
     refusal: {
       status: 503,
       code: "audit_unavailable",

@@ -15,7 +15,7 @@ function fieldsOf(resources: readonly ServiceResource[]): ReturnType<typeof requ
     arrival: {
       id: "1",
       request: request("GET https://host.example/path"),
-      snapshot: { version: "1", workload: "w", bindingOf: () => undefined },
+      snapshot: { version: "1", workload: "w", bindingsOf: () => [] },
       startedAt: 0,
     },
     verdict: verdict as unknown as ServicePermit,

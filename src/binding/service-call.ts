@@ -9,7 +9,15 @@ import {
   MAX_CLIENT_LIST,
   optionalClientText,
 } from "../platform/client-text.ts";
-import { actionsOf, type Findings, type JudgedCall, resourcesOf, type Verdict } from "./verdict.ts";
+import {
+  actionsOf,
+  bindingNames,
+  type Findings,
+  type JudgedCall,
+  resourcesOf,
+  type Verdict,
+  violationsOf,
+} from "./verdict.ts";
 
 /** Type of the records. */
 export const SERVICE_CALL = "SERVICE_CALL";
@@ -26,13 +34,14 @@ const MOST_RECORDED = 1_000;
 export function requestFields(call: JudgedCall): Fields {
   const { id, request, snapshot } = call.arrival;
   const { verdict } = call;
-  const { binding, violations } = verdict;
+  const { binding } = verdict;
+  const violations = violationsOf(verdict);
   const allowed = verdict.kind === "permitted";
   const most = allowed ? MOST_RECORDED : MAX_CLIENT_LIST;
   return {
     action: one(shownActions(verdict, most)),
     allowed,
-    binding: binding?.name,
+    binding: one(bindingNames(verdict)),
     call: id,
     host: clientText(request.host),
     method: clientText(request.method),

@@ -23,12 +23,6 @@ import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
-import {
-  type Binding,
-  type BindingSnapshot,
-  compileBindingPolicy,
-  compileSnapshot,
-} from "./binding.ts";
 import { compileBodyRules, FORMS } from "./body-rules.ts";
 import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
@@ -37,6 +31,7 @@ import type { SidecarServiceOptions } from "./options.ts";
 import { EndpointResolver } from "./resolver.ts";
 import { SERVICE_CALL } from "./service-call.ts";
 import { SecretService } from "../envoy/sds/server.ts";
+import { applySpecs, type StartedBinding } from "./reload.ts";
 import { type LoadedSpecs, loadSpecs, watchSpecs } from "./specs.ts";
 
 export interface SidecarService {
@@ -78,7 +73,7 @@ export async function startSidecar(
   });
   const loaded = await loadSpecs(options.specFile);
   const instances = await startInstances(loaded, { env, fetch, log, clock });
-  let snapshot = snapshotOf(loaded, instances);
+  let { snapshot } = applySpecs(loaded, instances);
 
   const hosts = instances.flatMap((instance) => instance.hosts);
   const authority = new CertificateAuthority({
@@ -154,9 +149,14 @@ export async function startSidecar(
     pollMs: options.pollMs,
     onChange: (next) => {
       try {
-        snapshot = snapshotOf(next, instances);
+        const applied = applySpecs(next, instances);
+        snapshot = applied.snapshot;
         metrics.reloaded(true);
+        metrics.waiting(applied.waiting.length);
         log.info({ version: next.version }, "policy in force");
+        for (const change of applied.waiting) {
+          log.warn({ change }, "this change takes effect when the sidecar restarts");
+        }
       } catch (error) {
         metrics.reloaded(false);
         log.error(
@@ -195,8 +195,6 @@ export async function startSidecar(
   };
 }
 
-type Started = Pick<Binding, "name" | "plugin" | "instance" | "hosts">;
-
 interface Surroundings {
   readonly clock: Clock;
   readonly env: NodeJS.ProcessEnv;
@@ -208,7 +206,7 @@ interface Surroundings {
 async function startInstances(
   { specs }: LoadedSpecs,
   surroundings: Surroundings,
-): Promise<readonly Started[]> {
+): Promise<readonly StartedBinding[]> {
   const started = await Promise.all(
     specs.bindings.map(async (spec) => createInstance(spec, surroundings)),
   );
@@ -219,7 +217,7 @@ async function startInstances(
 async function createInstance(
   spec: BindingSpec,
   { env, fetch, log, clock }: Surroundings,
-): Promise<Started> {
+): Promise<StartedBinding> {
   const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
   const secrets = new Map<string, Secret>();
@@ -239,29 +237,10 @@ async function createInstance(
     random: Math.random,
     log,
   });
-  return { name: spec.name, plugin, instance, hosts: hostsOf(spec, plugin) };
+  return { name: spec.name, plugin, instance, hosts: hostsOf(spec, plugin), spec };
 }
 
-/**
- * Combines the running bindings with the policy of these specs. @throws Error if the list of
- * bindings has changed
- */
-function snapshotOf({ version, specs }: LoadedSpecs, started: readonly Started[]): BindingSnapshot {
-  const byName = new Map(specs.bindings.map((spec) => [spec.name, spec]));
-  if (
-    byName.size !== started.length ||
-    started.some(({ name, plugin }) => byName.get(name)?.type !== plugin.providerName)
-  ) {
-    throw new Error("the list of Providers has changed, which requires a restart");
-  }
-  const bindings = started.map((one): Binding => ({
-    ...one,
-    policy: compileBindingPolicy(byName.get(one.name) as BindingSpec, one.plugin),
-  }));
-  return compileSnapshot(version, specs.workload, bindings);
-}
-
-function bootstrapOf(options: SidecarServiceOptions, instances: readonly Started[]): object {
+function bootstrapOf(options: SidecarServiceOptions, instances: readonly StartedBinding[]): object {
   return sidecarBootstrap({
     nodeId: `svc-sidecar-${os.hostname()}-${process.pid}`,
     runDir: options.runDir,

@@ -45,6 +45,8 @@ export interface Denied extends Findings {
   readonly kind: "denied";
   /** undefined if the first violation denies the request. */
   readonly refusal: ServiceRefusal | undefined;
+  /** Denials by the other bindings of the host, in their order. */
+  readonly others: readonly Denied[];
 }
 
 /**
@@ -66,6 +68,18 @@ export type Verdict = Denied | ServicePermit;
 export interface JudgedCall {
   readonly arrival: ServiceArrival;
   readonly verdict: Verdict;
+}
+
+/** Returns the names of the bindings that gave a verdict. */
+export function bindingNames(verdict: Verdict): readonly string[] {
+  const others = verdict.kind === "denied" ? verdict.others : [];
+  return [verdict, ...others].flatMap(({ binding }) => binding?.name ?? []);
+}
+
+/** Returns the violations of all bindings that gave a verdict. */
+export function violationsOf(verdict: Verdict): readonly Violation[] {
+  const others = verdict.kind === "denied" ? verdict.others : [];
+  return verdict.violations.concat(...others.map(({ violations }) => violations));
 }
 
 /** Returns the resolved actions; none if they could not be resolved. */
