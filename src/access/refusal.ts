@@ -30,6 +30,42 @@ export function refuse(code: ErrorCode, message: string, param?: string): Refusa
   return new Refusal(publicError(code, message, param));
 }
 
+type HeaderPair = readonly [name: string, value: string];
+
+/**
+ * Returns the headers of the answer to a refused request, on every surface.
+ *
+ * @param callId identifies the request in our log
+ */
+export function refusalHeaders({ retryAfterMs }: Refusal, callId: string): readonly HeaderPair[] {
+  return [
+    ["content-type", "application/json"],
+    ["x-svc-call-id", callId],
+    ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
+  ];
+}
+
+/** For longer waits the vendors' SDKs retry at once instead, which is useless. */
+const LONGEST_SDK_WAIT_MS = 60_000;
+
+/**
+ * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 if waiting does not help. OpenAI's and
+ * Anthropic's SDKs respect `x-should-retry`.
+ */
+function retryHeaders(retryAfterMs: number): readonly HeaderPair[] {
+  const never = retryAfterMs === 0 || retryAfterMs > LONGEST_SDK_WAIT_MS;
+  const seconds = retryAfterMs === 0 ? 0 : retryAfterSeconds(retryAfterMs);
+  return [
+    ["retry-after", String(seconds)],
+    ...(never ? [["x-should-retry", "false"] as const] : []),
+  ];
+}
+
+/** Returns whole seconds, rounded up, at least 1. */
+export function retryAfterSeconds(ms: number): number {
+  return Math.max(1, Math.ceil(ms / 1000));
+}
+
 /** RefusedRequest is a request that was refused, as the audit chain records it. */
 export interface RefusedRequest {
   readonly error: PublicError;

@@ -79,6 +79,7 @@ describe("the HTTP API", () => {
         metrics: () => metrics(),
         notReady: () => reason,
         onDefect: (error) => defects.push(error),
+        newCallId: () => "call-1",
       }),
     );
   });
@@ -98,6 +99,21 @@ describe("the HTTP API", () => {
     expect([status, text]).toEqual([500, expect.not.stringContaining("broken")]);
     expect(defects).toEqual([new Error("broken")]);
     expect((await ask("/readyz")).status).toBe(200);
+  });
+
+  test.each([
+    ["/v1/models", 401],
+    ["/ext/v1/models", 401],
+    ["/v1/messages", 405],
+    ["/unknown", 404],
+  ])("a refusal of %s names its call", async (url, status) => {
+    const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
+      httpRequest({ socketPath: path.join(dir, "s.sock"), path: url }, resolve)
+        .on("error", reject)
+        .end();
+    });
+    answer.resume();
+    expect([answer.statusCode, answer.headers["x-svc-call-id"]]).toEqual([status, "call-1"]);
   });
 
   test("readiness, with its reason", async () => {

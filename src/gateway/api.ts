@@ -13,6 +13,7 @@ import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { AuditTrail } from "../llm/audit-trail.ts";
 import { dialects } from "../llm/dialects/registry.ts";
 import { publicError, type PublicError } from "../access/errors.ts";
+import { Refusal, refusalHeaders } from "../access/refusal.ts";
 import { dialectOfPath, parseRoute } from "../llm/routes.ts";
 import { listDialect, listModels } from "../llm/models-list.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -27,6 +28,7 @@ export interface ApiOptions {
   /** Returns the reason why the gateway is not ready; undefined if it is. */
   readonly notReady: () => string | undefined;
   readonly onDefect: (error: unknown) => void;
+  readonly newCallId: () => string;
 }
 
 export function createApi(options: ApiOptions): http.Server {
@@ -54,7 +56,7 @@ export function createApi(options: ApiOptions): http.Server {
     const error = isKnown
       ? publicError("method_not_allowed", `${context.req.method} is not allowed here.`)
       : publicError("not_found", "The gateway has no such path.");
-    return failure(error, dialectOfPath(pathname));
+    return failure(error, dialectOfPath(pathname), options.newCallId());
   });
   app.onError((error) => {
     options.onDefect(error);
@@ -100,18 +102,20 @@ function listed(options: ApiOptions, context: ApiContext, models: string): Respo
     const { error, policy } = identity;
     const origin = { policy, address, model: undefined, path: pathname };
     options.audit.refused({ error, origin });
-    return failure(error, dialect);
+    return failure(error, dialect, options.newCallId());
   }
   const found = listModels(identity.policy, dialect, models);
   if (found !== undefined) return Response.json(found);
   const prefix = surface === "external" ? EXTERNAL_PREFIX : "";
   const message = `There is no such model here. GET ${prefix}/v1/models lists yours.`;
-  return failure(publicError("model_not_found", message), dialect);
+  return failure(publicError("model_not_found", message), dialect, options.newCallId());
 }
 
-function failure(error: PublicError, dialect: DialectName): Response {
-  const headers = { "content-type": "application/json" };
-  return new Response(dialects[dialect].renderError(error), { status: error.status, headers });
+function failure(error: PublicError, dialect: DialectName, callId: string): Response {
+  return new Response(dialects[dialect].renderError(error), {
+    status: error.status,
+    headers: refusalHeaders(new Refusal(error), callId).map(([name, value]) => [name, value]),
+  });
 }
 
 /** Returns `""` for the list, a name for one model, undefined for other paths. */

@@ -257,6 +257,7 @@ export async function startGateway(
         metrics: () => registry.metrics(),
         notReady,
         onDefect: defects.reporter("api"),
+        newCallId: randomUUID,
       }),
       socket("api.sock"),
     ),

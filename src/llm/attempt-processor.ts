@@ -8,7 +8,7 @@ import { CALL_ID_HEADER, InternalHeader, upstreamCluster } from "../envoy/config
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type { Phase } from "../envoy/ext-proc/messages.ts";
 import type { FairShare } from "../limits/fair-share.ts";
-import { retryAfterSeconds } from "./budget.ts";
+import { retryAfterSeconds } from "../access/refusal.ts";
 import { type Call, SKIPPED } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import { BadRequestError } from "./dialects/dialect.ts";

@@ -7,7 +7,7 @@ import { costOf, formatUsd, toMicrodollars } from "../pricing/cost.ts";
 import type { PriceBook } from "../pricing/price-book.ts";
 import type { CallRequest } from "./call.ts";
 import { type ErrorCode, publicError, type PublicError } from "../access/errors.ts";
-import { Refusal } from "../access/refusal.ts";
+import { Refusal, retryAfterSeconds } from "../access/refusal.ts";
 
 /**
  * Returns the cost of the given tokens, rounded up to micro-dollars; undefined if the model has no
@@ -106,8 +106,3 @@ const DAILY: Readonly<
     microUsd: { code: "cost_per_day_exceeded", name: "maxCostPerDayUSD" },
   },
 };
-
-/** Returns whole seconds, rounded up, at least 1. */
-export function retryAfterSeconds(ms: number): number {
-  return Math.max(1, Math.ceil(ms / 1000));
-}

@@ -16,7 +16,6 @@ import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap, Phase } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { AuditTrail } from "./audit-trail.ts";
-import { retryAfterSeconds } from "./budget.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "../access/errors.ts";
@@ -27,7 +26,7 @@ import type { Entered } from "./pipeline/enter.ts";
 import type { Arrival, Identified } from "./pipeline/identify.ts";
 import type { Prepared } from "./pipeline/prepare.ts";
 import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
-import { Refusal, type RequestOrigin } from "../access/refusal.ts";
+import { Refusal, refusalHeaders, type RequestOrigin } from "../access/refusal.ts";
 import { CallResponse, localReplyError, type ResponseOptions } from "./response.ts";
 import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
 
@@ -190,7 +189,7 @@ export class LlmProcessor implements Processor {
   #refuse(refusal: Refusal, known: Known): void {
     this.#cancelDeadline?.();
     this.#leave();
-    const { error, retryAfterMs } = refusal;
+    const { error } = refusal;
     const origin: RequestOrigin = {
       policy: refusal.policy ?? known.caller,
       address: known.address ?? UNKNOWN_ADDRESS,
@@ -201,13 +200,7 @@ export class LlmProcessor implements Processor {
     this.#options.audit.refused({ error, origin });
     this.#exchange.respond({
       status: error.status,
-      headers: {
-        set: [
-          ["content-type", "application/json"],
-          ["x-svc-call-id", this.#context.callId],
-          ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
-        ],
-      },
+      headers: { set: refusalHeaders(refusal, this.#context.callId) },
       body: dialects[this.#dialect].renderError(error),
     });
   }
@@ -230,20 +223,4 @@ function uploadDeadlineMs(bytes: number, idleMs: number): number {
 function bodyTimeout(): Refusal {
   const message = "The request body did not arrive in time. Send it without pauses.";
   return new Refusal(publicError("request_timeout", message));
-}
-
-/** For longer waits the vendors' SDKs retry at once instead, which is useless. */
-const LONGEST_SDK_WAIT_MS = 60_000;
-
-/**
- * `retry-after` in seconds (RFC 9110 section 10.2.3); 0 if waiting does not help. OpenAI's and
- * Anthropic's SDKs respect `x-should-retry`.
- */
-function retryHeaders(retryAfterMs: number): (readonly [name: string, value: string])[] {
-  const never = retryAfterMs === 0 || retryAfterMs > LONGEST_SDK_WAIT_MS;
-  const seconds = retryAfterMs === 0 ? 0 : retryAfterSeconds(retryAfterMs);
-  return [
-    ["retry-after", String(seconds)],
-    ...(never ? [["x-should-retry", "false"] as const] : []),
-  ];
 }

@@ -9,7 +9,7 @@ import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "./accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
-import { retryAfterSeconds } from "./budget.ts";
+import { retryAfterSeconds } from "../access/refusal.ts";
 import type { Call } from "./call.ts";
 import type { CallRegistry } from "./call-registry.ts";
 import type { StreamReader, Usage } from "./dialects/dialect.ts";
