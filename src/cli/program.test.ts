@@ -130,6 +130,7 @@ describe("svc status", () => {
       ready: true,
       reason: "Ready",
       message: "",
+      conditions: [],
     },
   ] as const;
 

@@ -22,6 +22,7 @@ const object = (name: string, more: Partial<ObjectStatus> = {}): ObjectStatus =>
   ready: true,
   reason: "Ready",
   message: "",
+  conditions: [],
   ...more,
 });
 

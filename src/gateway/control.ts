@@ -20,7 +20,7 @@ import http from "node:http";
 import { z } from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";
 import { AppliedError, type AppliedFault } from "../sources/applied/applied-error.ts";
 import type { Applied, AppliedStore, Change } from "../sources/applied/applied-store.ts";
 import { BodyError, readBody } from "./control-body.ts";

@@ -3,20 +3,15 @@
  * and its status. A Secret shows the names of its keys, never a value.
  */
 import type { ObjectStatus } from "../policy/status.ts";
-import { API_VERSION } from "../resources/metadata.ts";
-import type { Resource, ResourceKind, ResourceSet } from "../resources/resource-set.ts";
-import { resourceId } from "../resources/resource-set.ts";
-
-/** Today's usage (UTC). */
-export interface ObjectUsage {
-  readonly tokensToday: number;
-  readonly requestsToday: number;
-  /** US dollars, for models with a price. */
-  readonly costTodayUSD?: number | undefined;
-  /** Requests to models without a price. */
-  readonly unpricedToday?: number | undefined;
-  readonly inFlight?: number | undefined;
-}
+import {
+  KINDS,
+  type Resource,
+  resourceId,
+  type ResourceKind,
+  viewContent,
+} from "../resources/kinds.ts";
+import { findResource, type ResourceSet } from "../resources/resource-set.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 
 export interface ObjectView {
   readonly apiVersion: string;
@@ -63,31 +58,8 @@ export async function viewObjects(
   const usage = await options.usage(statuses);
   const resources = options.resources();
   return statuses.map((status) =>
-    view(status, resourceOf(resources, status), usage.get(resourceId(status))),
+    view(status, findResource(resources, status), usage.get(resourceId(status))),
   );
-}
-
-function resourceOf(
-  resources: ResourceSet,
-  {
-    kind,
-    namespace,
-    name,
-  }: { readonly kind: ResourceKind; readonly namespace: string; readonly name: string },
-): Resource | undefined {
-  const key = `${namespace}/${name}`;
-  switch (kind) {
-    case "AccessKey":
-      return resources.accessKeys.get(key);
-    case "Agent":
-      return resources.agents.get(key);
-    case "ModelProvider":
-      return resources.modelProviders.get(key);
-    case "Provider":
-      return resources.providers.get(key);
-    case "Secret":
-      return resources.secrets.get(key);
-  }
 }
 
 function view(
@@ -97,7 +69,7 @@ function view(
 ): ObjectView {
   const { kind, namespace, name, ready, reason, message } = status;
   return {
-    apiVersion: kind === "Secret" ? "v1" : API_VERSION,
+    apiVersion: KINDS[kind].apiVersion,
     kind,
     metadata: {
       namespace,
@@ -106,16 +78,12 @@ function view(
       ...(resource === undefined || isEmpty(resource.annotations)
         ? {}
         : { annotations: resource.annotations }),
-      // The version of a Secret is a hash of its content.
-      ...(resource === undefined || resource.kind === "Secret"
+      // The version is a hash of the content.
+      ...(resource === undefined || KINDS[kind].confidential
         ? {}
         : { resourceVersion: resource.version }),
     },
-    ...(resource === undefined
-      ? {}
-      : resource.kind === "Secret"
-        ? { keys: [...resource.values.keys()] }
-        : { spec: resource.spec }),
+    ...(resource === undefined ? {} : viewContent(kind, resource)),
     status: { ready, reason, message, ...usage },
   };
 }

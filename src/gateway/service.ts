@@ -36,13 +36,14 @@ import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { readPrivateFile } from "../platform/private-file.ts";
-import { type ObjectStatus, withProblems } from "../policy/status.ts";
+import { type ObjectStatus, statusOf, withProblems } from "../policy/status.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { openPrices } from "./prices.ts";
+import { resourceId } from "../resources/kinds.ts";
 import { formatProblem } from "../resources/problem.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
-import { openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
+import type { Source } from "../sources/source.ts";
 import { registerAccessLog } from "../envoy/access-log/collector.ts";
 import { AdsServer } from "../envoy/xds/ads.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
@@ -68,11 +69,15 @@ export interface GatewayService {
 const BUSY_ROUND_TRIP_MS = 10;
 const MOST_BUSY = 10;
 
-/** @param env variables that resources name, and those for the store of limits */
+/**
+ * @param env variables that resources name, and those for the store of limits
+ * @param source of the resources; it is closed with the service
+ */
 export async function startGateway(
   options: GatewayOptions,
   env: Env,
   log: Logger,
+  source: Source,
 ): Promise<GatewayService> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -158,7 +163,10 @@ export async function startGateway(
     });
     const bindings = compileSidecars(load.resources, env);
     sidecars = bindings.sidecars;
-    objects = withProblems(withBindingStatuses(compiled.statuses, bindings), load.problems);
+    const verdicts = withProblems(withBindingStatuses(compiled.statuses, bindings), load.problems);
+    objects = verdicts.map((verdict) =>
+      statusOf(verdict, load.generations.get(resourceId(verdict))),
+    );
     problems = load.problems.map(formatProblem);
     for (const problem of problems) log.warn({ problem }, "resource not in use as written");
     rollout.apply(compiled.snapshot);
@@ -174,7 +182,7 @@ export async function startGateway(
       );
     }
   };
-  const source = await openFolder({ dir: options.resources, onChange: guarded, log });
+  source.onChange(guarded);
   apply(source.current());
 
   const socket = (name: string): string => path.join(options.runDir, name);

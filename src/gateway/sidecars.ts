@@ -3,7 +3,7 @@ import type { AuditFolder } from "../audit/options.ts";
 import { hostsOf } from "../binding/hosts.ts";
 import { type CompiledBindings, compileBindings, type SidecarConfig } from "../compile/bindings.ts";
 import type { Env } from "../compile/policy-secrets.ts";
-import { type ObjectStatus, sortStatuses } from "../policy/status.ts";
+import { sortVerdicts, type Verdict } from "../policy/status.ts";
 import { plugins } from "../providers/registry.ts";
 import type { BindingSpecs } from "../resources/binding-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
@@ -65,10 +65,10 @@ function auditFolder(audit: NonNullable<GatewayOptions["audit"]>): AuditFolder {
 
 /** An Agent with unusable Providers is in use, with a degraded status. */
 export function withBindingStatuses(
-  statuses: readonly ObjectStatus[],
+  statuses: readonly Verdict[],
   { statuses: providers, missing }: CompiledBindings,
-): ObjectStatus[] {
-  const judged = statuses.map((status): ObjectStatus => {
+): Verdict[] {
+  const judged = statuses.map((status): Verdict => {
     const absent = status.kind === "Agent" ? missing.get(keyOf(status)) : undefined;
     if (absent === undefined) return status;
     const message = [status.message, ...absent].filter((part) => part !== "").join("; ");
@@ -78,5 +78,5 @@ export function withBindingStatuses(
       message,
     };
   });
-  return sortStatuses([...judged, ...providers]);
+  return sortVerdicts([...judged, ...providers]);
 }

@@ -4,13 +4,15 @@ import type http from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { compilePolicy } from "../compile/policy.ts";
-import { type ObjectStatus, withProblems } from "../policy/status.ts";
+import { type ObjectStatus, statusOf, withProblems } from "../policy/status.ts";
+import { resourceId } from "../resources/kinds.ts";
 import { formatProblem } from "../resources/problem.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
-import { type FolderSource, openFolder } from "../sources/folder/folder-source.ts";
+import { openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
+import type { Source } from "../sources/source.ts";
 import { createControl } from "./control.ts";
-import type { ObjectUsage } from "./objects.ts";
 
 export class ControlWorld {
   readonly dir: string;
@@ -22,12 +24,12 @@ export class ControlWorld {
   readonly usage = new Map<string, ObjectUsage>();
   /** Number of changes that were waited for. */
   settled = 0;
-  #source: FolderSource;
+  #source: Source;
   #server: http.Server;
   #objects: readonly ObjectStatus[] = [];
   #problems: readonly string[] = [];
 
-  private constructor(dir: string, source: FolderSource) {
+  private constructor(dir: string, source: Source) {
     this.dir = dir;
     this.resources = path.join(dir, "resources");
     this.socket = path.join(dir, "svc.sock");
@@ -76,13 +78,12 @@ export class ControlWorld {
     mkdirSync(path.join(dir, "resources"));
     for (const [name, text] of Object.entries(files))
       writeFileSync(path.join(dir, "resources", name), text);
-    let world: ControlWorld | undefined;
     const source = await openFolder({
       dir: path.join(dir, "resources"),
-      onChange: (load) => world?.load(load),
       log: { warn: () => undefined },
     });
-    world = new ControlWorld(dir, source);
+    const world = new ControlWorld(dir, source);
+    source.onChange((load) => world.load(load));
     world.load(source.current());
     const server = world.#server;
     const { socket } = world;
@@ -90,14 +91,16 @@ export class ControlWorld {
     return world;
   }
 
-  load({ resources, problems }: LoadResult): void {
+  load({ resources, problems, generations }: LoadResult): void {
     const { statuses } = compilePolicy(resources, {
       env: {},
       now: Date.now(),
       tokenHashOf: (namespace, name) => `${namespace}/${name}`,
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
     });
-    this.#objects = withProblems(statuses, problems);
+    this.#objects = withProblems(statuses, problems).map((verdict) =>
+      statusOf(verdict, generations.get(resourceId(verdict))),
+    );
     this.#problems = problems.map(formatProblem);
   }
 

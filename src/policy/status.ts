@@ -2,10 +2,11 @@
  * Status of an object: whether it is in use, and the reason. The reasons are shared by statuses,
  * events and tests; each names the fact that was found.
  */
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Problem, ProblemReason } from "../resources/problem.ts";
 import { formatProblem } from "../resources/problem.ts";
-import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 
 export const REASONS = [
   /** In use, as written. */
@@ -56,7 +57,8 @@ export const REASONS = [
 
 export type Reason = (typeof REASONS)[number];
 
-export interface ObjectStatus {
+/** The verdict on an object: whether it is in use, and the reason. Compilers report it. */
+export interface Verdict {
   readonly kind: ResourceKind;
   readonly namespace: string;
   readonly name: string;
@@ -68,15 +70,59 @@ export interface ObjectStatus {
 }
 
 /**
+ * A condition of an object: Kubernetes' `metav1.Condition`, without the time of its last
+ * transition, which its sink knows.
+ */
+export interface Condition {
+  /** `Ready`: as the verdict says. */
+  readonly type: "Ready";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: Reason;
+  readonly message: string;
+  readonly observedGeneration?: number;
+}
+
+/** The status of an object. */
+export interface ObjectStatus extends Verdict {
+  readonly conditions: readonly Condition[];
+  /**
+   * `metadata.generation` of the newest version; undefined if its source has no generations, as a
+   * folder of files.
+   */
+  readonly observedGeneration?: number;
+  /** For an Agent: `Failed` if its newest version was refused. */
+  readonly phase?: "Failed";
+  /** For an Agent with an inbound host name: `https://<hostname>`. */
+  readonly url?: string;
+  /** Today's usage, where the status is shown: the compiler does not know it. */
+  readonly usage?: Partial<ObjectUsage>;
+}
+
+/**
+ * Builds the status of an object.
+ * @param generation `metadata.generation` of its newest version; undefined if there is none
+ */
+export function statusOf(verdict: Verdict, generation: number | undefined): ObjectStatus {
+  const { kind, ready, reason, message } = verdict;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return {
+    ...verdict,
+    ...observed,
+    ...(kind === "Agent" && reason in PROBLEM_REASONS ? { phase: "Failed" } : {}),
+    conditions: [{ type: "Ready", status: ready ? "True" : "False", reason, message, ...observed }],
+  };
+}
+
+/**
  * Adds the problems found by the source. An object whose last good version still serves keeps its
  * `ready` and gets the problem's reason; one that was never loaded is not ready. Problems without
  * an object are left to the caller.
  */
 export function withProblems(
-  statuses: readonly ObjectStatus[],
+  verdicts: readonly Verdict[],
   problems: readonly Problem[],
-): ObjectStatus[] {
-  const byId = new Map(statuses.map((status) => [resourceId(status), status]));
+): Verdict[] {
+  const byId = new Map(verdicts.map((status) => [resourceId(status), status]));
   for (const problem of problems) {
     const { kind, namespace, name } = problem;
     if (
@@ -107,7 +153,7 @@ export function withProblems(
           : `the last good version is in use: ${formatProblem(problem)}`,
     });
   }
-  return sortStatuses([...byId.values()]);
+  return sortVerdicts([...byId.values()]);
 }
 
 const PROBLEM_REASONS: Readonly<Record<ProblemReason, true>> = {
@@ -118,11 +164,11 @@ const PROBLEM_REASONS: Readonly<Record<ProblemReason, true>> = {
   FileUnreadable: true,
 };
 
-/** By kind, namespace and name. */
-export function sortStatuses(statuses: ObjectStatus[]): ObjectStatus[] {
-  const sortKey = (status: ObjectStatus) => `${status.kind}\0${keyOf(status)}`;
-  return statuses
-    .map((status) => ({ status, key: sortKey(status) }))
+/** Sorts by kind, namespace and name. */
+export function sortVerdicts(verdicts: readonly Verdict[]): Verdict[] {
+  const sortKey = (verdict: Verdict) => `${verdict.kind}\0${keyOf(verdict)}`;
+  return verdicts
+    .map((verdict) => ({ verdict, key: sortKey(verdict) }))
     .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    .map(({ status }) => status);
+    .map(({ verdict }) => verdict);
 }
