@@ -2,7 +2,7 @@
  * Objects in the control API, in the form of Kubernetes: the object in force, defaults included,
  * and its status. A Secret shows the names of its keys, never a value.
  */
-import type { ObjectStatus } from "../policy/status.ts";
+import type { ObjectStatus, PublishedStatus } from "../policy/status.ts";
 import {
   KINDS,
   type Resource,
@@ -35,7 +35,8 @@ export interface ObjectView {
     readonly ready: boolean;
     readonly reason: string;
     readonly message: string;
-  } & Partial<ObjectUsage>;
+  } & Partial<ObjectUsage> &
+    Partial<Pick<PublishedStatus, "observedGeneration" | "phase" | "url" | "conditions">>;
 }
 
 /** Returns the usage of objects, by {@link resourceId}; omits unknown objects. */
@@ -44,7 +45,7 @@ export type UsageOf = (
 ) => Promise<ReadonlyMap<string, ObjectUsage>>;
 
 export interface ObjectsOptions {
-  readonly statuses: () => readonly ObjectStatus[];
+  readonly statuses: () => readonly PublishedStatus[];
   readonly resources: () => ResourceSet;
   readonly usage: UsageOf;
 }
@@ -63,11 +64,11 @@ export async function viewObjects(
 }
 
 function view(
-  status: ObjectStatus,
+  status: PublishedStatus,
   resource: Resource | undefined,
   usage: ObjectUsage | undefined,
 ): ObjectView {
-  const { kind, namespace, name, ready, reason, message } = status;
+  const { kind, namespace, name } = status;
   return {
     apiVersion: KINDS[kind].apiVersion,
     kind,
@@ -84,8 +85,20 @@ function view(
         : { resourceVersion: resource.version }),
     },
     ...(resource === undefined ? {} : viewContent(kind, resource)),
-    status: { ready, reason, message, ...usage },
+    status: statusView({ ...status, ...(usage === undefined ? {} : { usage }) }),
   };
+}
+
+/** Returns the `status` of an object, with usage in the fields that the interface names. */
+function statusView({
+  kind: _kind,
+  namespace: _namespace,
+  name: _name,
+  conditions,
+  usage,
+  ...status
+}: PublishedStatus): ObjectView["status"] {
+  return { ...status, ...usage, conditions };
 }
 
 function isEmpty(record: Readonly<Record<string, string>>): boolean {

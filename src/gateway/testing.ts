@@ -3,9 +3,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type http from "node:http";
 import os from "node:os";
 import path from "node:path";
-import { compilePolicy } from "../compile/policy.ts";
-import { type ObjectStatus, statusOf, withProblems } from "../policy/status.ts";
-import { resourceId } from "../resources/kinds.ts";
+import { compile } from "../compile/compile.ts";
+import { systemClock } from "../platform/clock.ts";
+import { plugins } from "../providers/registry.ts";
 import { formatProblem } from "../resources/problem.ts";
 import type { ObjectUsage } from "../resources/usage.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
@@ -13,6 +13,7 @@ import { openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
 import type { Source } from "../sources/source.ts";
 import { createControl } from "./control.ts";
+import { StatusTable } from "./status-sink.ts";
 
 export class ControlWorld {
   readonly dir: string;
@@ -26,7 +27,7 @@ export class ControlWorld {
   settled = 0;
   #source: Source;
   #server: http.Server;
-  #objects: readonly ObjectStatus[] = [];
+  readonly #objects = new StatusTable(systemClock);
   #problems: readonly string[] = [];
 
   private constructor(dir: string, source: Source) {
@@ -48,7 +49,7 @@ export class ControlWorld {
         reason: undefined,
         policyVersion: "1",
         activeCalls: 0,
-        objects: this.#objects,
+        objects: this.#objects.current,
         problems: this.#problems,
         envoys: [],
       }),
@@ -63,7 +64,7 @@ export class ControlWorld {
       }),
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: {
-        statuses: () => this.#objects,
+        statuses: () => this.#objects.current,
         resources: () => this.#source.current().resources,
         usage: () => Promise.resolve(this.usage),
       },
@@ -91,17 +92,16 @@ export class ControlWorld {
     return world;
   }
 
-  load({ resources, problems, generations }: LoadResult): void {
-    const { statuses } = compilePolicy(resources, {
+  load(load: LoadResult): void {
+    const { statuses } = compile(load, {
       env: {},
       now: Date.now(),
       tokenHashOf: (namespace, name) => `${namespace}/${name}`,
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
+      service: (type) => plugins.get(type),
     });
-    this.#objects = withProblems(statuses, problems).map((verdict) =>
-      statusOf(verdict, generations.get(resourceId(verdict))),
-    );
-    this.#problems = problems.map(formatProblem);
+    this.#objects.publish(statuses);
+    this.#problems = load.problems.map(formatProblem);
   }
 
   async close(): Promise<void> {

@@ -47,6 +47,8 @@ export const REASONS = [
   "ConfigInvalid",
   /** In use; some of its Providers are not. */
   "DegradedProviders",
+  /** Envoy has rejected the ModelProvider's clusters. */
+  "EnvoyRejected",
   // Reasons of objects that were not loaded, or not in their newest version.
   "InvalidSyntax",
   "InvalidSpec",
@@ -74,10 +76,13 @@ export interface Verdict {
  * transition, which its sink knows.
  */
 export interface Condition {
-  /** `Ready`: as the verdict says. */
-  readonly type: "Ready";
+  /**
+   * - `Ready`: it is in use, as the status says.
+   * - `Programmed`: every connected Envoy has accepted its clusters. Only for a ModelProvider.
+   */
+  readonly type: "Ready" | "Programmed";
   readonly status: "True" | "False" | "Unknown";
-  readonly reason: Reason;
+  readonly reason: Reason | "Programmed" | "Pending";
   readonly message: string;
   readonly observedGeneration?: number;
 }
@@ -111,6 +116,82 @@ export function statusOf(verdict: Verdict, generation: number | undefined): Obje
     ...(kind === "Agent" && reason in PROBLEM_REASONS ? { phase: "Failed" } : {}),
     conditions: [{ type: "Ready", status: ready ? "True" : "False", reason, message, ...observed }],
   };
+}
+
+/** Envoy's answer for its newest configuration, or for a part of it. */
+export type EnvoyAnswer =
+  | { readonly kind: "accepted" }
+  /** There is no answer yet; `message` says why. */
+  | { readonly kind: "pending"; readonly message: string }
+  /** `message` is Envoy's. */
+  | { readonly kind: "rejected"; readonly message: string };
+
+/**
+ * Adds Envoy's answer as the condition `Programmed`. An object whose clusters were rejected does
+ * not serve requests.
+ */
+export function withProgrammed(status: ObjectStatus, answer: EnvoyAnswer): ObjectStatus {
+  const { observedGeneration } = status;
+  const observed = observedGeneration === undefined ? {} : { observedGeneration };
+  const type = "Programmed";
+  if (answer.kind === "rejected") {
+    const reason = "EnvoyRejected";
+    const message = `Envoy rejected its clusters: ${answer.message}`;
+    const refused = { status: "False", reason, message } as const;
+    return {
+      ...status,
+      ready: false,
+      reason,
+      message,
+      conditions: [
+        ...status.conditions.map((condition) =>
+          condition.type === "Ready" ? { ...condition, ...refused } : condition,
+        ),
+        { type, ...refused, ...observed },
+      ],
+    };
+  }
+  const state =
+    answer.kind === "accepted"
+      ? ({ status: "True", reason: "Programmed", message: "" } as const)
+      : ({ status: "Unknown", reason: "Pending", message: answer.message } as const);
+  return { ...status, conditions: [...status.conditions, { type, ...state, ...observed }] };
+}
+
+/** A condition as it is published: Kubernetes' `metav1.Condition`. */
+export interface PublishedCondition extends Condition {
+  /** When `status` last changed (RFC 3339, whole seconds as in Kubernetes). */
+  readonly lastTransitionTime: string;
+}
+
+/** The status of an object as it is published. */
+export interface PublishedStatus extends ObjectStatus {
+  readonly conditions: readonly PublishedCondition[];
+}
+
+/**
+ * Adds the times of the last transitions. A condition whose status has not changed keeps its time.
+ *
+ * @param before the statuses published before
+ * @param now milliseconds since the epoch
+ */
+export function withTransitionTimes(
+  statuses: readonly ObjectStatus[],
+  before: readonly PublishedStatus[],
+  now: number,
+): PublishedStatus[] {
+  const known = new Map(before.map((status) => [resourceId(status), status.conditions]));
+  const time = new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+  return statuses.map((status) => {
+    const last = known.get(resourceId(status)) ?? [];
+    const conditions = status.conditions.map((condition): PublishedCondition => {
+      const same = last.find(
+        (other) => other.type === condition.type && other.status === condition.status,
+      );
+      return { ...condition, lastTransitionTime: same?.lastTransitionTime ?? time };
+    });
+    return { ...status, conditions };
+  });
 }
 
 /**

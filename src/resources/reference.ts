@@ -49,6 +49,7 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedProviders\` | yes | some Providers of the Agent cannot be used: calls to them are denied |
 | \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | the AccessKey gives no access, for this reason |
 | \`DegradedRestrictions\` | yes | the ModelProvider does not expose some \`allowedModels\` of the AccessKey: they have no effect |
+| \`EnvoyRejected\` | no | Envoy refused the ModelProvider's clusters; the message is Envoy's |
 | \`DuplicateKey\` | no | another AccessKey has the same SHA-256: neither gives access |
 | \`InvalidSpec\`, \`NotSupportedYet\`, \`InvalidSyntax\`, \`DuplicateObject\`, \`FileUnreadable\` | as before | the newest version was refused; an earlier one may be in use |
 `;
