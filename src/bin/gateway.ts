@@ -7,6 +7,7 @@ import { parseEnvironment } from "../gateway/environment.ts";
 import { gatewayOptionsSchema } from "../gateway/options.ts";
 import { startGateway } from "../gateway/service.ts";
 import { createLog } from "../platform/log.ts";
+import { openFolder } from "../sources/folder/folder-source.ts";
 
 const options = gatewayOptionsSchema.parse(JSON.parse(process.argv[2] ?? "{}"));
 const log = createLog({ level: options.logLevel, name: "gateway" });
@@ -14,7 +15,8 @@ process.umask(0o077);
 
 const env =
   options.environment === "stdin" ? parseEnvironment(readFileSync(0, "utf8")) : process.env;
-const service = await startGateway(options, env, log);
+const source = await openFolder({ dir: options.resources, log });
+const service = await startGateway(options, env, log, source);
 const stop = (): void => {
   void service.close().then(() => process.exit(0));
 };

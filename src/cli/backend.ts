@@ -5,7 +5,7 @@
 import type { ApplyResult } from "../gateway/control.ts";
 import type { ObjectView } from "../gateway/objects.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
-import type { ResourceKind } from "../resources/resource-set.ts";
+import type { ResourceKind } from "../resources/kinds.ts";
 
 export type { ApplyResult, ObjectView };
 

@@ -3,7 +3,7 @@ import { Command, Option } from "commander";
 import type { Backend, ObjectView } from "./backend.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
-import type { KindName } from "./kinds.ts";
+import { KIND_NAMES, type KindName, kindName } from "./kinds.ts";
 import { objectArguments } from "./object-arguments.ts";
 import { type NamespaceFlags, type TargetFlags, withNamespace, withTarget } from "./options.ts";
 import { OUTPUTS, type Output, renderObjects, renderYaml } from "./render-objects.ts";
@@ -22,7 +22,7 @@ export function getCommand(context: Context): Command {
     .description("Show objects, an Agent's definition, or metrics.")
     .argument(
       "<kind>",
-      "agents, model-providers, access-keys, secrets, agent-def, metrics; or <kind>/<name>",
+      `${KIND_NAMES.map(({ plural }) => plural).join(", ")}, agent-def, metrics; or <kind>/<name>`,
     )
     .argument("[names...]", "names of the objects; default: all");
   return withTarget(withNamespace(command, "namespace of the objects"))
@@ -84,12 +84,7 @@ async function getDefinitions(
   names: readonly string[],
   flags: Flags,
 ): Promise<void> {
-  const agents = await find(
-    backend,
-    { kind: "Agent", singular: "agent", plural: "agents" },
-    names,
-    flags,
-  );
+  const agents = await find(backend, kindName("Agent"), names, flags);
   const output = flags.output ?? "yaml";
   if (output !== "yaml" && output !== "json") {
     return context.stdout(

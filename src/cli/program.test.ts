@@ -131,6 +131,7 @@ describe("svc status", () => {
       ready: true,
       reason: "Ready",
       message: "",
+      conditions: [],
     },
   ] as const;
 

@@ -1,8 +1,8 @@
 /** Formats objects for `svc get`. */
 import { stringify } from "yaml";
-import type { ResourceKind } from "../resources/resource-set.ts";
+import { NAMESPACE } from "../resources/columns.ts";
+import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import type { ObjectView } from "./backend.ts";
-import { COLUMNS, NAMESPACE } from "./columns.ts";
 import { kindName } from "./kinds.ts";
 import { table } from "./table.ts";
 
@@ -40,7 +40,7 @@ export function renderObjects(
       return renderYaml(objects);
     case "table":
     case "wide": {
-      const columns = [...(options.namespaces ? [NAMESPACE] : []), ...COLUMNS[kind]].filter(
+      const columns = [...(options.namespaces ? [NAMESPACE] : []), ...KINDS[kind].columns].filter(
         (column) => options.output === "wide" || column.wide !== true,
       );
       const rows = objects.map((object) =>

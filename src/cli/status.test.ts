@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { GatewayStatus } from "../gateway/status.ts";
-import type { ObjectStatus } from "../policy/status.ts";
+import type { PublishedStatus } from "../policy/status.ts";
 import { renderStatus } from "./status.ts";
 import { table } from "./table.ts";
 
@@ -15,13 +15,14 @@ const status = (more: Partial<GatewayStatus>): GatewayStatus => ({
   ...more,
 });
 
-const object = (name: string, more: Partial<ObjectStatus> = {}): ObjectStatus => ({
+const object = (name: string, more: Partial<PublishedStatus> = {}): PublishedStatus => ({
   kind: "Agent",
   namespace: "default",
   name,
   ready: true,
   reason: "Ready",
   message: "",
+  conditions: [],
   ...more,
 });
 

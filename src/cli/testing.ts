@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { parseDocuments } from "../resources/parse.ts";
 import { formatProblem } from "../resources/problem.ts";
-import type { ResourceKind } from "../resources/resource-set.ts";
+import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { mergePatch } from "../sources/applied/merge-patch.ts";
 import type { ApplyResult, Backend, ManifestText, ObjectView, BackendTarget } from "./backend.ts";
 import type { Context } from "./context.ts";
@@ -51,7 +51,7 @@ export class FakeBackend implements Backend {
     namespace = "default",
   ): void {
     this.objects.set(`${kind}/${namespace}/${name}`, {
-      apiVersion: kind === "Secret" ? "v1" : "svc.io/v1",
+      apiVersion: KINDS[kind].apiVersion,
       kind,
       metadata: { namespace, name, resourceVersion: "v1" },
       status: { ready: true, reason: "Ready", message: "" },

@@ -4,7 +4,7 @@
  * out, so that calls to it are denied.
  */
 import type { Secret } from "../platform/secret.ts";
-import type { ObjectStatus, Reason } from "../policy/status.ts";
+import type { Reason, Verdict } from "../policy/status.ts";
 import type { Agent } from "../resources/agent.ts";
 import type { BindingSpec, BindingSpecs } from "../resources/binding-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
@@ -37,7 +37,7 @@ export interface CompiledBindings {
   /** By `<namespace>/<name>` of the Agent; only for Agents that list Providers. */
   readonly sidecars: ReadonlyMap<string, SidecarConfig>;
   /** Statuses of the Providers. */
-  readonly statuses: readonly ObjectStatus[];
+  readonly statuses: readonly Verdict[];
   /** By `<namespace>/<name>` of the Agent: descriptions of its Providers that cannot be used. */
   readonly missing: ReadonlyMap<string, readonly string[]>;
 }
@@ -49,7 +49,7 @@ export function compileBindings(
   resources: ResourceSet,
   options: BindingsOptions,
 ): CompiledBindings {
-  const statuses: ObjectStatus[] = [];
+  const statuses: Verdict[] = [];
   const judged = new Map<string, Usable | Unusable>();
   for (const [key, provider] of resources.providers) {
     const judgement = judge(provider, resources, options);

@@ -18,14 +18,15 @@ import type {
   PolicySnapshot,
   ModelProviderPolicy,
 } from "../policy/snapshot.ts";
-import type { ObjectStatus, Reason } from "../policy/status.ts";
-import { sortStatuses } from "../policy/status.ts";
+import type { Reason, Verdict } from "../policy/status.ts";
+import { sortVerdicts } from "../policy/status.ts";
 import type { AccessKey } from "../resources/access-key.ts";
 import type { Agent } from "../resources/agent.ts";
 import type { Endpoint } from "../resources/base-url.ts";
+import type { Resource } from "../resources/kinds.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
-import type { Resource, ResourceSet } from "../resources/resource-set.ts";
+import type { ResourceSet } from "../resources/resource-set.ts";
 import type { SecretResource } from "../resources/secret.ts";
 import { CompiledKey, idleRestrictions } from "./policy-key.ts";
 import type { ProviderScope, ScopedProvider } from "./policy-agent.ts";
@@ -49,7 +50,7 @@ export interface PolicyOptions {
 export interface CompiledPolicy {
   readonly snapshot: PolicySnapshot;
   /** One for each object, by kind, namespace and name. */
-  readonly statuses: readonly ObjectStatus[];
+  readonly statuses: readonly Verdict[];
   /**
    * When the same resources have to be compiled again, because a status changes with time alone:
    * milliseconds since the epoch; undefined for never.
@@ -59,7 +60,7 @@ export interface CompiledPolicy {
 
 export function compilePolicy(resources: ResourceSet, options: PolicyOptions): CompiledPolicy {
   const { env } = options;
-  const statuses: ObjectStatus[] = [];
+  const statuses: Verdict[] = [];
   const report = (resource: Resource, ready: boolean, reason: Reason, message: string) => {
     const { kind, namespace, name } = resource;
     statuses.push({ kind, namespace, name, ready, reason, message });
@@ -151,7 +152,7 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     providers,
   };
   const recheckAt = nextExpiry(resources.accessKeys.values(), options.now);
-  return { snapshot, statuses: sortStatuses(statuses), recheckAt };
+  return { snapshot, statuses: sortVerdicts(statuses), recheckAt };
 }
 
 /** Returns when the next of the keys expires. */

@@ -26,6 +26,15 @@ spec: {provider: openai, apiKeySecretRef: {name: openai, key: api-key}}
 const MOCK =
   "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
 
+/** The condition of an object that is in use as written. */
+const READY = {
+  type: "Ready",
+  status: "True",
+  reason: "Ready",
+  message: "",
+  lastTransitionTime: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/) as unknown,
+};
+
 let world: ControlWorld;
 
 beforeEach(async () => {
@@ -109,6 +118,7 @@ describe("objects", () => {
         tokensToday: 12,
         requestsToday: 2,
         costTodayUSD: 0.5,
+        conditions: [READY],
       },
     });
   });
@@ -131,7 +141,7 @@ describe("objects", () => {
       kind: "Secret",
       metadata: { namespace: "team", name: "openai" },
       keys: ["api-key"],
-      status: { ready: true, reason: "Ready", message: "" },
+      status: { ready: true, reason: "Ready", message: "", conditions: [READY] },
     });
     expect((await ask("/objects/Secret")).body).not.toContain("sk-secret");
   });

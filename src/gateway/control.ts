@@ -22,7 +22,7 @@ import { type Context, Hono } from "hono";
 import { z } from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";
 import { AppliedError, type AppliedFault } from "../sources/applied/applied-error.ts";
 import type { Applied, AppliedStore, Change } from "../sources/applied/applied-store.ts";
 import { BodyError, readBody } from "./control-body.ts";

@@ -2,21 +2,16 @@
  * Objects in the control API, in the form of Kubernetes: the object in force, defaults included,
  * and its status. A Secret shows the names of its keys, never a value.
  */
-import type { ObjectStatus } from "../policy/status.ts";
-import { API_VERSION } from "../resources/metadata.ts";
-import type { Resource, ResourceKind, ResourceSet } from "../resources/resource-set.ts";
-import { resourceId } from "../resources/resource-set.ts";
-
-/** Today's usage (UTC). */
-export interface ObjectUsage {
-  readonly tokensToday: number;
-  readonly requestsToday: number;
-  /** US dollars, for models with a price. */
-  readonly costTodayUSD?: number | undefined;
-  /** Requests to models without a price. */
-  readonly unpricedToday?: number | undefined;
-  readonly inFlight?: number | undefined;
-}
+import type { ObjectStatus, PublishedStatus } from "../policy/status.ts";
+import {
+  KINDS,
+  type Resource,
+  resourceId,
+  type ResourceKind,
+  viewContent,
+} from "../resources/kinds.ts";
+import { findResource, type ResourceSet } from "../resources/resource-set.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 
 export interface ObjectView {
   readonly apiVersion: string;
@@ -40,7 +35,8 @@ export interface ObjectView {
     readonly ready: boolean;
     readonly reason: string;
     readonly message: string;
-  } & Partial<ObjectUsage>;
+  } & Partial<ObjectUsage> &
+    Partial<Pick<PublishedStatus, "observedGeneration" | "phase" | "url" | "conditions">>;
 }
 
 /** Returns the usage of objects, by {@link resourceId}; omits unknown objects. */
@@ -49,7 +45,7 @@ export type UsageOf = (
 ) => Promise<ReadonlyMap<string, ObjectUsage>>;
 
 export interface ObjectsOptions {
-  readonly statuses: () => readonly ObjectStatus[];
+  readonly statuses: () => readonly PublishedStatus[];
   readonly resources: () => ResourceSet;
   readonly usage: UsageOf;
 }
@@ -63,41 +59,18 @@ export async function viewObjects(
   const usage = await options.usage(statuses);
   const resources = options.resources();
   return statuses.map((status) =>
-    view(status, resourceOf(resources, status), usage.get(resourceId(status))),
+    view(status, findResource(resources, status), usage.get(resourceId(status))),
   );
 }
 
-function resourceOf(
-  resources: ResourceSet,
-  {
-    kind,
-    namespace,
-    name,
-  }: { readonly kind: ResourceKind; readonly namespace: string; readonly name: string },
-): Resource | undefined {
-  const key = `${namespace}/${name}`;
-  switch (kind) {
-    case "AccessKey":
-      return resources.accessKeys.get(key);
-    case "Agent":
-      return resources.agents.get(key);
-    case "ModelProvider":
-      return resources.modelProviders.get(key);
-    case "Provider":
-      return resources.providers.get(key);
-    case "Secret":
-      return resources.secrets.get(key);
-  }
-}
-
 function view(
-  status: ObjectStatus,
+  status: PublishedStatus,
   resource: Resource | undefined,
   usage: ObjectUsage | undefined,
 ): ObjectView {
-  const { kind, namespace, name, ready, reason, message } = status;
+  const { kind, namespace, name } = status;
   return {
-    apiVersion: kind === "Secret" ? "v1" : API_VERSION,
+    apiVersion: KINDS[kind].apiVersion,
     kind,
     metadata: {
       namespace,
@@ -106,18 +79,26 @@ function view(
       ...(resource === undefined || isEmpty(resource.annotations)
         ? {}
         : { annotations: resource.annotations }),
-      // The version of a Secret is a hash of its content.
-      ...(resource === undefined || resource.kind === "Secret"
+      // The version is a hash of the content.
+      ...(resource === undefined || KINDS[kind].confidential
         ? {}
         : { resourceVersion: resource.version }),
     },
-    ...(resource === undefined
-      ? {}
-      : resource.kind === "Secret"
-        ? { keys: [...resource.values.keys()] }
-        : { spec: resource.spec }),
-    status: { ready, reason, message, ...usage },
+    ...(resource === undefined ? {} : viewContent(kind, resource)),
+    status: statusView({ ...status, ...(usage === undefined ? {} : { usage }) }),
   };
+}
+
+/** Returns the `status` of an object, with usage in the fields that the interface names. */
+function statusView({
+  kind: _kind,
+  namespace: _namespace,
+  name: _name,
+  conditions,
+  usage,
+  ...status
+}: PublishedStatus): ObjectView["status"] {
+  return { ...status, ...usage, conditions };
 }
 
 function isEmpty(record: Readonly<Record<string, string>>): boolean {

@@ -1,11 +1,13 @@
 import path from "node:path";
 import { pino } from "pino";
 import { expect, test } from "vitest";
+import type { Compiled } from "../compile/compile.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { PolicySnapshot, ModelProviderPolicy } from "../policy/snapshot.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder, type XdsSnapshot } from "../envoy/xds/snapshot.ts";
+import { EMPTY_RESOURCE_SET } from "../resources/resource-set.ts";
 import { Rollout } from "./rollout.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
@@ -24,8 +26,21 @@ function policyAt(version: string, host: string): PolicySnapshot {
   };
 }
 
+/** What is compiled of a provider at a host. */
+function compiledAt(version: string, host: string): Compiled {
+  return {
+    resources: EMPTY_RESOURCE_SET,
+    policy: policyAt(version, host),
+    sidecars: new Map(),
+    statuses: [],
+    recheckAt: undefined,
+  };
+}
+
 class World {
   readonly policy = new PolicyStore();
+  /** Versions that came into force, with the version that requests used then. */
+  readonly inForce: (readonly [string, string])[] = [];
   readonly pushed: XdsSnapshot[] = [];
   /** Answers of Envoy to pushes, in order. */
   readonly answer: ((settled: boolean) => void)[] = [];
@@ -48,6 +63,7 @@ class World {
       },
       encoder: new SnapshotEncoder(protos),
       policy: this.policy,
+      inForce: ({ policy }) => this.inForce.push([policy.version, this.policy.current.version]),
       envoy: {
         gateway: { address: "127.0.0.1", port: 8000 },
         external: undefined,
@@ -76,7 +92,7 @@ class World {
 
 test("requests see a policy when Envoy has its clusters, and not before", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
   expect(world.hosts()).toEqual(["a.test"]);
   expect(world.policy.current.version).toBe("empty");
   await world.answered();
@@ -85,9 +101,9 @@ test("requests see a policy when Envoy has its clusters, and not before", async 
 
 test("the old address stays until calls that began before cannot use it any more", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
   await world.answered();
-  world.rollout.apply(policyAt("2", "b.test"));
+  world.rollout.apply(compiledAt("2", "b.test"));
   expect(world.hosts()).toEqual(["a.test", "b.test"]);
   await world.answered();
   expect(world.hosts()).toEqual(["a.test", "b.test"]);
@@ -102,7 +118,7 @@ test("an address that comes back is not removed by its own retirement", async ()
     ["2", "b.test"],
     ["3", "a.test"],
   ] as const) {
-    world.rollout.apply(policyAt(version, host));
+    world.rollout.apply(compiledAt(version, host));
     await world.answered();
   }
   for (const timer of world.timers) timer.callback();
@@ -111,9 +127,9 @@ test("an address that comes back is not removed by its own retirement", async ()
 
 test("of several that wait only the newest comes into force", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
-  world.rollout.apply(policyAt("2", "b.test"));
-  world.rollout.apply(policyAt("3", "c.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
+  world.rollout.apply(compiledAt("2", "b.test"));
+  world.rollout.apply(compiledAt("3", "c.test"));
   await world.answered();
   expect(world.policy.current.version).toBe("1");
   await world.answered();
@@ -124,8 +140,8 @@ test("of several that wait only the newest comes into force", async () => {
 test("is idle once what was given is in force", async () => {
   const world = new World();
   await world.rollout.idle();
-  world.rollout.apply(policyAt("1", "a.test"));
-  world.rollout.apply(policyAt("2", "b.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
+  world.rollout.apply(compiledAt("2", "b.test"));
   const inForce = world.rollout.idle().then(() => world.policy.current.version);
   await world.answered();
   await world.answered();
@@ -134,11 +150,11 @@ test("is idle once what was given is in force", async () => {
 
 test("what is given in the moment that the last comes into force is not forgotten", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
   const swapped = world.policy.swap.bind(world.policy);
   world.policy.swap = (next) => {
     swapped(next);
-    if (next.version === "1") queueMicrotask(() => world.rollout.apply(policyAt("2", "b.test")));
+    if (next.version === "1") queueMicrotask(() => world.rollout.apply(compiledAt("2", "b.test")));
   };
   await world.answered();
   await world.answered();
@@ -147,23 +163,41 @@ test("what is given in the moment that the last comes into force is not forgotte
 
 test("an Envoy that does not answer holds nothing back for ever", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
   await world.answered(false);
   expect(world.policy.current.version).toBe("1");
 });
 
 test("a configuration that cannot be made leaves the last one in force", async () => {
   const world = new World();
-  world.rollout.apply(policyAt("1", "a.test"));
+  world.rollout.apply(compiledAt("1", "a.test"));
   await world.answered();
   const broken = {
     ...policyAt("2", "b.test"),
     providers: undefined as unknown as PolicySnapshot["providers"],
   };
-  world.rollout.apply(broken);
+  world.rollout.apply({ ...compiledAt("2", "b.test"), policy: broken });
   await new Promise((resolve) => setImmediate(resolve));
   expect(world.policy.current.version).toBe("1");
-  world.rollout.apply(policyAt("3", "c.test"));
+  world.rollout.apply(compiledAt("3", "c.test"));
   await world.answered();
   expect(world.policy.current.version).toBe("3");
+});
+
+test("what comes into force is told once requests use it; what is superseded or fails is not", async () => {
+  const world = new World();
+  world.rollout.apply(compiledAt("1", "a.test"));
+  world.rollout.apply(compiledAt("2", "b.test"));
+  world.rollout.apply(compiledAt("3", "c.test"));
+  expect(world.inForce).toEqual([]);
+  await world.answered();
+  await world.answered();
+  const providers = undefined as unknown as PolicySnapshot["providers"];
+  const policy = { ...policyAt("4", "d.test"), providers };
+  world.rollout.apply({ ...compiledAt("4", "d.test"), policy });
+  await world.rollout.idle();
+  expect(world.inForce).toEqual([
+    ["1", "1"],
+    ["3", "3"],
+  ]);
 });

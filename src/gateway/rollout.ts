@@ -1,13 +1,14 @@
 /**
  * Brings a policy into force without a gap: first every Envoy receives the clusters that it names,
- * then requests use it, and clusters that only its predecessor names are removed last. Rollouts run
- * one at a time; of several waiting ones, only the newest is used.
+ * then requests use it, its statuses are published, and clusters that only its predecessor names are
+ * removed last. Rollouts run one at a time; of several waiting ones, only the newest is used.
  */
 import {
   compileEnvoy,
   type EnvoyConfiguration,
   type EnvoyOptions,
 } from "../envoy/config/resources.ts";
+import type { Compiled } from "../compile/compile.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
@@ -24,6 +25,8 @@ export interface RolloutOptions {
   readonly ads: Discovery;
   readonly encoder: SnapshotEncoder;
   readonly policy: PolicyStore;
+  /** Called when a result is in force, after requests use its policy. */
+  readonly inForce: (compiled: Compiled) => void;
   readonly envoy: EnvoyOptions;
   readonly clock: Clock;
   readonly log: Logger;
@@ -42,7 +45,7 @@ export class Rollout {
   #current: EnvoyConfiguration = { cluster: [], listener: [], route: [] };
   /** Clusters that no current policy names, by name, until they are removed. */
   readonly #retiring = new Map<string, Cluster>();
-  #next: PolicySnapshot | undefined;
+  #next: Compiled | undefined;
   #running = false;
   #idle: Promise<void> = Promise.resolve();
 
@@ -50,8 +53,8 @@ export class Rollout {
     this.#options = options;
   }
 
-  apply(snapshot: PolicySnapshot): void {
-    this.#next = snapshot;
+  apply(compiled: Compiled): void {
+    this.#next = compiled;
     if (this.#running) return;
     this.#running = true;
     this.#idle = this.#run();
@@ -66,15 +69,17 @@ export class Rollout {
   }
 
   async #run(): Promise<void> {
-    const { ads, policy, clock, log } = this.#options;
-    for (let snapshot = this.#next; snapshot !== undefined; snapshot = this.#next) {
+    const { ads, policy, inForce, clock, log } = this.#options;
+    for (let compiled = this.#next; compiled !== undefined; compiled = this.#next) {
       this.#next = undefined;
+      const { policy: snapshot } = compiled;
       try {
         this.#stage(snapshot);
         const settled = await ads.settled(ACK_TIMEOUT_MS, clock);
         if (!settled)
           log.warn({ version: snapshot.version }, "not every Envoy has answered; continuing");
         policy.swap(snapshot);
+        inForce(compiled);
         log.info({ version: snapshot.version }, "policy in force");
       } catch (error) {
         log.error(

@@ -20,6 +20,7 @@ import { Gateway, provider } from "../llm/testing.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
+import { openFolder } from "../sources/folder/folder-source.ts";
 import { type GatewayOptionsInput, gatewayOptionsSchema } from "./options.ts";
 import { openPrices } from "./prices.ts";
 import { type GatewayService, startGateway } from "./service.ts";
@@ -78,10 +79,12 @@ async function start(): Promise<Running> {
     },
   };
   const log: string[] = [];
+  const logger = pino({ level: "trace" }, { write: (line: string) => void log.push(line) });
   const service = await startGateway(
     gatewayOptionsSchema.parse(input),
     process.env,
-    pino({ level: "trace" }, { write: (line: string) => void log.push(line) }),
+    logger,
+    await openFolder({ dir: input.resources, log: logger }),
   );
   return {
     service,

@@ -14,7 +14,7 @@ import { RefusalLog } from "../audit/refusals.ts";
 import { openAuditWriter } from "../audit/writer.ts";
 import { BUFFER_LIMIT_BYTES, RelaySocket } from "../envoy/config/names.ts";
 import type { SidecarConfig } from "../compile/bindings.ts";
-import { compilePolicy } from "../compile/policy.ts";
+import { compile } from "../compile/compile.ts";
 import type { Env } from "../compile/policy-secrets.ts";
 import type { StreamServer } from "../envoy/grpc/serve.ts";
 import { serveExtProc } from "../envoy/ext-proc/server.ts";
@@ -37,25 +37,26 @@ import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { readPrivateFile } from "../platform/private-file.ts";
-import { type ObjectStatus, withProblems } from "../policy/status.ts";
 import { PolicyStore } from "../policy/store.ts";
+import { plugins } from "../providers/registry.ts";
 import { openPrices } from "./prices.ts";
-import { formatProblem } from "../resources/problem.ts";
+import { EMPTY_RESOURCE_SET } from "../resources/resource-set.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
-import { openFolder } from "../sources/folder/folder-source.ts";
-import type { LoadResult } from "../sources/load-result.ts";
+import type { Source } from "../sources/source.ts";
 import { registerAccessLog } from "../envoy/access-log/collector.ts";
 import { AdsServer } from "../envoy/xds/ads.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder } from "../envoy/xds/snapshot.ts";
 import { createApi } from "./api.ts";
 import { createControl } from "./control.ts";
-import { Recheck } from "./recheck.ts";
+import { Reconciler } from "./reconciler.ts";
 import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
-import { compileSidecars, viewSidecar, withBindingStatuses } from "./sidecars.ts";
+import { viewSidecar } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
+import { StatusPublisher } from "./status-publisher.ts";
+import { StatusTable } from "./status-sink.ts";
 import { usageFrom } from "./usage.ts";
 
 export interface GatewayService {
@@ -69,11 +70,15 @@ export interface GatewayService {
 const BUSY_ROUND_TRIP_MS = 10;
 const MOST_BUSY = 10;
 
-/** @param env variables that resources name, and those for the store of limits */
+/**
+ * @param env variables that resources name, and those for the store of limits
+ * @param source of the resources; it is closed with the service
+ */
 export async function startGateway(
   options: GatewayOptions,
   env: Env,
   log: Logger,
+  source: Source,
 ): Promise<GatewayService> {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
@@ -128,11 +133,20 @@ export async function startGateway(
     registry: protos,
     onConnect: (node) => log.info({ node }, "Envoy connected"),
     onNack: (node, type, nack) => log.error({ node, type, ...nack }, "Envoy refused configuration"),
+    onProgress: () => statuses.refresh(),
   });
+  const objects = new StatusTable(clock);
+  const statuses = new StatusPublisher({ sink: objects, answers: ads });
+  let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
+  let resources = EMPTY_RESOURCE_SET;
   const rollout = new Rollout({
     ads,
     encoder: new SnapshotEncoder(protos),
     policy,
+    inForce: (compiled) => {
+      ({ resources, sidecars } = compiled);
+      statuses.inForce(compiled);
+    },
     envoy: {
       gateway: options.listen,
       external: options.external,
@@ -144,38 +158,21 @@ export async function startGateway(
     log,
   });
 
-  let objects: readonly ObjectStatus[] = [];
-  let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
-  let problems: readonly string[] = [];
-  const recheck = new Recheck(clock, () => guarded(source.current()));
-  const apply = (load: LoadResult): void => {
-    const compiled = compilePolicy(load.resources, {
-      env,
-      now: Date.now(),
-      tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
-      mockEndpoint:
-        options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
-    });
-    const bindings = compileSidecars(load.resources, env);
-    sidecars = bindings.sidecars;
-    objects = withProblems(withBindingStatuses(compiled.statuses, bindings), load.problems);
-    problems = load.problems.map(formatProblem);
-    for (const problem of problems) log.warn({ problem }, "resource not in use as written");
-    rollout.apply(compiled.snapshot);
-    recheck.set(compiled.recheckAt);
-  };
-  const guarded = (load: LoadResult): void => {
-    try {
-      apply(load);
-    } catch (error) {
-      log.error(
-        { error: error instanceof Error ? error.stack : String(error) },
-        "not applied; the last good state stays in force",
-      );
-    }
-  };
-  const source = await openFolder({ dir: options.resources, onChange: guarded, log });
-  apply(source.current());
+  const reconciler = new Reconciler({
+    source,
+    compile: (load, now) =>
+      compile(load, {
+        env,
+        now,
+        tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
+        mockEndpoint:
+          options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
+        service: (type) => plugins.get(type),
+      }),
+    rollout,
+    clock,
+    log,
+  });
 
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
@@ -240,8 +237,8 @@ export async function startGateway(
     reason: notReady(),
     policyVersion: policy.current.version,
     activeCalls: calls.size,
-    objects,
-    problems,
+    objects: objects.current,
+    problems: reconciler.problems,
     envoys: ads.status(),
     audit: writer &&
       refusals && { state: writer.state, ...writer.space, refusalsLeftOut: refusals.leftOut },
@@ -274,9 +271,9 @@ export async function startGateway(
         },
         metrics: () => registry.metrics(),
         objects: {
-          statuses: () => objects,
-          resources: () => source.current().resources,
-          usage: usageFrom(limits, () => source.current().resources),
+          statuses: () => objects.current,
+          resources: () => resources,
+          usage: usageFrom(limits, () => resources),
         },
         store: new AppliedStore({
           dir: options.resources,
@@ -293,7 +290,7 @@ export async function startGateway(
   return {
     close: async () => {
       await source.close();
-      recheck.set(undefined);
+      reconciler.close();
       prices.close();
       control.forceShutdown();
       for (const server of servers) {

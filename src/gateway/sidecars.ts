@@ -1,13 +1,9 @@
-/** The configuration of the sidecars of this machine's agents, and their Providers' statuses. */
+/** The configuration of the sidecars of this machine's agents, in the control API. */
 import type { AuditFolder } from "../audit/options.ts";
 import { hostsOf } from "../binding/hosts.ts";
-import { type CompiledBindings, compileBindings, type SidecarConfig } from "../compile/bindings.ts";
-import type { Env } from "../compile/policy-secrets.ts";
-import { type ObjectStatus, sortStatuses } from "../policy/status.ts";
+import type { SidecarConfig } from "../compile/bindings.ts";
 import { plugins } from "../providers/registry.ts";
 import type { BindingSpecs } from "../resources/binding-spec.ts";
-import { keyOf } from "../resources/metadata.ts";
-import type { ResourceSet } from "../resources/resource-set.ts";
 import type { GatewayOptions } from "./options.ts";
 
 /**
@@ -27,10 +23,6 @@ export interface SidecarView {
   readonly audit?: AuditFolder;
   /** Files and folders that contain secrets, and must be hidden from the agent. */
   readonly private: readonly string[];
-}
-
-export function compileSidecars(resources: ResourceSet, env: Env): CompiledBindings {
-  return compileBindings(resources, { env, service: (type) => plugins.get(type) });
 }
 
 export function viewSidecar(
@@ -61,22 +53,4 @@ export function viewSidecar(
 function auditFolder(audit: NonNullable<GatewayOptions["audit"]>): AuditFolder {
   const { dir, keyFile, onFailure, sync, space } = audit;
   return { dir, keyFile, onFailure, sync, space };
-}
-
-/** An Agent with unusable Providers is in use, with a degraded status. */
-export function withBindingStatuses(
-  statuses: readonly ObjectStatus[],
-  { statuses: providers, missing }: CompiledBindings,
-): ObjectStatus[] {
-  const judged = statuses.map((status): ObjectStatus => {
-    const absent = status.kind === "Agent" ? missing.get(keyOf(status)) : undefined;
-    if (absent === undefined) return status;
-    const message = [status.message, ...absent].filter((part) => part !== "").join("; ");
-    return {
-      ...status,
-      reason: status.reason === "Ready" ? "DegradedProviders" : status.reason,
-      message,
-    };
-  });
-  return sortStatuses([...judged, ...providers]);
 }

@@ -2,7 +2,7 @@
 import type { LeftOutReason } from "../audit/omissions.ts";
 import type { AuditState } from "../audit/sink.ts";
 import type { SpaceStatus } from "../audit/volume.ts";
-import type { ObjectStatus } from "../policy/status.ts";
+import type { PublishedStatus } from "../policy/status.ts";
 import type { NodeStatus } from "../envoy/xds/ads.ts";
 
 export interface GatewayStatus {
@@ -11,7 +11,7 @@ export interface GatewayStatus {
   readonly reason: string | undefined;
   readonly policyVersion: string;
   readonly activeCalls: number;
-  readonly objects: readonly ObjectStatus[];
+  readonly objects: readonly PublishedStatus[];
   /** Descriptions of the parts of the resource folder that could not be read. */
   readonly problems: readonly string[];
   readonly envoys: readonly NodeStatus[];

@@ -3,14 +3,17 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type http from "node:http";
 import os from "node:os";
 import path from "node:path";
-import { compilePolicy } from "../compile/policy.ts";
-import { type ObjectStatus, withProblems } from "../policy/status.ts";
+import { compile } from "../compile/compile.ts";
+import { systemClock } from "../platform/clock.ts";
+import { plugins } from "../providers/registry.ts";
 import { formatProblem } from "../resources/problem.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
-import { type FolderSource, openFolder } from "../sources/folder/folder-source.ts";
+import { openFolder } from "../sources/folder/folder-source.ts";
 import type { LoadResult } from "../sources/load-result.ts";
+import type { Source } from "../sources/source.ts";
 import { createControl } from "./control.ts";
-import type { ObjectUsage } from "./objects.ts";
+import { StatusTable } from "./status-sink.ts";
 
 export class ControlWorld {
   readonly dir: string;
@@ -22,12 +25,12 @@ export class ControlWorld {
   readonly usage = new Map<string, ObjectUsage>();
   /** Number of changes that were waited for. */
   settled = 0;
-  #source: FolderSource;
+  #source: Source;
   #server: http.Server;
-  #objects: readonly ObjectStatus[] = [];
+  readonly #objects = new StatusTable(systemClock);
   #problems: readonly string[] = [];
 
-  private constructor(dir: string, source: FolderSource) {
+  private constructor(dir: string, source: Source) {
     this.dir = dir;
     this.resources = path.join(dir, "resources");
     this.socket = path.join(dir, "svc.sock");
@@ -46,7 +49,7 @@ export class ControlWorld {
         reason: undefined,
         policyVersion: "1",
         activeCalls: 0,
-        objects: this.#objects,
+        objects: this.#objects.current,
         problems: this.#problems,
         envoys: [],
       }),
@@ -61,7 +64,7 @@ export class ControlWorld {
       }),
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: {
-        statuses: () => this.#objects,
+        statuses: () => this.#objects.current,
         resources: () => this.#source.current().resources,
         usage: () => Promise.resolve(this.usage),
       },
@@ -76,13 +79,12 @@ export class ControlWorld {
     mkdirSync(path.join(dir, "resources"));
     for (const [name, text] of Object.entries(files))
       writeFileSync(path.join(dir, "resources", name), text);
-    let world: ControlWorld | undefined;
     const source = await openFolder({
       dir: path.join(dir, "resources"),
-      onChange: (load) => world?.load(load),
       log: { warn: () => undefined },
     });
-    world = new ControlWorld(dir, source);
+    const world = new ControlWorld(dir, source);
+    source.onChange((load) => world.load(load));
     world.load(source.current());
     const server = world.#server;
     const { socket } = world;
@@ -90,15 +92,16 @@ export class ControlWorld {
     return world;
   }
 
-  load({ resources, problems }: LoadResult): void {
-    const { statuses } = compilePolicy(resources, {
+  load(load: LoadResult): void {
+    const { statuses } = compile(load, {
       env: {},
       now: Date.now(),
       tokenHashOf: (namespace, name) => `${namespace}/${name}`,
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
+      service: (type) => plugins.get(type),
     });
-    this.#objects = withProblems(statuses, problems);
-    this.#problems = problems.map(formatProblem);
+    this.#objects.publish(statuses);
+    this.#problems = load.problems.map(formatProblem);
   }
 
   async close(): Promise<void> {

@@ -7,59 +7,59 @@ import {
   keyAccount,
   PROVIDER_ACCOUNT,
 } from "../limits/subject.ts";
-import { keyOf } from "../resources/metadata.ts";
-import { resourceId, type ResourceSet } from "../resources/resource-set.ts";
 import type { ObjectStatus } from "../policy/status.ts";
-import type { ObjectUsage, UsageOf } from "./objects.ts";
+import { KINDS, resourceId, type ResourceKind, usageCounterOf } from "../resources/kinds.ts";
+import { keyOf } from "../resources/metadata.ts";
+import { findResource, type ResourceSet } from "../resources/resource-set.ts";
+import type { ObjectUsage, UsageCounter } from "../resources/usage.ts";
+import type { UsageOf } from "./objects.ts";
 
 export function usageFrom(limits: Limits, resources: () => ResourceSet): UsageOf {
   return async (objects) => {
     const set = resources();
     const counted = objects.flatMap((object) => {
-      const subject = subjectOf(object, set);
-      return subject === undefined ? [] : [{ object, subject }];
+      const counter = usageCounterOf(object.kind, findResource(set, object));
+      return counter === undefined ? [] : [{ object, subject: subjectOf(object, counter) }];
     });
     const usages = await limits.usage(counted.map(({ subject }) => subject));
     return new Map(
       counted.map(({ object }, i) => [
         resourceId(object),
-        shown(object, usages[i] as AccountUsage),
+        shown(object.kind, usages[i] as AccountUsage),
       ]),
     );
   };
 }
 
-function subjectOf(object: ObjectStatus, resources: ResourceSet): Subject | undefined {
-  switch (object.kind) {
-    case "Agent":
+function subjectOf(object: ObjectStatus, counter: UsageCounter): Subject {
+  switch (counter.kind) {
+    case "agent":
       return { scope: agentScope(object.namespace, object.name), account: AGENT_ACCOUNT };
-    case "ModelProvider":
+    case "model-provider":
       return { scope: externalScope(keyOf(object)), account: PROVIDER_ACCOUNT };
-    case "AccessKey": {
-      const provider = resources.accessKeys.get(keyOf(object))?.spec.modelProvider;
-      if (provider === undefined) return undefined;
+    case "access-key":
       return {
-        scope: externalScope(`${object.namespace}/${provider}`),
+        scope: externalScope(`${object.namespace}/${counter.modelProvider}`),
         account: keyAccount(object.name),
       };
-    }
-    case "Provider":
-    case "Secret":
-      return undefined;
   }
 }
 
 /**
- * Money is counted in whole micro-dollars: as a decimal it has six places, and is only for display.
+ * Returns the fields that a kind shows. Money is counted in whole micro-dollars: as a decimal it
+ * has six places, and is only for display.
  */
-function shown({ kind }: ObjectStatus, usage: AccountUsage): ObjectUsage {
+function shown(kind: ResourceKind, usage: AccountUsage): ObjectUsage {
   const { tokens, requests, microUsd, unpricedRequests, inFlight } = usage;
-  const counts = { tokensToday: tokens, requestsToday: requests };
-  if (kind === "ModelProvider") return counts;
-  return {
-    ...counts,
+  const all: ObjectUsage = {
+    tokensToday: tokens,
+    requestsToday: requests,
     costTodayUSD: microUsd / 1_000_000,
     ...(unpricedRequests > 0 && { unpricedToday: unpricedRequests }),
     inFlight,
   };
+  const fields: ReadonlySet<string> = new Set(KINDS[kind].usage?.fields);
+  return Object.fromEntries(
+    Object.entries(all).filter(([name]) => fields.has(name)),
+  ) as unknown as ObjectUsage;
 }

@@ -2,10 +2,11 @@
  * Status of an object: whether it is in use, and the reason. The reasons are shared by statuses,
  * events and tests; each names the fact that was found.
  */
+import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Problem, ProblemReason } from "../resources/problem.ts";
 import { formatProblem } from "../resources/problem.ts";
-import { isResourceKind, resourceId, type ResourceKind } from "../resources/resource-set.ts";
+import type { ObjectUsage } from "../resources/usage.ts";
 
 export const REASONS = [
   /** In use, as written. */
@@ -46,6 +47,8 @@ export const REASONS = [
   "ConfigInvalid",
   /** In use; some of its Providers are not. */
   "DegradedProviders",
+  /** Envoy has rejected the ModelProvider's clusters. */
+  "EnvoyRejected",
   // Reasons of objects that were not loaded, or not in their newest version.
   "InvalidSyntax",
   "InvalidSpec",
@@ -56,7 +59,8 @@ export const REASONS = [
 
 export type Reason = (typeof REASONS)[number];
 
-export interface ObjectStatus {
+/** The verdict on an object: whether it is in use, and the reason. Compilers report it. */
+export interface Verdict {
   readonly kind: ResourceKind;
   readonly namespace: string;
   readonly name: string;
@@ -68,15 +72,138 @@ export interface ObjectStatus {
 }
 
 /**
+ * A condition of an object: Kubernetes' `metav1.Condition`, without the time of its last
+ * transition, which its sink knows.
+ */
+export interface Condition {
+  /**
+   * - `Ready`: it is in use, as the status says.
+   * - `Programmed`: every connected Envoy has accepted its clusters. Only for a ModelProvider.
+   */
+  readonly type: "Ready" | "Programmed";
+  readonly status: "True" | "False" | "Unknown";
+  readonly reason: Reason | "Programmed" | "Pending";
+  readonly message: string;
+  readonly observedGeneration?: number;
+}
+
+/** The status of an object. */
+export interface ObjectStatus extends Verdict {
+  readonly conditions: readonly Condition[];
+  /**
+   * `metadata.generation` of the newest version; undefined if its source has no generations, as a
+   * folder of files.
+   */
+  readonly observedGeneration?: number;
+  /** For an Agent: `Failed` if its newest version was refused. */
+  readonly phase?: "Failed";
+  /** For an Agent with an inbound host name: `https://<hostname>`. */
+  readonly url?: string;
+  /** Today's usage, where the status is shown: the compiler does not know it. */
+  readonly usage?: Partial<ObjectUsage>;
+}
+
+/**
+ * Builds the status of an object.
+ * @param generation `metadata.generation` of its newest version; undefined if there is none
+ */
+export function statusOf(verdict: Verdict, generation: number | undefined): ObjectStatus {
+  const { kind, ready, reason, message } = verdict;
+  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  return {
+    ...verdict,
+    ...observed,
+    ...(kind === "Agent" && reason in PROBLEM_REASONS ? { phase: "Failed" } : {}),
+    conditions: [{ type: "Ready", status: ready ? "True" : "False", reason, message, ...observed }],
+  };
+}
+
+/** Envoy's answer for its newest configuration, or for a part of it. */
+export type EnvoyAnswer =
+  | { readonly kind: "accepted" }
+  /** There is no answer yet; `message` says why. */
+  | { readonly kind: "pending"; readonly message: string }
+  /** `message` is Envoy's. */
+  | { readonly kind: "rejected"; readonly message: string };
+
+/**
+ * Adds Envoy's answer as the condition `Programmed`. An object whose clusters were rejected does
+ * not serve requests.
+ */
+export function withProgrammed(status: ObjectStatus, answer: EnvoyAnswer): ObjectStatus {
+  const { observedGeneration } = status;
+  const observed = observedGeneration === undefined ? {} : { observedGeneration };
+  const type = "Programmed";
+  if (answer.kind === "rejected") {
+    const reason = "EnvoyRejected";
+    const message = `Envoy rejected its clusters: ${answer.message}`;
+    const refused = { status: "False", reason, message } as const;
+    return {
+      ...status,
+      ready: false,
+      reason,
+      message,
+      conditions: [
+        ...status.conditions.map((condition) =>
+          condition.type === "Ready" ? { ...condition, ...refused } : condition,
+        ),
+        { type, ...refused, ...observed },
+      ],
+    };
+  }
+  const state =
+    answer.kind === "accepted"
+      ? ({ status: "True", reason: "Programmed", message: "" } as const)
+      : ({ status: "Unknown", reason: "Pending", message: answer.message } as const);
+  return { ...status, conditions: [...status.conditions, { type, ...state, ...observed }] };
+}
+
+/** A condition as it is published: Kubernetes' `metav1.Condition`. */
+export interface PublishedCondition extends Condition {
+  /** When `status` last changed (RFC 3339, whole seconds as in Kubernetes). */
+  readonly lastTransitionTime: string;
+}
+
+/** The status of an object as it is published. */
+export interface PublishedStatus extends ObjectStatus {
+  readonly conditions: readonly PublishedCondition[];
+}
+
+/**
+ * Adds the times of the last transitions. A condition whose status has not changed keeps its time.
+ *
+ * @param before the statuses published before
+ * @param now milliseconds since the epoch
+ */
+export function withTransitionTimes(
+  statuses: readonly ObjectStatus[],
+  before: readonly PublishedStatus[],
+  now: number,
+): PublishedStatus[] {
+  const known = new Map(before.map((status) => [resourceId(status), status.conditions]));
+  const time = new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
+  return statuses.map((status) => {
+    const last = known.get(resourceId(status)) ?? [];
+    const conditions = status.conditions.map((condition): PublishedCondition => {
+      const same = last.find(
+        (other) => other.type === condition.type && other.status === condition.status,
+      );
+      return { ...condition, lastTransitionTime: same?.lastTransitionTime ?? time };
+    });
+    return { ...status, conditions };
+  });
+}
+
+/**
  * Adds the problems found by the source. An object whose last good version still serves keeps its
  * `ready` and gets the problem's reason; one that was never loaded is not ready. Problems without
  * an object are left to the caller.
  */
 export function withProblems(
-  statuses: readonly ObjectStatus[],
+  verdicts: readonly Verdict[],
   problems: readonly Problem[],
-): ObjectStatus[] {
-  const byId = new Map(statuses.map((status) => [resourceId(status), status]));
+): Verdict[] {
+  const byId = new Map(verdicts.map((status) => [resourceId(status), status]));
   for (const problem of problems) {
     const { kind, namespace, name } = problem;
     if (
@@ -107,7 +234,7 @@ export function withProblems(
           : `the last good version is in use: ${formatProblem(problem)}`,
     });
   }
-  return sortStatuses([...byId.values()]);
+  return sortVerdicts([...byId.values()]);
 }
 
 const PROBLEM_REASONS: Readonly<Record<ProblemReason, true>> = {
@@ -118,11 +245,11 @@ const PROBLEM_REASONS: Readonly<Record<ProblemReason, true>> = {
   FileUnreadable: true,
 };
 
-/** By kind, namespace and name. */
-export function sortStatuses(statuses: ObjectStatus[]): ObjectStatus[] {
-  const sortKey = (status: ObjectStatus) => `${status.kind}\0${keyOf(status)}`;
-  return statuses
-    .map((status) => ({ status, key: sortKey(status) }))
+/** Sorts by kind, namespace and name. */
+export function sortVerdicts(verdicts: readonly Verdict[]): Verdict[] {
+  const sortKey = (verdict: Verdict) => `${verdict.kind}\0${keyOf(verdict)}`;
+  return verdicts
+    .map((verdict) => ({ verdict, key: sortKey(verdict) }))
     .sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0))
-    .map(({ status }) => status);
+    .map(({ verdict }) => verdict);
 }

@@ -4,10 +4,25 @@
  */
 import { z } from "zod";
 import { cidrSchema } from "./cidr.ts";
-import type { ResourceBase, UnsupportedField } from "./metadata.ts";
+import {
+  expiry,
+  field,
+  MESSAGE,
+  NAME,
+  NONE,
+  READY,
+  REASON,
+  REQUESTS,
+  some,
+  strings,
+  text,
+  TOKENS,
+} from "./columns.ts";
+import { defineKind } from "./kind.ts";
+import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN } from "./model-names.ts";
-import { statusSchema } from "./object-status.ts";
+import { READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex");
 
@@ -114,8 +129,63 @@ export interface AccessKey extends ResourceBase {
   readonly spec: AccessKeySpec;
 }
 
-export const ACCESS_KEY_UNSUPPORTED: readonly UnsupportedField[] = [
-  { path: ["spec", "provider"] },
-  { path: ["spec", "restrictions", "allowedMcpTools"] },
-  { path: ["spec", "restrictions", "deniedMcpTools"] },
-];
+export const accessKeyKind = defineKind({
+  kind: "AccessKey",
+  apiVersion: API_VERSION,
+  collection: "accessKeys",
+  names: { singular: "access-key", plural: "access-keys", short: "ak" },
+  reference:
+    "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.",
+  schema: accessKeySchema,
+  unsupported: [
+    { path: ["spec", "provider"] },
+    { path: ["spec", "restrictions", "allowedMcpTools"] },
+    { path: ["spec", "restrictions", "deniedMcpTools"] },
+  ],
+  build: ({ spec }, base): AccessKey => ({ kind: "AccessKey", ...base, spec }),
+  view: ({ spec }) => ({ spec }),
+  usage: {
+    counter: (resource) =>
+      resource?.spec.modelProvider === undefined
+        ? undefined
+        : { kind: "access-key", modelProvider: resource.spec.modelProvider },
+    fields: ["tokensToday", "requestsToday", "costTodayUSD", "unpricedToday", "inFlight"],
+  },
+  crd: {
+    columns: [
+      { name: "ModelProvider", type: "string", jsonPath: ".spec.modelProvider" },
+      ...READY_COLUMNS,
+      { name: "Expires", type: "string", jsonPath: ".spec.expiresAt" },
+      { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday" },
+      { name: "Requests", type: "integer", jsonPath: ".status.requestsToday" },
+    ],
+  },
+  columns: [
+    NAME,
+    {
+      title: "MODEL-PROVIDER",
+      cell: ({ spec }) => text(spec?.["modelProvider"] ?? spec?.["provider"]),
+    },
+    READY,
+    REASON,
+    TOKENS,
+    REQUESTS,
+    { title: "EXPIRES", cell: ({ spec }, now) => expiry(spec?.["expiresAt"], now) },
+    {
+      title: "MODELS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedModels")), "*"),
+    },
+    {
+      title: "CIDRS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedCIDRs")), "any"),
+    },
+    {
+      title: "ROTATED-KEY-UNTIL",
+      wide: true,
+      cell: ({ spec }, now) => expiry(field(spec, "previous", "expiresAt"), now, NONE),
+    },
+    MESSAGE,
+  ],
+});

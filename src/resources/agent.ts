@@ -4,10 +4,24 @@
  */
 import { z } from "zod";
 import { cidrSchema } from "./cidr.ts";
-import type { ResourceBase, UnsupportedField } from "./metadata.ts";
+import {
+  COST,
+  IN_FLIGHT,
+  MESSAGE,
+  NAME,
+  NONE,
+  READY,
+  REASON,
+  REQUESTS,
+  some,
+  strings,
+  TOKENS,
+} from "./columns.ts";
+import { defineKind } from "./kind.ts";
+import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
-import { statusSchema } from "./object-status.ts";
+import { READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 /** Default UID of agents. */
 export const DEFAULT_RUN_AS_USER = 65_532;
@@ -163,17 +177,50 @@ export interface Agent extends ResourceBase {
   readonly spec: AgentSpec;
 }
 
-/**
- * Parsed but refused: these fields have no effect yet, and a guard or limit that is not applied
- * must not appear to be.
- */
-export const AGENT_UNSUPPORTED: readonly UnsupportedField[] = [
-  { path: ["spec", "guards"] },
-  { path: ["spec", "filesystem"] },
-  { path: ["spec", "triggers"] },
-  { path: ["spec", "tools"] },
-  { path: ["spec", "packages"] },
-  { path: ["spec", "volumes"] },
-  { path: ["spec", "runAsUser"], matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0 },
-  { path: ["inbound"] },
-];
+export const agentKind = defineKind({
+  kind: "Agent",
+  apiVersion: API_VERSION,
+  collection: "agents",
+  names: { singular: "agent", plural: "agents" },
+  reference:
+    "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
+  schema: agentSchema,
+  // These fields have no effect yet, and a guard or limit that is not applied must not appear to be.
+  unsupported: [
+    { path: ["spec", "guards"] },
+    { path: ["spec", "filesystem"] },
+    { path: ["spec", "triggers"] },
+    { path: ["spec", "tools"] },
+    { path: ["spec", "packages"] },
+    { path: ["spec", "volumes"] },
+    {
+      path: ["spec", "runAsUser"],
+      matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0,
+    },
+    { path: ["inbound"] },
+  ],
+  build: ({ spec }, base): Agent => ({ kind: "Agent", ...base, spec }),
+  view: ({ spec }) => ({ spec }),
+  usage: {
+    counter: () => ({ kind: "agent" }),
+    fields: ["tokensToday", "requestsToday", "costTodayUSD", "unpricedToday", "inFlight"],
+  },
+  crd: {
+    columns: [
+      ...READY_COLUMNS,
+      { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" },
+      { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 },
+    ],
+  },
+  columns: [
+    NAME,
+    READY,
+    REASON,
+    TOKENS,
+    REQUESTS,
+    COST,
+    IN_FLIGHT,
+    { title: "MODELS", wide: true, cell: ({ spec }) => some(strings(spec?.["models"]), NONE) },
+    MESSAGE,
+  ],
+});

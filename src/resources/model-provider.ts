@@ -4,10 +4,24 @@
  */
 import { z } from "zod";
 import { parseBaseURL } from "./base-url.ts";
+import {
+  field,
+  MESSAGE,
+  NAME,
+  NONE,
+  READY,
+  REASON,
+  REQUESTS,
+  some,
+  strings,
+  text,
+  TOKENS,
+} from "./columns.ts";
+import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
 import { MAX_MODEL_NAME, MODEL_NAME, MODEL_PATTERN } from "./model-names.ts";
-import { statusSchema } from "./object-status.ts";
+import { READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 /** Upstream kinds. `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
 const KINDS = [
@@ -231,3 +245,39 @@ export interface ModelProvider extends ResourceBase {
   readonly kind: "ModelProvider";
   readonly spec: ModelProviderSpec;
 }
+
+export const modelProviderKind = defineKind({
+  kind: "ModelProvider",
+  apiVersion: API_VERSION,
+  collection: "modelProviders",
+  names: { singular: "model-provider", plural: "model-providers", short: "mp" },
+  reference: "An upstream that serves models. `apiVersion: svc.io/v1`.",
+  schema: modelProviderSchema,
+  build: ({ spec }, base): ModelProvider => ({ kind: "ModelProvider", ...base, spec }),
+  view: ({ spec }) => ({ spec }),
+  usage: {
+    counter: () => ({ kind: "model-provider" }),
+    fields: ["tokensToday", "requestsToday"],
+  },
+  crd: {
+    columns: [{ name: "Provider", type: "string", jsonPath: ".spec.provider" }, ...READY_COLUMNS],
+  },
+  columns: [
+    NAME,
+    { title: "PROVIDER", cell: ({ spec }) => text(spec?.["provider"]) },
+    READY,
+    REASON,
+    {
+      title: "MODELS",
+      cell: ({ spec }) => (spec === undefined ? NONE : some(strings(spec["allowedModels"]), "*")),
+    },
+    {
+      title: "EXTERNAL",
+      cell: ({ spec }) => (field(spec, "externalAccess", "enabled") === true ? "yes" : "no"),
+    },
+    TOKENS,
+    { ...REQUESTS, wide: true },
+    { title: "BASE-URL", wide: true, cell: ({ spec }) => text(spec?.["baseURL"]) },
+    MESSAGE,
+  ],
+});

@@ -3,19 +3,19 @@
  * that passes is completely validated, and later code sees no unknown field.
  */
 import { createHash } from "node:crypto";
-import type { z } from "zod";
-import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
-import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import { explainIssues, nearest, valueAt } from "./explain.ts";
-import type { Metadata, ResourceBase, UnsupportedField } from "./metadata.ts";
-import { API_VERSION, DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
-import { modelProviderSchema } from "./model-provider.ts";
-import { PROVIDER_UNSUPPORTED, providerSchema } from "./provider.ts";
+import {
+  isResourceKind,
+  KINDS,
+  PLANNED_KINDS,
+  type Resource,
+  RESOURCE_KINDS,
+  resourceId,
+} from "./kinds.ts";
+import type { UnsupportedField } from "./metadata.ts";
+import { DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
 import { formatPath } from "./problem.ts";
-import type { Resource } from "./resource-set.ts";
-import { resourceId } from "./resource-set.ts";
-import { secretSchema, secretValues } from "./secret.ts";
 import type { YamlDocument } from "./yaml.ts";
 import { lineAt, offsetOf, readDocuments, syntaxMessage } from "./yaml.ts";
 
@@ -37,68 +37,8 @@ export interface ParseResult {
 /** The ConfigMap of price overrides: read by pricing, so it is not an error among resources. */
 const PRICES_CONFIG_MAP = "svc-model-prices";
 
-/** Kinds of the interface that are not implemented yet. */
-const UNSUPPORTED_KINDS: ReadonlySet<string> = new Set(["GuardBinding", "Session"]);
-
-interface KindEntry {
-  readonly apiVersion: string;
-  readonly schema: z.ZodType;
-  readonly unsupported: readonly UnsupportedField[];
-  build(parsed: never, base: ResourceBase): Resource;
-}
-
-const KINDS: Readonly<Record<Resource["kind"], KindEntry>> = {
-  AccessKey: {
-    apiVersion: API_VERSION,
-    schema: accessKeySchema,
-    unsupported: ACCESS_KEY_UNSUPPORTED,
-    build: (parsed: z.output<typeof accessKeySchema>, base) => ({
-      kind: "AccessKey",
-      ...base,
-      spec: parsed.spec,
-    }),
-  },
-  Agent: {
-    apiVersion: API_VERSION,
-    schema: agentSchema,
-    unsupported: AGENT_UNSUPPORTED,
-    build: (parsed: z.output<typeof agentSchema>, base) => ({
-      kind: "Agent",
-      ...base,
-      spec: parsed.spec,
-    }),
-  },
-  ModelProvider: {
-    apiVersion: API_VERSION,
-    schema: modelProviderSchema,
-    unsupported: [],
-    build: (parsed: z.output<typeof modelProviderSchema>, base) => ({
-      kind: "ModelProvider",
-      ...base,
-      spec: parsed.spec,
-    }),
-  },
-  Provider: {
-    apiVersion: API_VERSION,
-    schema: providerSchema,
-    unsupported: PROVIDER_UNSUPPORTED,
-    build: (parsed: z.output<typeof providerSchema>, base) => ({
-      kind: "Provider",
-      ...base,
-      spec: parsed.spec,
-    }),
-  },
-  Secret: {
-    apiVersion: "v1",
-    schema: secretSchema,
-    unsupported: [],
-    build: (parsed: z.output<typeof secretSchema>, base) => ({
-      kind: "Secret",
-      ...base,
-      values: secretValues(parsed),
-    }),
-  },
-};
+/** Names of the kinds, in the order of messages. */
+const KIND_LIST = RESOURCE_KINDS.toSorted();
 
 /** Parses a file of YAML documents, or of JSON. `file` is only used in problems. Never throws. */
 export function parseDocuments(text: string, file: string): ParseResult {
@@ -265,11 +205,10 @@ export function parseObject(value: unknown): ObjectResult | undefined {
   }
   const { kind } = identity;
   if (kind === undefined)
-    return invalid(["kind"], "is required", `add kind: ${Object.keys(KINDS).join(" or ")}`);
+    return invalid(["kind"], "is required", `add kind: ${KIND_LIST.join(" or ")}`);
   if (kind === "ConfigMap" && identity.name === PRICES_CONFIG_MAP) return undefined;
-  const entry = Object.hasOwn(KINDS, kind) ? KINDS[kind as Resource["kind"]] : undefined;
-  if (entry === undefined) {
-    if (UNSUPPORTED_KINDS.has(kind)) {
+  if (!isResourceKind(kind)) {
+    if (Object.hasOwn(PLANNED_KINDS, kind)) {
       return refuse([
         {
           reason: "NotSupportedYet",
@@ -279,13 +218,14 @@ export function parseObject(value: unknown): ObjectResult | undefined {
         },
       ]);
     }
-    const near = nearest(kind, Object.keys(KINDS));
+    const near = nearest(kind, KIND_LIST);
     return invalid(
       ["kind"],
       `unknown kind ${kind}`,
-      near === undefined ? `use one of ${Object.keys(KINDS).join(", ")}` : `did you mean ${near}?`,
+      near === undefined ? `use one of ${KIND_LIST.join(", ")}` : `did you mean ${near}?`,
     );
   }
+  const entry = KINDS[kind];
   const version = valueAt(value, ["apiVersion"]);
   if (version !== entry.apiVersion) {
     return invalid(
@@ -296,27 +236,24 @@ export function parseObject(value: unknown): ObjectResult | undefined {
   }
 
   const unsupported = entry.unsupported.filter((field) => isSet(valueAt(value, field.path), field));
-  const parsed = entry.schema.safeParse(value);
-  if (parsed.success && unsupported.length === 0) {
-    const { metadata } = parsed.data as { metadata: Metadata };
-    const resource = entry.build(parsed.data as never, {
-      namespace: metadata.namespace,
-      name: metadata.name,
-      version: versionOf(value),
-      whenEnv: metadata.annotations?.[WHEN_ENV_ANNOTATION],
-      labels: metadata.labels ?? {},
-      annotations: metadata.annotations ?? {},
-    });
-    return { kind: "ok", resource };
-  }
+  const parsed = entry.parse(value, (metadata) => ({
+    namespace: metadata.namespace,
+    name: metadata.name,
+    version: versionOf(value),
+    whenEnv: metadata.annotations?.[WHEN_ENV_ANNOTATION],
+    labels: metadata.labels ?? {},
+    annotations: metadata.annotations ?? {},
+  }));
+  if (parsed.kind === "ok" && unsupported.length === 0)
+    return { kind: "ok", resource: parsed.resource };
   const findings: Finding[] = unsupported.map((field) => ({
     reason: "NotSupportedYet",
     path: field.path,
     message: "not supported yet",
     fix: "remove it for now: it would have no effect",
   }));
-  if (!parsed.success) {
-    for (const { path, message, fix } of explainIssues(parsed.error.issues, value, entry.schema)) {
+  if (parsed.kind === "invalid") {
+    for (const { path, message, fix } of explainIssues(parsed.issues, value, entry.schema)) {
       if (!unsupported.some((field) => field.path.every((part, index) => path[index] === part))) {
         findings.push({ reason: "InvalidSpec", path, message, fix });
       }
@@ -368,7 +305,7 @@ function idOf({ kind, namespace, name }: ObjectIdentity): string | undefined {
   return kind === undefined ||
     name === undefined ||
     namespace === undefined ||
-    !Object.hasOwn(KINDS, kind)
+    !isResourceKind(kind)
     ? undefined
     : resourceId({ kind, namespace, name });
 }

@@ -3,9 +3,11 @@
  * and resources.
  */
 import { z } from "zod";
-import type { ResourceBase, UnsupportedField } from "./metadata.ts";
+import { field, MESSAGE, NAME, NONE, READY, REASON, some, strings, text } from "./columns.ts";
+import { defineKind } from "./kind.ts";
+import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
-import { statusSchema } from "./object-status.ts";
+import { READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 /**
  * Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to
@@ -164,7 +166,42 @@ export interface Provider extends ResourceBase {
   readonly spec: ProviderSpec;
 }
 
-export const PROVIDER_UNSUPPORTED: readonly UnsupportedField[] = [
-  { path: ["spec", "externalAccess", "enabled"], matters: (value) => value === true },
-  { path: ["spec", "externalAccess", "maxRequestsPerDay"] },
-];
+export const providerKind = defineKind({
+  kind: "Provider",
+  apiVersion: API_VERSION,
+  collection: "providers",
+  names: { singular: "provider", plural: "providers" },
+  reference: "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.",
+  schema: providerSchema,
+  unsupported: [
+    { path: ["spec", "externalAccess", "enabled"], matters: (value) => value === true },
+    { path: ["spec", "externalAccess", "maxRequestsPerDay"] },
+  ],
+  build: ({ spec }, base): Provider => ({ kind: "Provider", ...base, spec }),
+  view: ({ spec }) => ({ spec }),
+  crd: {
+    columns: [
+      { name: "Type", type: "string", jsonPath: ".spec.type" },
+      { name: "Enforcement", type: "string", jsonPath: ".spec.audit.enforcement" },
+      ...READY_COLUMNS,
+    ],
+  },
+  columns: [
+    NAME,
+    { title: "TYPE", cell: ({ spec }) => text(spec?.["type"]) },
+    { title: "ENFORCEMENT", cell: ({ spec }) => text(field(spec, "audit", "enforcement")) },
+    READY,
+    REASON,
+    {
+      title: "ALLOW",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "policy", "allow")), "*"),
+    },
+    {
+      title: "DENY",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "policy", "deny")), NONE),
+    },
+    MESSAGE,
+  ],
+});

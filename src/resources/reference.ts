@@ -1,12 +1,8 @@
 /** Generates the field reference `docs/resources.md` from the schemas. */
-import { ACCESS_KEY_UNSUPPORTED, accessKeySchema } from "./access-key.ts";
-import { AGENT_UNSUPPORTED, agentSchema } from "./agent.ts";
 import type { JsonSchema } from "./crd.ts";
 import { inputSchema } from "./crd.ts";
+import { KINDS } from "./kinds.ts";
 import type { UnsupportedField } from "./metadata.ts";
-import { modelProviderSchema } from "./model-provider.ts";
-import { PROVIDER_UNSUPPORTED, providerSchema } from "./provider.ts";
-import { secretSchema } from "./secret.ts";
 
 const INTRODUCTION = `# Resources
 
@@ -53,6 +49,7 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedProviders\` | yes | some Providers of the Agent cannot be used: calls to them are denied |
 | \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | the AccessKey gives no access, for this reason |
 | \`DegradedRestrictions\` | yes | the ModelProvider does not expose some \`allowedModels\` of the AccessKey: they have no effect |
+| \`EnvoyRejected\` | no | Envoy refused the ModelProvider's clusters; the message is Envoy's |
 | \`DuplicateKey\` | no | another AccessKey has the same SHA-256: neither gives access |
 | \`InvalidSpec\`, \`NotSupportedYet\`, \`InvalidSyntax\`, \`DuplicateObject\`, \`FileUnreadable\` | as before | the newest version was refused; an earlier one may be in use |
 `;
@@ -61,35 +58,8 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 export function referencePage(): string {
   return [
     INTRODUCTION,
-    section(
-      "Agent",
-      "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
-      inputSchema(agentSchema),
-      AGENT_UNSUPPORTED,
-    ),
-    section(
-      "ModelProvider",
-      "An upstream that serves models. `apiVersion: svc.io/v1`.",
-      inputSchema(modelProviderSchema),
-      [],
-    ),
-    section(
-      "AccessKey",
-      "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.",
-      inputSchema(accessKeySchema),
-      ACCESS_KEY_UNSUPPORTED,
-    ),
-    section(
-      "Provider",
-      "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.",
-      inputSchema(providerSchema),
-      PROVIDER_UNSUPPORTED,
-    ),
-    section(
-      "Secret",
-      "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists only in files, so a user who writes a Secret in a cluster cannot read the gateway's environment.",
-      inputSchema(secretSchema),
-      [],
+    ...Object.values(KINDS).map(({ kind, reference, schema, unsupported }) =>
+      section(kind, reference, inputSchema(schema), unsupported),
     ),
   ].join("\n");
 }

@@ -4,6 +4,8 @@
  */
 import { z } from "zod";
 import { Secret } from "../platform/secret.ts";
+import { MESSAGE, NAME, NONE, READY, REASON, some } from "./columns.ts";
+import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { secretMetadataSchema } from "./metadata.ts";
 
@@ -76,3 +78,27 @@ export function secretValues(
   }
   return values;
 }
+
+export const secretKind = defineKind({
+  kind: "Secret",
+  apiVersion: "v1",
+  collection: "secrets",
+  names: { singular: "secret", plural: "secrets" },
+  reference:
+    "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists only in files, so a user who writes a Secret in a cluster cannot read the gateway's environment.",
+  schema: secretSchema,
+  confidential: true,
+  build: (parsed, base): SecretResource => ({
+    kind: "Secret",
+    ...base,
+    values: secretValues(parsed),
+  }),
+  view: ({ values }) => ({ keys: [...values.keys()] }),
+  columns: [
+    NAME,
+    { title: "KEYS", cell: ({ keys }) => some(keys ?? [], NONE) },
+    READY,
+    REASON,
+    MESSAGE,
+  ],
+});

@@ -82,15 +82,21 @@ let server: grpc.Server;
 let client: grpc.Client;
 let ads: AdsServer;
 let nacks: string[];
+/** Called whenever the server reports progress. */
+let checks: Set<() => void>;
 let encoder: SnapshotEncoder;
 
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-ads-"));
   nacks = [];
+  checks = new Set();
   encoder = new SnapshotEncoder(protos);
   ads = new AdsServer({
     registry: protos,
     onNack: (node, type, nack) => nacks.push(`${node} ${type} ${nack.message}`),
+    onProgress: () => {
+      for (const check of checks) check();
+    },
   });
   server = new grpc.Server();
   ads.register(server);
@@ -175,6 +181,68 @@ test("a refusal is reported and shown, not repeated, and gone when the resource 
   set([cluster("a", "3s"), cluster("b", "4s")]);
   await envoy.next();
   expect(ads.status()[0]?.nacks).toEqual([]);
+});
+
+/** Waits until the server's answers for some clusters are as wanted. */
+async function answered(wanted: Readonly<Record<string, string>>): Promise<void> {
+  const actual = () =>
+    Object.fromEntries(
+      Object.keys(wanted).map((name) => {
+        const answer = ads.answerFor(name.split(" "));
+        return [
+          name,
+          answer.kind === "accepted" ? "accepted" : `${answer.kind}: ${answer.message}`,
+        ];
+      }),
+    );
+  await new Promise<void>((resolve) => {
+    const check = () => {
+      if (JSON.stringify(actual()) === JSON.stringify(wanted)) resolve();
+    };
+    checks.add(check);
+    check();
+  });
+}
+
+test("a rejection counts for the cluster that it names, until another version is accepted", async () => {
+  const [a, b] = ["upstream/n/p@http://h:80", "upstream/n/p@http://h:8080"];
+  set([cluster(a), cluster(b), cluster("c")]);
+  await answered({ [a]: "pending: no Envoy is connected" });
+  const envoy = new FakeEnvoy(client);
+  envoy.send("cluster");
+  const first = await envoy.next();
+  expect(ads.answerFor([a])).toEqual({ kind: "pending", message: "there is no answer yet" });
+  const message = `Error adding/updating cluster(s) ${a}: no CA`;
+  envoy.nack("cluster", first, message);
+  await answered({
+    [a]: `rejected: ${a}: no CA`,
+    [b]: "accepted",
+    c: "accepted",
+    [`c ${a}`]: `rejected: ${a}: no CA`,
+    d: "pending: it was not sent yet",
+  });
+  // A change of another cluster of the same response.
+  set([cluster(a), cluster(b, "2s"), cluster("c")]);
+  envoy.ack("cluster", await envoy.next());
+  await answered({ [a]: `rejected: ${a}: no CA`, [b]: "accepted" });
+  set([cluster(a, "2s"), cluster(b, "2s"), cluster("c")]);
+  const third = await envoy.next();
+  expect(names(third)).toEqual([a]);
+  envoy.ack("cluster", third);
+  await answered({ [a]: "accepted" });
+  set([cluster(b, "2s"), cluster("c")]);
+  envoy.ack("cluster", await envoy.next());
+  await answered({ [a]: "pending: it was not sent yet" });
+  envoy.close();
+  await answered({ c: "pending: no Envoy is connected" });
+});
+
+test("a rejection that names nothing counts for everything that it answers", async () => {
+  set([cluster("a"), cluster("b")]);
+  const envoy = new FakeEnvoy(client);
+  envoy.send("cluster");
+  envoy.nack("cluster", await envoy.next(), "out of memory");
+  await answered({ a: "rejected: out of memory", b: "rejected: out of memory" });
 });
 
 test("an Envoy that comes back with what it has is sent only what it lacks", async () => {

@@ -6,6 +6,7 @@ import type * as grpc from "@grpc/grpc-js";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
 import type { Clock } from "../../platform/clock.ts";
+import type { EnvoyAnswer } from "../../policy/status.ts";
 import { bytesMethod } from "./bytes-service.ts";
 import type { ProtoRegistry } from "../protobuf/registry.ts";
 import {
@@ -44,6 +45,8 @@ export interface AdsOptions {
   readonly registry: ProtoRegistry;
   readonly onConnect?: (node: string) => void;
   readonly onNack: (node: string, type: ResourceType, nack: Nack) => void;
+  /** Called whenever an Envoy has sent something or disconnected: answers may have changed. */
+  readonly onProgress?: () => void;
 }
 
 type DeltaCall = grpc.ServerDuplexStream<Buffer, Buffer>;
@@ -88,6 +91,21 @@ export class AdsServer {
     return [...this.#streams].map((stream) => stream.status(this.#snapshot));
   }
 
+  /**
+   * Returns the answer of all connected Envoys for some clusters together: a rejection of one of
+   * them, else a missing answer.
+   */
+  answerFor(clusters: readonly string[]): EnvoyAnswer {
+    const answers = [...this.#streams].flatMap((stream) =>
+      clusters.map((name) => stream.answerFor("cluster", name)),
+    );
+    return (
+      answers.find(({ kind }) => kind === "rejected") ??
+      answers.find(({ kind }) => kind === "pending") ??
+      answers[0] ?? { kind: "pending", message: "no Envoy is connected" }
+    );
+  }
+
   /** Adds the service to a gRPC server. */
   register(server: grpc.Server): void {
     server.addService(
@@ -104,6 +122,7 @@ export class AdsServer {
   #accept(call: DeltaCall): void {
     const progress = (): void => {
       for (const check of this.#waiting) check();
+      this.#options.onProgress?.();
     };
     const stream = new NodeStream(call, this.#options, () => this.#snapshot, progress);
     this.#streams.add(stream);
@@ -151,6 +170,13 @@ class NodeStream {
         inSync = false;
     }
     return { node: this.#node, inSync, nacks };
+  }
+
+  answerFor(type: ResourceType, name: string): EnvoyAnswer {
+    const subscription = this.#subscriptions.get(type);
+    return subscription === undefined
+      ? { kind: "pending", message: "Envoy has not asked for it yet" }
+      : subscription.answerFor(name);
   }
 
   #onRequest(request: DeltaRequest): void {

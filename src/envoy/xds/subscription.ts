@@ -3,6 +3,7 @@
  * rejected versions. Pure bookkeeping; `ads.ts` does the communication. Protocol:
  * envoyproxy.io/docs, "xDS REST and gRPC protocol", incremental.
  */
+import type { EnvoyAnswer } from "../../policy/status.ts";
 import type { VersionedResource } from "./snapshot.ts";
 
 export interface Delta {
@@ -16,12 +17,18 @@ export interface Nack {
   readonly resources: readonly string[];
 }
 
+const ACCEPTED: EnvoyAnswer = { kind: "accepted" };
+
 export class Subscription {
   /** undefined: everything (the wildcard). */
   #names: Set<string> | undefined;
   /** Name to the version that the node has, or that was last sent to it. */
   readonly #sent = new Map<string, string>();
-  #inFlight: { readonly nonce: string; readonly delta: Delta } | undefined;
+  #inFlight:
+    | { readonly nonce: string; readonly delta: Delta; readonly names: ReadonlySet<string> }
+    | undefined;
+  /** Message of the rejection of each resource whose last version was rejected, by its name. */
+  readonly #rejected = new Map<string, string>();
   nack: Nack | undefined;
   /** The node has accepted a response, or connected with resources of an earlier connection. */
   accepted: boolean;
@@ -53,6 +60,15 @@ export class Subscription {
     return this.#inFlight !== undefined;
   }
 
+  /** Returns the node's answer for a resource. */
+  answerFor(name: string): EnvoyAnswer {
+    if (!this.#sent.has(name)) return { kind: "pending", message: "it was not sent yet" };
+    if (this.#inFlight?.names.has(name) === true)
+      return { kind: "pending", message: "there is no answer yet" };
+    const message = this.#rejected.get(name);
+    return message === undefined ? ACCEPTED : { kind: "rejected", message };
+  }
+
   /** Returns the difference between `wanted` and the node's state; undefined if there is none. */
   pending(
     wanted: ReadonlyMap<string, VersionedResource>,
@@ -69,9 +85,12 @@ export class Subscription {
 
   /** Notes a response that is being sent. A rejected version is not sent again until it changes. */
   sending(nonce: string, delta: Delta): void {
-    this.#inFlight = { nonce, delta };
+    this.#inFlight = { nonce, delta, names: new Set(delta.upserts.map(({ name }) => name)) };
     for (const resource of delta.upserts) this.#sent.set(resource.name, resource.version);
-    for (const name of delta.removals) this.#sent.delete(name);
+    for (const name of delta.removals) {
+      this.#sent.delete(name);
+      this.#rejected.delete(name);
+    }
   }
 
   /** @returns whether the nonce was the pending one. */
@@ -79,6 +98,10 @@ export class Subscription {
     if (this.#inFlight?.nonce !== nonce) return false;
     const names = this.#inFlight.delta.upserts.map((resource) => resource.name);
     this.#inFlight = undefined;
+    // Envoy accepts the other resources of a response that it rejects.
+    for (const name of names) this.#rejected.delete(name);
+    if (error !== undefined)
+      for (const [name, message] of rejections(error, names)) this.#rejected.set(name, message);
     if (error !== undefined) this.nack = { message: error, resources: names };
     else this.accepted = true;
     if (error === undefined && this.nack !== undefined) {
@@ -87,4 +110,29 @@ export class Subscription {
     }
     return true;
   }
+}
+
+/** Longest part of a rejection's message that is shown with a resource, in characters. */
+const MAX_EXCERPT = 1_000;
+
+/** What separates the names in Envoy's messages. */
+const WORD = /[^\s,;'"()]+/g;
+
+/**
+ * Returns the rejection of each resource that a message names, from its name on; if it names none,
+ * the message for all of them.
+ */
+function rejections(message: string, names: readonly string[]): ReadonlyMap<string, string> {
+  const places = new Map<string, number>();
+  for (const { 0: word, index } of message.matchAll(WORD)) {
+    const name = word.endsWith(":") ? word.slice(0, -1) : word;
+    if (!places.has(name)) places.set(name, index);
+  }
+  const named = names.filter((name) => places.has(name));
+  return new Map(
+    (named.length > 0 ? named : names).map((name) => {
+      const start = places.get(name) ?? 0;
+      return [name, message.slice(start, start + MAX_EXCERPT)];
+    }),
+  );
 }

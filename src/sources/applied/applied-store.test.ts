@@ -14,7 +14,8 @@ import {
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type FolderSource, openFolder } from "../folder/folder-source.ts";
+import { openFolder } from "../folder/folder-source.ts";
+import type { Source } from "../source.ts";
 import { AppliedError } from "./applied-error.ts";
 import { AppliedStore, type ObjectRef } from "./applied-store.ts";
 
@@ -26,7 +27,7 @@ const FILE = "modelprovider.default.mock.yaml";
 
 let dir: string;
 let applied: string;
-let source: FolderSource;
+let source: Source;
 let store: AppliedStore;
 /** State in force at the time of the wait. */
 let inForce: string[][];
@@ -34,7 +35,7 @@ let inForce: string[][];
 beforeEach(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
   applied = path.join(dir, "applied");
-  source = await openFolder({ dir, onChange: () => undefined, log: { warn: () => undefined } });
+  source = await openFolder({ dir, log: { warn: () => undefined } });
   inForce = [];
   store = open();
 });
@@ -141,11 +142,7 @@ describe("apply", () => {
 
   test("another gateway that shares the folder sees it, and changes it", async () => {
     await apply(MOCK);
-    const other = await openFolder({
-      dir,
-      onChange: () => undefined,
-      log: { warn: () => undefined },
-    });
+    const other = await openFolder({ dir, log: { warn: () => undefined } });
     const second = new AppliedStore({
       dir,
       refresh: () => other.refresh(),

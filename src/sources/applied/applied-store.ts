@@ -7,10 +7,10 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import path from "node:path";
+import type { ResourceKind } from "../../resources/kinds.ts";
+import { resourceId } from "../../resources/kinds.ts";
 import { parseDocuments } from "../../resources/parse.ts";
 import { formatProblem } from "../../resources/problem.ts";
-import type { ResourceKind } from "../../resources/resource-set.ts";
-import { resourceId } from "../../resources/resource-set.ts";
 import { readDocuments } from "../../resources/yaml.ts";
 import { inParallel } from "../folder/scan.ts";
 import { AppliedError } from "./applied-error.ts";

@@ -3,9 +3,9 @@
  * files of the folder; one invalid document refuses all of them.
  */
 import { Document } from "yaml";
+import { resourceId, type Resource } from "../../resources/kinds.ts";
 import { duplicateOf, parseDocuments } from "../../resources/parse.ts";
 import type { Problem } from "../../resources/problem.ts";
-import { resourceId, type Resource } from "../../resources/resource-set.ts";
 import { readDocuments } from "../../resources/yaml.ts";
 
 export interface Manifest {

@@ -12,11 +12,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { LoadResult } from "../load-result.ts";
-import type { FolderSource } from "./folder-source.ts";
+import type { Source } from "../source.ts";
 import { openFolder } from "./folder-source.ts";
 
 let dir: string;
-let source: FolderSource | undefined;
+let source: Source | undefined;
 let loads: LoadResult[];
 let wake: () => void = () => undefined;
 const log = { warn: () => undefined };
@@ -36,15 +36,11 @@ const agent = (name: string, system = "x", more = "") =>
   `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}}\nspec: {system: "${system}"${more}}\n`;
 const write = (file: string, text: string) => writeFileSync(join(dir, file), text);
 
-async function open(): Promise<FolderSource> {
-  source = await openFolder({
-    dir,
-    log,
-    debounceMs: 20,
-    onChange: (load) => {
-      loads.push(load);
-      wake();
-    },
+async function open(): Promise<Source> {
+  source = await openFolder({ dir, log, debounceMs: 20 });
+  source.onChange((load) => {
+    loads.push(load);
+    wake();
   });
   return source;
 }
@@ -91,12 +87,8 @@ describe("openFolder", () => {
 
   test("is not opened on a missing directory, or on a file", async () => {
     write("a.yaml", agent("a"));
-    await expect(
-      openFolder({ dir: join(dir, "no"), log, onChange: () => undefined }),
-    ).rejects.toThrow("ENOENT");
-    await expect(
-      openFolder({ dir: join(dir, "a.yaml"), log, onChange: () => undefined }),
-    ).rejects.toThrow("not a directory");
+    await expect(openFolder({ dir: join(dir, "no"), log })).rejects.toThrow("ENOENT");
+    await expect(openFolder({ dir: join(dir, "a.yaml"), log })).rejects.toThrow("not a directory");
   });
 
   test("follows edits, additions, new directories and deletions", async () => {

@@ -11,7 +11,8 @@ import type { ParsedDocument } from "../../resources/parse.ts";
 import { parseDocuments } from "../../resources/parse.ts";
 import type { Problem } from "../../resources/problem.ts";
 import { EMPTY_RESOURCE_SET } from "../../resources/resource-set.ts";
-import type { LoadResult } from "../load-result.ts";
+import { type LoadResult, NO_GENERATIONS } from "../load-result.ts";
+import type { Source } from "../source.ts";
 import type { FileState, Serving } from "./merge.ts";
 import { mergeFiles } from "./merge.ts";
 import type { FoundFile } from "./scan.ts";
@@ -31,25 +32,11 @@ export interface FolderLog {
 
 export interface FolderOptions {
   readonly dir: string;
-  /** Called after each effective change; never during `openFolder`. */
-  readonly onChange: (load: LoadResult) => void;
   readonly log: FolderLog;
   /** Quiet time that ends a burst of events, in milliseconds. @defaultValue 50 */
   readonly debounceMs?: number;
   /** Interval between scans without an event, in milliseconds. @defaultValue 10000 */
   readonly rescanMs?: number;
-}
-
-export interface FolderSource {
-  current(): LoadResult;
-  /**
-   * Returns the place where an object is defined, as `file:line`, by its id; undefined if it is
-   * not.
-   */
-  placeOf(id: string): string | undefined;
-  /** Scans the files now, and returns the result. */
-  refresh(): Promise<LoadResult>;
-  close(): Promise<void>;
 }
 
 interface CachedFile {
@@ -69,14 +56,19 @@ const MAX_WAIT_MS = 500;
 const EMPTIED_GRACE_MS = 1_000;
 
 /** Loads a folder and starts to watch it. @throws if `dir` is not a readable directory. */
-export async function openFolder(options: FolderOptions): Promise<FolderSource> {
-  const { dir, onChange, log, debounceMs = 50, rescanMs = 10_000 } = options;
+export async function openFolder(options: FolderOptions): Promise<Source> {
+  const { dir, log, debounceMs = 50, rescanMs = 10_000 } = options;
   if (!(await stat(dir)).isDirectory()) throw new Error(`${dir} is not a directory`);
 
   let cache: ReadonlyMap<string, CachedFile> = new Map();
   let serving: Serving = new Map();
   let places: ReadonlyMap<string, string> = new Map();
-  let load: LoadResult = { resources: EMPTY_RESOURCE_SET, problems: [] };
+  let load: LoadResult = {
+    resources: EMPTY_RESOURCE_SET,
+    problems: [],
+    generations: NO_GENERATIONS,
+  };
+  const listeners = new Set<(changed: LoadResult) => void>();
   let closed = false;
 
   // The watcher starts before the first scan, so that no change is missed.
@@ -133,7 +125,7 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
   let last: Promise<unknown> = Promise.resolve();
   const lookNow = (): Promise<LoadResult> => {
     const run = last.then(async () => {
-      if (!closed && (await look()) && !closed) onChange(load);
+      if (!closed && (await look()) && !closed) for (const listener of listeners) listener(load);
       return load;
     });
     last = run.catch((error: unknown) =>
@@ -175,6 +167,10 @@ export async function openFolder(options: FolderOptions): Promise<FolderSource> 
     current: () => load,
     placeOf: (id) => places.get(id),
     refresh: lookNow,
+    onChange: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     async close() {
       closed = true;
       clearTimeout(timer);

@@ -3,12 +3,12 @@
  * its object stays in use; if the object of a refused document is unknown, all earlier objects of
  * its file that no other document defines stay in use.
  */
+import type { Resource } from "../../resources/kinds.ts";
 import type { ParsedDocument } from "../../resources/parse.ts";
 import { duplicateOf } from "../../resources/parse.ts";
 import type { Problem } from "../../resources/problem.ts";
-import type { Resource } from "../../resources/resource-set.ts";
 import { buildResourceSet } from "../../resources/resource-set.ts";
-import type { LoadResult } from "../load-result.ts";
+import { type LoadResult, NO_GENERATIONS } from "../load-result.ts";
 
 export interface FileState {
   /** Path relative to the folder, with `/`. */
@@ -65,5 +65,5 @@ export function mergeFiles(files: readonly FileState[], before: Serving): Merged
       if (!claimed.has(id) && unclear.has(old.file)) serving.set(id, old);
   }
   const resources = buildResourceSet([...serving.values()].map((entry) => entry.resource));
-  return { serving, places: claimed, load: { resources, problems } };
+  return { serving, places: claimed, load: { resources, problems, generations: NO_GENERATIONS } };
 }

@@ -1,0 +1,21 @@
+/** Usage that the status of an object shows, and the counters that it is read from. */
+
+/** Today's usage (UTC), in the fields of a status. */
+export interface ObjectUsage {
+  readonly tokensToday: number;
+  readonly requestsToday: number;
+  /** US dollars, for models with a price. */
+  readonly costTodayUSD?: number | undefined;
+  /** Requests to models without a price. */
+  readonly unpricedToday?: number | undefined;
+  readonly inFlight?: number | undefined;
+}
+
+/** The counter whose usage of today is shown in an object's status. */
+export type UsageCounter =
+  /** The calls of the Agent itself. */
+  | { readonly kind: "agent" }
+  /** All external calls of the ModelProvider itself. */
+  | { readonly kind: "model-provider" }
+  /** The calls of the AccessKey itself, at a ModelProvider of its namespace. */
+  | { readonly kind: "access-key"; readonly modelProvider: string };
