@@ -57,7 +57,8 @@ export const ANTHROPIC_BODY = JSON.stringify({
 });
 
 function event(choices: readonly object[], rest: object = {}): string {
-  return `data: ${JSON.stringify({ ...ID, object: "chat.completion.chunk", choices, ...rest })}\n\n`;
+  const chunk = { ...ID, object: "chat.completion.chunk", choices, ...rest };
+  return `data: ${JSON.stringify(chunk)}\n\n`;
 }
 
 /** One event for each word; the last part also ends the stream, with usage. */
@@ -74,7 +75,8 @@ export const SSE_PARTS: readonly string[] = words.map((content, index) => {
 export const SSE_BYTES = SSE_PARTS.join("").length;
 
 const PROMPT =
-  "Summarise this release note for an operator in two sentences, and say whether it needs a restart. ";
+  "Summarise this release note for an operator in two sentences, and say whether it needs " +
+  "a restart. ";
 const SMALL_PROMPT_BYTES = 900;
 
 /** The body of a request. */

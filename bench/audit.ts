@@ -93,7 +93,8 @@ function verify(dir: string): void {
   const seconds = (performance.now() - started) / 1000;
   const resident = process.memoryUsage.rss() / 1024 / 1024;
   process.stdout.write(
-    `verify: ${records} records in ${segments} segments in ${seconds.toFixed(1)} s (${Math.round(records / seconds)} records/s), ${Math.round(resident)} MiB resident\n`,
+    `verify: ${records} records in ${segments} segments in ${seconds.toFixed(1)} s ` +
+      `(${Math.round(records / seconds)} records/s), ${Math.round(resident)} MiB resident\n`,
   );
 }
 
@@ -118,7 +119,10 @@ async function paced(
     `${(latencies[Math.floor(latencies.length * share)] ?? 0).toFixed(2)} ms`;
   const records = rate * seconds;
   process.stdout.write(
-    `${rate}/s, sync ${sync}, a commit each ${commitMs} ms at most: ${((used.main - baseline.main) / records).toFixed(1)} µs CPU a record on the main thread, ${((used.all - baseline.all) / records).toFixed(1)} in all (pacing taken off), committed after ${at(0.5)} (p50), ${at(0.99)} (p99)\n`,
+    `${rate}/s, sync ${sync}, a commit each ${commitMs} ms at most: ` +
+      `${((used.main - baseline.main) / records).toFixed(1)} µs CPU a record on the main ` +
+      `thread, ${((used.all - baseline.all) / records).toFixed(1)} in all (pacing taken ` +
+      `off), committed after ${at(0.5)} (p50), ${at(0.99)} (p99)\n`,
   );
   await writer.close();
 }
@@ -153,7 +157,8 @@ async function pace(
 function report(name: string, records: number, ms: number, cpu: NodeJS.CpuUsage): void {
   const perSecond = Math.round((records / ms) * 1000);
   process.stdout.write(
-    `${name}: ${perSecond} records/s, ${((cpu.user + cpu.system) / records).toFixed(1)} µs CPU a record\n`,
+    `${name}: ${perSecond} records/s, ${((cpu.user + cpu.system) / records).toFixed(1)} µs ` +
+      "CPU a record\n",
   );
 }
 

@@ -143,7 +143,8 @@ function chatCompletion(job: LoadJob): string {
   const body = requestBody(job);
   return (
     `POST ${PATH} HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\nauthorization: Bearer ${job.key}\r\n` +
-    `content-type: application/json\r\naccept: */*\r\nuser-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    "content-type: application/json\r\naccept: */*\r\nuser-agent: " +
+    `svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
 }
 

@@ -60,7 +60,8 @@ dns.on("message", (message, peer) => {
 dns.bind(0, "127.0.0.1", () => {
   server.listen(0, "127.0.0.1", () => {
     process.stdout.write(
-      `${JSON.stringify({ port: (server.address() as AddressInfo).port, dns: dns.address().port })}\n`,
+      JSON.stringify({ port: (server.address() as AddressInfo).port, dns: dns.address().port }) +
+        "\n",
     );
   });
 });

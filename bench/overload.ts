@@ -62,7 +62,9 @@ export async function measureOverload(options: OverloadOptions): Promise<string>
   const measure = async (name: string, attacks: readonly Attack[], seconds: number) => {
     const row = await measureRow(options, gateway, { name, attacks, seconds, job });
     progress(
-      `${name.padEnd(12)} ${row.tenant.count} good, ${errorsOf(row.tenant)} bad, p99 ${row.tenant.latencyMs.p99.toFixed(0)} ms, ${row.rssMiB.toFixed(0)} MiB, ${JSON.stringify(row.answered)} ${JSON.stringify(row.tenant.errors)}`,
+      `${name.padEnd(12)} ${row.tenant.count} good, ${errorsOf(row.tenant)} bad, p99 ` +
+        `${row.tenant.latencyMs.p99.toFixed(0)} ms, ${row.rssMiB.toFixed(0)} MiB, ` +
+        `${JSON.stringify(row.answered)} ${JSON.stringify(row.tenant.errors)}`,
     );
     rows.push(row);
   };
@@ -211,7 +213,8 @@ function render(rows: readonly Row[], restarted: boolean, machine: string): stri
   return [
     `The tenant makes ${TENANT.rate} calls a second of a model that takes ${MODEL_DELAY_MS} ms.`,
     "",
-    "| attacker | calls good / failed | p50, ms | p99, ms | p99, times | memory, MiB | answers to the attacker |",
+    "| attacker | calls good / failed | p50, ms | p99, ms | p99, times | memory, MiB | " +
+      "answers to the attacker |",
     "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ...lines,
     "",

@@ -151,7 +151,8 @@ export function renderParts(rounds: readonly Round[], machine: string): string {
   return [
     ...rows.map((cells) => `| ${cells.join(" | ")} |`),
     "",
-    `Medians of ${rounds.length} rounds; a ratio is of the same round, with its minimum and maximum.`,
+    `Medians of ${rounds.length} rounds; a ratio is of the same round, with its minimum ` +
+      "and maximum.",
     "",
     machine,
     "",

@@ -73,7 +73,8 @@ export async function measureRound(
       bench.progress(
         `${name.padEnd(6)} ${target.name.padEnd(10)} ${result.perSecond.toFixed(0).padStart(5)}/s` +
           `  p50 ${result.latencyMs.p50.toFixed(2)} ms  p99 ${result.latencyMs.p99.toFixed(2)} ms` +
-          `  first byte p50 ${result.firstByteMs.p50.toFixed(2)} ms  ${errors.length === 0 ? "no errors" : errors.join(", ")}`,
+          `  first byte p50 ${result.firstByteMs.p50.toFixed(2)} ms  ` +
+          (errors.length === 0 ? "no errors" : errors.join(", ")),
       );
     }
   }

@@ -125,9 +125,13 @@ export function renderReport(report: Report): string {
   return [
     ...rows.map((row) => `| ${row.join(" | ")} |`),
     "",
-    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or difference is of the same round${rounds.length === 1 ? "" : ", with its minimum and maximum"}. ` +
-      `"+" is what a proxy adds to the upstream alone. Load generator and upstream used ${number(limit)} of a core while they drove bare Envoy at its maximum; ` +
-      `processes outside the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
+    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or ` +
+      "difference is of the same " +
+      `round${rounds.length === 1 ? "" : ", with its minimum and maximum"}. ` +
+      `"+" is what a proxy adds to the upstream alone. Load generator and upstream used ` +
+      `${number(limit)} of a core while they drove bare Envoy at its maximum; ` +
+      `processes outside the benchmark used ${number(median(others))} cores, at most ` +
+      `${number(Math.max(...others))}.`,
     "",
     machine,
     "",

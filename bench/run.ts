@@ -126,7 +126,11 @@ function machine(envoy: string, processes: Processes): string {
     .map((value) => value.toFixed(1))
     .join(" ");
   const model = os.cpus()[0]?.model.trim() ?? "unknown CPU";
-  return `Machine: ${os.availableParallelism()} cores (${model}), Linux ${os.release()}, Node ${process.version.slice(1)}, Envoy ${version}; ${pinned}; load average at the end ${load}.`;
+  return (
+    `Machine: ${os.availableParallelism()} cores (${model}), Linux ${os.release()}, Node ` +
+    `${process.version.slice(1)}, Envoy ${version}; ${pinned}; load average at the end ` +
+    `${load}.`
+  );
 }
 
 async function bench(

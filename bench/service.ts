@@ -57,7 +57,9 @@ export function graphqlRequest(token: string): string {
 }
 
 function answer(status: string, body: string): Buffer {
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-github-request-id: BENCH\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  const head =
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-github-request-id: ` +
+    `BENCH\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
 }
 

@@ -111,9 +111,13 @@ export function renderSidecar({ rounds, idle, peak, names, machine }: SidecarRep
   return [
     ...rows.map((row) => `| ${row.join(" | ")} |`),
     "",
-    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or difference is of the same round. "+" is what a proxy adds to the service alone. ` +
-      `Load generator and service used ${number(median(each("max", names.bare, ({ measuringCores }) => measuringCores)))} of a core while they drove bare Envoy at its maximum; ` +
-      `processes outside the benchmark used ${number(median(others))} cores, at most ${number(Math.max(...others))}.`,
+    `Medians of ${rounds.length} round${rounds.length === 1 ? "" : "s"}; a ratio or ` +
+      `difference is of the same round. "+" is what a proxy adds to the service alone. ` +
+      "Load generator and service used " +
+      `${number(median(each("max", names.bare, ({ measuringCores }) => measuringCores)))} ` +
+      "of a core while they drove bare Envoy at its maximum; " +
+      `processes outside the benchmark used ${number(median(others))} cores, at most ` +
+      `${number(Math.max(...others))}.`,
     "",
     machine,
     "",

@@ -184,8 +184,11 @@ async function measureRound(
         ([process, used]) => `${process} ${((used / result.count) * 1e6).toFixed(0)}`,
       );
       progress(
-        `${name.padEnd(6)} ${target.name.padEnd(10)} ${result.perSecond.toFixed(0).padStart(5)}/s  p50 ${result.latencyMs.p50.toFixed(2)} ms  p99 ${result.latencyMs.p99.toFixed(2)} ms` +
-          `  CPU ms per 1,000: ${cpu.join(", ")}  ${errors.length === 0 ? "no errors" : errors.join(", ")}`,
+        `${name.padEnd(6)} ${target.name.padEnd(10)} ` +
+          `${result.perSecond.toFixed(0).padStart(5)}/s  p50 ` +
+          `${result.latencyMs.p50.toFixed(2)} ms  p99 ${result.latencyMs.p99.toFixed(2)} ms` +
+          `  CPU ms per 1,000: ${cpu.join(", ")}  ` +
+          (errors.length === 0 ? "no errors" : errors.join(", ")),
       );
     }
   }

@@ -91,7 +91,8 @@ export async function checkDenial(target: TlsTarget): Promise<void> {
     const { status } = await askOverTls(target, request);
     if (status !== 403)
       throw new Error(
-        `${target.name}: ${request.method ?? "GET"} ${request.path} gets ${status}, and is forbidden`,
+        `${target.name}: ${request.method ?? "GET"} ${request.path} gets ${status}, and is ` +
+          "forbidden",
       );
   }
 }

@@ -32,7 +32,8 @@ const REFUSED = answer(
   }),
 );
 const STREAM_HEAD =
-  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
+  "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nx-request-id: " +
+  "req_bench\r\ntransfer-encoding: chunked\r\n\r\n";
 const STREAM_PARTS = SSE_PARTS.map((part, index) => {
   const chunk = `${part.length.toString(16)}\r\n${part}\r\n`;
   return Buffer.from(index < SSE_PARTS.length - 1 ? chunk : `${chunk}0\r\n\r\n`);
@@ -45,7 +46,9 @@ const MESSAGE = answer("200 OK", ANTHROPIC_BODY);
 const BEGINNING_BYTES = 65_536;
 
 function answer(status: string, body: string): Buffer {
-  const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: req_bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
+  const head =
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ` +
+    `req_bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
 }
 

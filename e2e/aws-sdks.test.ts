@@ -158,7 +158,8 @@ describe.each<[string, (machine: Machine) => readonly string[]]>([
     const [status, body] = value("presigned") as [number, string];
     expect(status).toBe(403);
     expect(body).toContain(
-      "The URL is presigned: its signature is not made with the real key. Call the API itself; the proxy signs it.",
+      "The URL is presigned: its signature is not made with the real key. Call the API " +
+        "itself; the proxy signs it.",
     );
   });
 
@@ -214,7 +215,11 @@ describe("the server verifies", () => {
   ): Parameters<typeof verify>[0] => {
     const [method = "", url = ""] = line.split(" ");
     const all = { "x-amz-content-sha256": EMPTY, "x-amz-date": "20130524T000000Z", ...headers };
-    const authorization = `AWS4-HMAC-SHA256 Credential=${key.accessKeyId}/20130524/us-east-1/s3/aws4_request,SignedHeaders=${["host", ...Object.keys(all)].toSorted().join(";")},Signature=${signature}`;
+    const authorization =
+      "AWS4-HMAC-SHA256 " +
+      `Credential=${key.accessKeyId}/20130524/us-east-1/s3/aws4_request,` +
+      `SignedHeaders=${["host", ...Object.keys(all)].toSorted().join(";")},` +
+      `Signature=${signature}`;
     return {
       host: "examplebucket.s3.amazonaws.com",
       method,

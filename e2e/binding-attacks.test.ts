@@ -156,12 +156,14 @@ describe("hosts", () => {
     ["two in one", get(ALLOWED, { host: "api.github.com, evil.com" }), 400],
     [
       "two headers",
-      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: evil.com\r\nConnection: close\r\n\r\n`,
+      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: evil.com\r\nConnection: ` +
+        "close\r\n\r\n",
       400,
     ],
     [
       "two headers that agree",
-      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: api.github.com\r\nConnection: close\r\n\r\n`,
+      `GET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nHost: ` +
+        "api.github.com\r\nConnection: close\r\n\r\n",
       400,
     ],
     ["none", `GET ${ALLOWED} HTTP/1.1\r\nConnection: close\r\n\r\n`, 400],
@@ -229,15 +231,19 @@ describe("framing", () => {
   test.each<[string, string]>([
     [
       "length and chunks",
-      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\n\r\n`,
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: ` +
+        "4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /repos/octo/secret/pulls " +
+        "HTTP/1.1\r\nHost: api.github.com\r\n\r\n",
     ],
     [
       "two lengths",
-      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde`,
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Length: ` +
+        "4\r\nContent-Length: 5\r\n\r\nabcde",
     ],
     [
       "an odd transfer encoding",
-      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+      `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nTransfer-Encoding: ` +
+        "xchunked\r\n\r\n0\r\n\r\n",
     ],
     [
       "a length with a sign",
@@ -256,7 +262,9 @@ describe("framing", () => {
 
   test("what follows an upgrade that was denied is no request", async () => {
     const answer = await raw(
-      `GET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\nGET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\n\r\n`,
+      "GET /repos/octo/secret/pulls HTTP/1.1\r\nHost: api.github.com\r\nConnection: " +
+        "Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: " +
+        `13\r\n\r\nGET ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\n\r\n`,
     );
     expect(statusOf(answer)).toBe(403);
     expect(outside.requests).toEqual([]);
@@ -269,7 +277,8 @@ describe("headers", () => {
     ["two of them", "Authorization: Bearer own\r\nauthorization: Basic own\r\n"],
     [
       "headers that steer the proxy",
-      "x-envoy-original-path: /repos/octo/secret/pulls\r\nx-envoy-original-dst-host: 127.0.0.1:1\r\nx-svc-upstream: 127.0.0.1:1\r\nx-forwarded-for: own\r\n",
+      "x-envoy-original-path: /repos/octo/secret/pulls\r\nx-envoy-original-dst-host: " +
+        "127.0.0.1:1\r\nx-svc-upstream: 127.0.0.1:1\r\nx-forwarded-for: own\r\n",
     ],
   ])("%s do not arrive", async (_name, headers) => {
     const answer = await raw(get(ALLOWED, { headers }));
@@ -367,7 +376,10 @@ describe("headers", () => {
     "another method in a form, or in the query, goes nowhere: %s",
     async (text) => {
       expect(statusOf(await raw(get(`${ALLOWED}?${text}`)))).toBe(400);
-      const form = `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Type: application/x-www-form-urlencoded; charset=utf-8\r\nContent-Length: ${text.length}\r\nConnection: close\r\n\r\n${text}`;
+      const form =
+        `POST ${ALLOWED} HTTP/1.1\r\nHost: api.github.com\r\nContent-Type: ` +
+        "application/x-www-form-urlencoded; charset=utf-8\r\nContent-Length: " +
+        `${text.length}\r\nConnection: close\r\n\r\n${text}`;
       expect(statusOf(await raw(form))).toBe(400);
       expect(outside.requests).toEqual([]);
     },

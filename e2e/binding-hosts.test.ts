@@ -29,7 +29,9 @@ test("a poisoned hosts file leads the sidecar nowhere", async () => {
       path.join(dir, "hosts"),
       "127.0.0.1 localhost api.github.com nowhere.github.com\n",
     );
-    const script = `mount --bind ${dir}/hosts /etc/hosts && exec "${process.execPath}" --input-type=module --eval "$0" -- "$1"`;
+    const script =
+      `mount --bind ${dir}/hosts /etc/hosts && exec "${process.execPath}" ` +
+      `--input-type=module --eval "$0" -- "$1"`;
     const { stdout } = await promisify(execFile)("unshare", [
       "--mount",
       "sh",

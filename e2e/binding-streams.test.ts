@@ -215,7 +215,8 @@ test("a WebSocket is passed on, with the real credential at its beginning", asyn
       (incoming: { headers: Record<string, string> }, socket: tls.TLSSocket) => {
         seen = incoming.headers["authorization"];
         socket.write(
-          "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
+          "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+            "websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
         );
         socket.on("data", (part: Buffer) =>
           socket.write(Buffer.concat([Buffer.from("echo "), part])),
@@ -234,7 +235,9 @@ test("a WebSocket is passed on, with the real credential at its beginning", asyn
   let text = "";
   socket.on("data", (part: Buffer) => (text += part.toString()));
   socket.write(
-    "GET /repos/o/r/events HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+    "GET /repos/o/r/events HTTP/1.1\r\nHost: api.github.com\r\nConnection: " +
+      "Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " +
+      "AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
   );
   await until(() => text.includes("101 Switching Protocols"), { what: "the upgrade" });
   socket.write("hello");
@@ -269,7 +272,8 @@ test(
       "upgrade",
       (_incoming: unknown, socket: tls.TLSSocket) => {
         socket.write(
-          "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
+          "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
+            "websocket\r\nSec-WebSocket-Accept: x\r\n\r\n",
         );
         socket.on("data", (part: Buffer) =>
           socket.write(Buffer.concat([Buffer.from("echo "), part])),
@@ -287,7 +291,9 @@ test(
     let text = "";
     socket.on("data", (part: Buffer) => (text += part.toString()));
     socket.write(
-      "GET /repos/o/r/events HTTP/1.1\r\nHost: api.github.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
+      "GET /repos/o/r/events HTTP/1.1\r\nHost: api.github.com\r\nConnection: " +
+        "Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: " +
+        "AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n",
     );
     await until(() => text.includes("101 Switching Protocols") && told === "data: one\n\n", {
       what: "both to have begun",

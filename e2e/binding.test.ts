@@ -225,7 +225,8 @@ describe("a request that is judged by its body", () => {
 
   test("is allowed for what it asks, and arrives byte by byte", async () => {
     const sent = query(
-      '{ repository(owner: "octo", name: "hello") { pullRequests(first: 1) { nodes { title } } } } # h\u00e9llo \u{1F600}',
+      '{ repository(owner: "octo", name: "hello") { pullRequests(first: 1) { nodes { title ' +
+        "} } } } # h\u00e9llo \u{1F600}",
     );
     expect(await ask(sent)).toMatchObject({ status: 200 });
     expect(outside.requests).toHaveLength(1);
@@ -242,7 +243,9 @@ describe("a request that is judged by its body", () => {
     [
       "one of two",
       query(
-        '{ a: repository(owner: "octo", name: "x") { pullRequests(first: 1) { nodes { title } } } b: repository(owner: "other", name: "x") { pullRequests(first: 1) { nodes { title } } } }',
+        '{ a: repository(owner: "octo", name: "x") { pullRequests(first: 1) { nodes { ' +
+          'title } } } b: repository(owner: "other", name: "x") { pullRequests(first: 1) { ' +
+          "nodes { title } } } }",
       ),
     ],
     ["a mutation", query('mutation { addStar(input: {starrableId: "x"}) { clientMutationId } }')],

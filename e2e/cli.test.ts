@@ -324,7 +324,10 @@ describe("login", () => {
       `Logged in at ${base}`,
     );
     expect(statSync(path.join(config, "svc/config.yaml")).mode & 0o777).toBe(0o600);
-    const script = `eval "$(${process.execPath} ${path.join(ROOT, "dist/svc.js")} gateway env)"; printf '%s\\n' "$OPENAI_BASE_URL" "$OPENAI_API_KEY" "$ANTHROPIC_BASE_URL" "$ANTHROPIC_API_KEY" "\${ANTHROPIC_AUTH_TOKEN-unset}"`;
+    const script =
+      `eval "$(${process.execPath} ${path.join(ROOT, "dist/svc.js")} gateway env)"; printf ` +
+      `'%s\\n' "$OPENAI_BASE_URL" "$OPENAI_API_KEY" "$ANTHROPIC_BASE_URL" ` +
+      `"$ANTHROPIC_API_KEY" "\${ANTHROPIC_AUTH_TOKEN-unset}"`;
     const [openai = "", openaiKey = "", anthropic = "", anthropicKey = "", token] = execFileSync(
       "sh",
       ["-c", script],
@@ -375,7 +378,9 @@ describe("exit codes", () => {
   });
 
   test("a reader that has enough is no error", () => {
-    const command = `${process.execPath} ${path.join(ROOT, "dist/svc.js")} get metrics -o wide | head -n 1; echo "\${PIPESTATUS[0]}"`;
+    const command =
+      `${process.execPath} ${path.join(ROOT, "dist/svc.js")} get metrics -o wide | head -n ` +
+      `1; echo "\${PIPESTATUS[0]}"`;
     const said = execFileSync("bash", ["-c", command], {
       encoding: "utf8",
       env: { ...process.env, SVC_STATE_DIR: stack.stateDir },

@@ -280,7 +280,8 @@ describe("git", () => {
     ["HTTP/1.1", "1.1"],
   ])("clones over %s, with a gzip'ed request", async (version) => {
     const ran = await machine.sh(
-      `git -c http.version=${version} clone --quiet ${url} /tmp/clone && git -C /tmp/clone branch --remotes | wc -l`,
+      `git -c http.version=${version} clone --quiet ${url} /tmp/clone && git -C /tmp/clone ` +
+        "branch --remotes | wc -l",
       { agent: "reader" },
     );
     expect(ran).toEqual({ code: 0, stdout: `${BRANCHES.length + 1}\n`, stderr: "" });

@@ -92,7 +92,8 @@ test("a plain program that only reads the variables", async () => {
   });
   const body = JSON.stringify({ model: "some-model", messages: [{ role: "user", content: "Hi" }] });
   const answer = await inShell(
-    `curl -sS "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d '${body}'`,
+    `curl -sS "$OPENAI_BASE_URL/chat/completions" -H "Authorization: Bearer ` +
+      `$OPENAI_API_KEY" -H 'Content-Type: application/json' -d '${body}'`,
   );
   expect(JSON.parse(answer)).toMatchObject({ object: "chat.completion" });
   // Clients that check a key's form accept the wrapped one.

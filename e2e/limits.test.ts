@@ -429,7 +429,8 @@ describe("bodies that are none", () => {
     ["no model", '{"messages":[]}'],
     [
       "two models",
-      '{"model":"nobody/x","messages":[{"role":"user","content":"Hi"}],"model":"openai/gpt-4o-mini"}',
+      '{"model":"nobody/x","messages":[{"role":"user","content":"Hi"}],"model":"openai/gpt-' +
+        '4o-mini"}',
     ],
   ])("%s", async (_name, body) => {
     const { openai } = fixture.vendors;

@@ -125,7 +125,13 @@ test("a bare name finds the one provider that has it", async () => {
 test("the kind mock answers on a machine with nothing, in every dialect", async () => {
   const stack = await Stack.start({
     files: {
-      "all.yaml": `${JSON.stringify({ apiVersion: "svc.io/v1", kind: "ModelProvider", metadata: { name: "mock" }, spec: { provider: "mock" } })}\n---\n${agentYaml("agent", ["mock/*"])}`,
+      "all.yaml":
+        JSON.stringify({
+          apiVersion: "svc.io/v1",
+          kind: "ModelProvider",
+          metadata: { name: "mock" },
+          spec: { provider: "mock" },
+        }) + `\n---\n${agentYaml("agent", ["mock/*"])}`,
     },
   });
   try {

@@ -45,7 +45,8 @@ describe("with a stack", () => {
     await fixture.stack.idle();
     const { gateway, envoy } = fixture.stack.pids();
     console.log(
-      `${REQUESTS} requests in ${seconds.toFixed(1)} s (${Math.round(REQUESTS / seconds)}/s with the fakes beside it); ` +
+      `${REQUESTS} requests in ${seconds.toFixed(1)} s ` +
+        `(${Math.round(REQUESTS / seconds)}/s with the fakes beside it); ` +
         `RSS gateway ${rssMiB(gateway)} MiB, Envoy ${rssMiB(envoy)} MiB`,
     );
   });

@@ -101,7 +101,9 @@ describe("what it reaches", () => {
     const python =
       "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
     const node = "fetch(process.argv[1]).then((r) => r.text()).then(console.log)";
-    const script = `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
+    const script =
+      `curl -sS https://${HOSTS[0]}/ && /usr/bin/python3 -c '${python}' ` +
+      `https://${HOSTS[1]}/x && ${process.execPath} -e '${node}' https://${HOSTS[0]}/y`;
     // The folder of this Node.js may be hidden from the agent, such as one in /tmp.
     const ran = await sh(script, ["--workdir", path.dirname(process.execPath)]);
     expect(ran).toMatchObject({ code: 0, stderr: "" });
@@ -118,7 +120,8 @@ describe("what it reaches", () => {
 
   test("the gateway, on its own port, with the token and the address in the environment", async () => {
     const { stdout } = await sh(
-      'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models"; echo "$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY $GOOGLE_GEMINI_BASE_URL $GEMINI_API_KEY"',
+      'curl -sS -H "Authorization: Bearer $OPENAI_API_KEY" "$OPENAI_BASE_URL/models"; echo ' +
+        '"$ANTHROPIC_BASE_URL $ANTHROPIC_API_KEY $GOOGLE_GEMINI_BASE_URL $GEMINI_API_KEY"',
     );
     const url = `http://127.0.0.1:${stack.gatewayPort}`;
     expect(stdout).toBe(`gateway /v1/models Bearer ${TOKEN}\n${url} ${TOKEN} ${url} ${TOKEN}\n`);
@@ -163,17 +166,21 @@ describe("what it reaches", () => {
       [
         "DNS by a server of its choice",
         () =>
-          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x" * 20, ("9.9.9.9", 53))'`,
+          "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, " +
+          `socket.SOCK_DGRAM); s.sendto(b"x" * 20, ("9.9.9.9", 53))'`,
       ],
       [
         "UDP to this machine",
         () =>
-          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.sendto(b"x", ("${outside}", ${datagrams.address().port}))'`,
+          "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, " +
+          `socket.SOCK_DGRAM); s.sendto(b"x", ("${outside}", ${datagrams.address().port}))'`,
       ],
       [
         "QUIC to a bound host",
         () =>
-          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2); s.connect(("127.0.0.1", 443)); s.send(b"x"); s.recv(1)'`,
+          "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_INET, " +
+          `socket.SOCK_DGRAM); s.settimeout(2); s.connect(("127.0.0.1", 443)); ` +
+          `s.send(b"x"); s.recv(1)'`,
       ],
       [
         "raw packets",
@@ -189,7 +196,8 @@ describe("what it reaches", () => {
       [
         "an abstract Unix socket",
         () =>
-          `/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.connect("\\0svc-test-abstract")'`,
+          "/usr/bin/python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); " +
+          `s.connect("\\0svc-test-abstract")'`,
       ],
       [
         "svc up's socket",
@@ -209,9 +217,13 @@ describe("what it reaches", () => {
     });
 
     test("also for one that makes itself root in namespaces of its own", async () => {
-      const inside = `umount -l /run; umount -l ${stack.stateDir}; cat ${stack.stateDir}/workload.key; mount -t tmpfs t /etc; nft flush ruleset; curl -sS -m 2 http://${outside}:${port}/; ip link set lo down`;
+      const inside =
+        `umount -l /run; umount -l ${stack.stateDir}; cat ${stack.stateDir}/workload.key; ` +
+        `mount -t tmpfs t /etc; nft flush ruleset; curl -sS -m 2 http://${outside}:${port}/; ` +
+        "ip link set lo down";
       const ran = await sh(
-        `unshare --user --map-root-user --mount --net sh -c '${inside}'; unshare --user --map-root-user --mount sh -c '${inside}'; curl -sS https://${HOSTS[0]}/`,
+        `unshare --user --map-root-user --mount --net sh -c '${inside}'; unshare --user ` +
+          `--map-root-user --mount sh -c '${inside}'; curl -sS https://${HOSTS[0]}/`,
       );
       expect(ran.stdout).toBe(`intercepted ${HOSTS[0]}\n`);
       expect(reached).toBe(0);
@@ -222,10 +234,15 @@ describe("what it reaches", () => {
 describe("what it is and sees", () => {
   test("a user without rights, and no way to any", async () => {
     const { stdout } = await sh(
-      "id -u; id -g; id -G; grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' /proc/self/status | tr -s '\\t' ' '",
+      "id -u; id -g; id -G; grep -E '^(CapInh|CapPrm|CapEff|CapBnd|CapAmb|NoNewPrivs)' " +
+        "/proc/self/status | tr -s '\\t' ' '",
     );
     expect(stdout).toBe(
-      `65532\n65532\n65532\n${["Inh", "Prm", "Eff", "Bnd", "Amb"].map((kind) => `Cap${kind}: 0000000000000000\n`).join("")}NoNewPrivs: 1\n`,
+      "65532\n65532\n65532\n" +
+        ["Inh", "Prm", "Eff", "Bnd", "Amb"]
+          .map((kind) => `Cap${kind}: 0000000000000000\n`)
+          .join("") +
+        "NoNewPrivs: 1\n",
     );
   });
 
@@ -294,10 +311,12 @@ describe("what it is and sees", () => {
 
   test("the trust folder, which it cannot write; other folders of sockets are its own, and empty", async () => {
     const { stdout } = await sh(
-      "ls -A /run/svc/trust; ls -A /tmp /run /dev/shm; true > /run/svc/trust/ca.crt || echo read-only; true > /run/x || echo not its own; echo mine > /tmp/x && cat /tmp/x",
+      "ls -A /run/svc/trust; ls -A /tmp /run /dev/shm; true > /run/svc/trust/ca.crt || " +
+        "echo read-only; true > /run/x || echo not its own; echo mine > /tmp/x && cat /tmp/x",
     );
     expect(stdout).toBe(
-      "ca-bundle.crt\nca.crt\ntruststore.p12\n/dev/shm:\n\n/run:\nsvc\n\n/tmp:\nread-only\nnot its own\nmine\n",
+      "ca-bundle.crt\nca.crt\ntruststore.p12\n/dev/shm:\n\n/run:\nsvc\n\n/tmp:\nread-" +
+        "only\nnot its own\nmine\n",
     );
   });
 
@@ -477,7 +496,8 @@ describe("how it ends", () => {
         [
           "sh",
           "-c",
-          `trap 'echo got; n=$((n+1))' ${name}; echo up; while [ -z "$n" ]; do sleep 0.05; done; exit 4$n`,
+          `trap 'echo got; n=$((n+1))' ${name}; echo up; while [ -z "$n" ]; do sleep 0.05; ` +
+            "done; exit 4$n",
         ],
       );
       await said("up");
@@ -546,7 +566,8 @@ describe("how it ends", () => {
     expect(
       (
         await sh(
-          "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; sleep 0.3; grep -l '^State:.Z' /proc/[0-9]*/status; echo none",
+          "for i in 1 2 3 4 5; do (sleep 0.01 &) ; done; sleep 0.3; grep -l '^State:.Z' " +
+            "/proc/[0-9]*/status; echo none",
         )
       ).stdout,
     ).toBe("none\n");

@@ -66,8 +66,10 @@ test(`${PROVIDERS} ModelProviders and ${AGENTS} Agents`, { timeout: 180_000 }, a
     const rate = 3_000 / ((performance.now() - before) / 1000);
     expect(tally(outcomes)).toEqual({ 200: 3_000 });
     console.log(
-      `${PROVIDERS} providers, ${AGENTS} agents: ready in ${(readyMs / 1000).toFixed(1)} s, an edit live in ${(live / 1000).toFixed(2)} s, ` +
-        `${Math.round(rate)} requests/s; RSS gateway ${rssMiB(gateway)} MiB, Envoy ${rssMiB(envoy)} MiB`,
+      `${PROVIDERS} providers, ${AGENTS} agents: ready in ${(readyMs / 1000).toFixed(1)} ` +
+        `s, an edit live in ${(live / 1000).toFixed(2)} s, ` +
+        `${Math.round(rate)} requests/s; RSS gateway ${rssMiB(gateway)} MiB, Envoy ` +
+        `${rssMiB(envoy)} MiB`,
     );
   } finally {
     await stack.stop();

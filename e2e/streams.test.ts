@@ -100,8 +100,12 @@ describe.each(PAIRS)("$client from $upstream", ({ client, upstream }) => {
     vendor().next((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const event = {
-        openai: `data: {"error":{"message":"it broke","type":"server_error","param":null,"code":null}}\n\n`,
-        anthropic: `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"it broke"}}\n\n`,
+        openai:
+          `data: {"error":{"message":"it ` +
+          `broke","type":"server_error","param":null,"code":null}}\n\n`,
+        anthropic:
+          "event: error\ndata: " +
+          `{"type":"error","error":{"type":"overloaded_error","message":"it broke"}}\n\n`,
         gemini: `data: {"error":{"code":503,"message":"it broke","status":"UNAVAILABLE"}}\r\n\r\n`,
       }[upstream];
       response.end(event);

@@ -326,7 +326,8 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
           .array(fc.string())
           .map((keys) =>
             Buffer.from(
-              `<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join("")}</Delete>`,
+              `<Delete>${keys.map((key) => `<Object><Key>${key}</Key></Object>`).join("")}<` +
+                "/Delete>",
             ),
           ),
       ),

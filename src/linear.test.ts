@@ -144,7 +144,8 @@ describe("a chat request", () => {
 const DELTAS: Readonly<Record<DialectName, string>> = {
   openai: 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
   anthropic:
-    'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}\n\n',
+    "event: content_block_delta\ndata: " +
+    '{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}\n\n',
   gemini: 'data: {"candidates":[{"content":{"parts":[{"text":"x"}]}}]}\n\n',
 };
 
@@ -303,7 +304,8 @@ describe("a request of an agent", () => {
       "GraphQL arguments",
       (size) =>
         graphql(
-          `{repository(owner:"o",name:"r"){${repeat(size / 40, (n) => ` a${n}:issue(number:${n}){id}`)}}}`,
+          `{repository(owner:"o",name:` +
+            `"r"){${repeat(size / 40, (n) => ` a${n}:issue(number:${n}){id}`)}}}`,
         ),
     ],
     [

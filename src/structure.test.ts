@@ -1,6 +1,7 @@
 /** The structure of the source that no linter checks. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
+import { parseAst } from "vite";
 import { expect, test } from "vitest";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
@@ -79,7 +80,9 @@ function markdownOf(folder: string): string[] {
 
 const MODULE = /(?<![\w./@-])((?:[\w-]+\/)*[\w-]+\.(?:test\.)?ts)\b/g;
 
-/** A module may be named by its path from the root, from src/, from its folder, or as a plugin's. */
+/**
+ * A module may be named by its path from the root, from src/, from its folder, or as a plugin's.
+ */
 function exists(module: string, namedIn: string): boolean {
   const folders = ["", "src", "src/providers", "src/providers/example", path.dirname(namedIn)];
   return folders.some((folder) => existsSync(path.join(ROOT, folder, module)));
@@ -104,3 +107,70 @@ test("a circle is found", () => {
   ]);
   expect(circleFrom("a", imports, new Set())).toEqual(["b", "d", "b"]);
 });
+
+/** Maximum number of columns of a line. The formatter keeps to it where it can. */
+const COLUMNS = 100;
+
+/**
+ * Texts of this length, and regular expressions, may make a line longer: no break improves them.
+ */
+const LONG_TOKEN = 60;
+
+test(`no line has more than ${COLUMNS} columns, except titles of tests and texts without breaks`, () => {
+  const long = FILES.flatMap((file) => {
+    const source = readFileSync(path.join(ROOT, file), "utf8");
+    const lines = source.split("\n");
+    const numbers = lines.flatMap((line, index) => (line.length > COLUMNS ? [index + 1] : []));
+    if (numbers.length === 0) return [];
+    const excused = excusedLines(source);
+    return numbers.filter((number) => !excused.has(number)).map((number) => `${file}:${number}`);
+  });
+  expect(long).toEqual([]);
+});
+
+interface AstNode {
+  readonly type: string;
+  readonly start: number;
+  readonly end: number;
+  readonly [member: string]: unknown;
+}
+
+/** Returns the numbers of the lines with a token that cannot be divided between lines. */
+function excusedLines(source: string): ReadonlySet<number> {
+  const excused = new Set<number>();
+  const lineOf = (offset: number): number => source.slice(0, offset).split("\n").length;
+  const excuse = ({ start, end }: AstNode): void => {
+    for (let line = lineOf(start); line <= lineOf(end); line += 1) excused.add(line);
+  };
+  const visit = (node: AstNode): void => {
+    const token = indivisible(node, source);
+    if (token !== undefined) excuse(token);
+    for (const value of Object.values(node)) {
+      for (const child of Array.isArray(value) ? (value as unknown[]) : [value]) {
+        if (isAstNode(child)) visit(child);
+      }
+    }
+  };
+  visit(parseAst(source, { lang: "ts" }) as unknown as AstNode);
+  // A link in a comment.
+  for (const [index, line] of source.split("\n").entries()) {
+    if (/^\s*(?:\*|\/\/)\s*https:\S+$/.test(line)) excused.add(index + 1);
+  }
+  return excused;
+}
+
+/** Returns a token, the node itself or a test's title, that cannot be divided between lines. */
+function indivisible(node: AstNode, source: string): AstNode | undefined {
+  const text = source.slice(node.start, node.end);
+  if (node.type === "TemplateLiteral") return text.includes("\n") ? node : undefined;
+  if (node.type === "Literal") {
+    return "regex" in node || (text.length >= LONG_TOKEN && !/\s/.test(text)) ? node : undefined;
+  }
+  if (node.type !== "CallExpression" || !/^(?:test|describe|it)\b/.test(text)) return undefined;
+  const [title] = node["arguments"] as AstNode[];
+  return title !== undefined && title.type.endsWith("Literal") ? title : undefined;
+}
+
+function isAstNode(value: unknown): value is AstNode {
+  return typeof value === "object" && value !== null && typeof (value as AstNode).type === "string";
+}

@@ -121,7 +121,8 @@ export class S3 {
     const found = this.#found(source);
     this.objects.set(`${bucket}/${key}`, found);
     return xml(
-      `<CopyObjectResult><ETag>${escapeXml(etag(found.content))}</ETag><LastModified>2000-01-01T00:00:00.000Z</LastModified></CopyObjectResult>`,
+      `<CopyObjectResult><ETag>${escapeXml(etag(found.content))}</ETag><LastModified>2000-` +
+        "01-01T00:00:00.000Z</LastModified></CopyObjectResult>",
     );
   }
 
@@ -136,11 +137,16 @@ export class S3 {
       .map(([name, { content }]) => ({ key: name.slice(bucket.length + 1), content }));
     const contents = keys.map(
       ({ key, content }) =>
-        `<Contents><Key>${written(key)}</Key><LastModified>2000-01-01T00:00:00.000Z</LastModified><ETag>${escapeXml(etag(content))}</ETag><Size>${content.length}</Size><StorageClass>STANDARD</StorageClass></Contents>`,
+        `<Contents><Key>${written(key)}</Key><LastModified>2000-01-01T00:00:00.000Z</` +
+        `LastModified><ETag>${escapeXml(etag(content))}</ETag><Size>${content.length}</` +
+        "Size><StorageClass>STANDARD</StorageClass></Contents>",
     );
     const encoding = query.has("encoding-type") ? "<EncodingType>url</EncodingType>" : "";
     return xml(
-      `<ListBucketResult><Name>${bucket}</Name><Prefix>${written(prefix)}</Prefix><KeyCount>${keys.length}</KeyCount><MaxKeys>1000</MaxKeys>${encoding}<IsTruncated>false</IsTruncated>${contents.join("")}</ListBucketResult>`,
+      `<ListBucketResult><Name>${bucket}</Name><Prefix>${written(prefix)}</` +
+        `Prefix><KeyCount>${keys.length}</KeyCount><MaxKeys>1000</` +
+        `MaxKeys>${encoding}<IsTruncated>false</IsTruncated>${contents.join("")}</` +
+        "ListBucketResult>",
     );
   }
 
@@ -148,7 +154,8 @@ export class S3 {
     const id = `upload-${this.#nextUpload++}`;
     this.#uploads.set(id, new Map());
     return xml(
-      `<InitiateMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${escapeXml(key)}</Key><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
+      `<InitiateMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${escapeXml(key)}</` +
+        `Key><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`,
     );
   }
 
@@ -184,7 +191,8 @@ export class S3 {
       metadata: {},
     });
     return xml(
-      `<CompleteMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${escapeXml(key)}</Key><ETag>${escapeXml(etag(whole))}</ETag></CompleteMultipartUploadResult>`,
+      `<CompleteMultipartUploadResult><Bucket>${bucket}</Bucket><Key>${escapeXml(key)}</` +
+        `Key><ETag>${escapeXml(etag(whole))}</ETag></CompleteMultipartUploadResult>`,
     );
   }
 
@@ -199,7 +207,9 @@ export class S3 {
     );
     for (const key of keys) this.objects.delete(`${bucket}/${key}`);
     return xml(
-      `<DeleteResult>${keys.map((key) => `<Deleted><Key>${escapeXml(key)}</Key></Deleted>`).join("")}</DeleteResult>`,
+      "<DeleteResult>" +
+        `${keys.map((key) => `<Deleted><Key>${escapeXml(key)}</Key></Deleted>`).join("")}</De` +
+        "leteResult>",
     );
   }
 }

@@ -59,7 +59,13 @@ export class AwsServer {
 function callerIdentity(form: string, { accessKeyId }: AwsKey): AwsAnswer {
   const action = new URLSearchParams(form).get("Action");
   if (action !== "GetCallerIdentity") throw new AwsFault(400, "InvalidAction", action ?? "");
-  const result = `<Arn>arn:aws:iam::111122223333:user/${accessKeyId}</Arn><UserId>AIDA</UserId><Account>111122223333</Account>`;
-  const body = `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>${result}</GetCallerIdentityResult><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></GetCallerIdentityResponse>`;
+  const result =
+    `<Arn>arn:aws:iam::111122223333:user/${accessKeyId}</Arn><UserId>AIDA</` +
+    "UserId><Account>111122223333</Account>";
+  const body =
+    "<GetCallerIdentityResponse " +
+    `xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>${result}</` +
+    "GetCallerIdentityResult><ResponseMetadata><RequestId>r</RequestId></ResponseMetadata></" +
+    "GetCallerIdentityResponse>";
   return { status: 200, headers: { "content-type": "text/xml" }, body };
 }

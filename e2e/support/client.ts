@@ -46,7 +46,9 @@ export function requestPath({ dialect, model, stream = false }: Ask): string {
     case "anthropic":
       return "/v1/messages";
     case "gemini":
-      return `/v1beta/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+      return (
+        `/v1beta/models/${model}:` + (stream ? "streamGenerateContent?alt=sse" : "generateContent")
+      );
   }
 }
 

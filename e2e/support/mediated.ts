@@ -56,7 +56,10 @@ export function chatPath(vendor: Vendor, model: string, stream: boolean): string
     case "anthropic":
       return `${vendor.basePath}/messages`;
     case "gemini":
-      return `${vendor.basePath}/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
+      return (
+        `${vendor.basePath}/models/${model}:` +
+        (stream ? "streamGenerateContent?alt=sse" : "generateContent")
+      );
   }
 }
 

@@ -56,7 +56,10 @@ export class RedisServer {
 
   get url(): string {
     const { password, tls } = this.#options;
-    return `${tls === undefined ? "redis" : "rediss"}://${password === undefined ? "" : `:${password}@`}${HOST}:${this.port}`;
+    return (
+      `${tls === undefined ? "redis" : "rediss"}://` +
+      `${password === undefined ? "" : `:${password}@`}${HOST}:${this.port}`
+    );
   }
 
   /** Starts it, on the same port and empty: it keeps nothing on disk. */

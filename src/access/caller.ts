@@ -8,8 +8,8 @@ import type { CallerPolicy } from "../policy/snapshot.ts";
 export const ANONYMOUS = "anonymous";
 
 /**
- * Returns the name of a caller among all callers. Unlike `workload`, it contains the namespace of an
- * access key, because names of keys are unique in their namespace only.
+ * Returns the name of a caller among all callers. Unlike `workload`, it contains the namespace of
+ * an access key, because names of keys are unique in their namespace only.
  */
 export function callerName(policy: CallerPolicy | undefined): string {
   if (policy === undefined) return ANONYMOUS;

@@ -54,7 +54,8 @@ export const ERRORS = {
   field_not_allowed: {
     status: 403,
     meaning:
-      "A field of the body names another model, an address or a key, which only the gateway may choose.",
+      "A field of the body names another model, an address or a key, which only the " +
+      "gateway may choose.",
   },
   feature_not_allowed: {
     status: 403,
@@ -115,7 +116,8 @@ export const ERRORS = {
   upstream_error: {
     status: 502,
     meaning:
-      "The provider refused with a body that does not conform to its API; the status is the provider's.",
+      "The provider refused with a body that does not conform to its API; the status is " +
+      "the provider's.",
   },
   upstream_unavailable: {
     status: 503,

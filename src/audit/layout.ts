@@ -19,7 +19,8 @@ export const segmentName = (number: number): string => `${String(number).padStar
 export function chainDir(dir: string, writer: string): string {
   if (!WRITER.test(writer)) {
     throw new AuditError(
-      `The audit writer's name ${JSON.stringify(writer)} is not valid as a folder name: use letters, digits, ".", "_" and "-", 128 at most.`,
+      `The audit writer's name ${JSON.stringify(writer)} is not valid as a folder name: ` +
+        `use letters, digits, ".", "_" and "-", 128 at most.`,
     );
   }
   return path.join(dir, writer);
@@ -78,7 +79,8 @@ function namesIn(dir: string): string[] {
     return readdirSync(dir);
   } catch (error) {
     throw new AuditError(
-      `The audit folder ${dir} cannot be read (${reasonOf(error)}). Name another with --audit-dir or --state-dir.`,
+      `The audit folder ${dir} cannot be read (${reasonOf(error)}). Name another with ` +
+        "--audit-dir or --state-dir.",
     );
   }
 }

@@ -65,18 +65,21 @@ export function takeLock(chainDir: string): () => void {
       const pid = owner(readLock(file));
       if (pid !== undefined) {
         throw new AuditError(
-          `The audit chain ${chainDir} is being written by process ${pid}: give each writer its own name.`,
+          `The audit chain ${chainDir} is being written by process ${pid}: give each ` +
+            "writer its own name.",
         );
       }
       clear(file, `${mine}.stale`);
     }
     throw new AuditError(
-      `The audit chain's lock ${file} cannot be acquired: other processes acquire it at the same time.`,
+      `The audit chain's lock ${file} cannot be acquired: other processes acquire it at ` +
+        "the same time.",
     );
   } catch (error) {
     if (error instanceof AuditError) throw error;
     throw new AuditError(
-      `The audit chain ${chainDir} cannot be locked (${reasonOf(error)}): the folder must be writable.`,
+      `The audit chain ${chainDir} cannot be locked (${reasonOf(error)}): the folder must ` +
+        "be writable.",
     );
   } finally {
     rmSync(mine, { force: true });

@@ -30,7 +30,9 @@ export class AuditMetrics {
     });
     this.commit = new Histogram({
       name: "svc_audit_commit_seconds",
-      help: "Duration of one commit: a batch of records is written and, unless sync is none, durable.",
+      help:
+        "Duration of one commit: a batch of records is written and, unless sync is none, " +
+        "durable.",
       buckets: SECONDS,
       registers,
     });

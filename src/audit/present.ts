@@ -21,7 +21,9 @@ export function printable(text: string): string {
 }
 
 export function tableHead(wide: boolean): string {
-  const head = `${"TIME".padEnd(TIME_WIDTH)}  ${"TYPE".padEnd(TYPE_WIDTH)}  ${"WORKLOAD".padEnd(WORKLOAD_WIDTH)}  `;
+  const head =
+    `${"TIME".padEnd(TIME_WIDTH)}  ${"TYPE".padEnd(TYPE_WIDTH)}  ` +
+    `${"WORKLOAD".padEnd(WORKLOAD_WIDTH)}  `;
   return wide ? `${head}WRITER  SEQ  DETAILS` : `${head}DETAILS`;
 }
 
@@ -31,7 +33,9 @@ export function tableRow({ time, type, fields, chain, seq }: AuditRecord, wide: 
     .map(([name, value]) => `${printable(name)}=${detail(value)}`)
     .join(" ");
   const who = typeof workload === "string" ? printable(workload) : "-";
-  const row = `${printable(time).padEnd(TIME_WIDTH)}  ${printable(type).padEnd(TYPE_WIDTH)}  ${who.padEnd(WORKLOAD_WIDTH)}  `;
+  const row =
+    `${printable(time).padEnd(TIME_WIDTH)}  ${printable(type).padEnd(TYPE_WIDTH)}  ` +
+    `${who.padEnd(WORKLOAD_WIDTH)}  `;
   if (wide) return `${row}${printable(chain)}  ${seq}  ${said}`.trimEnd();
   return `${row}${said.length > DETAILS ? `${said.slice(0, DETAILS - 1)}…` : said}`.trimEnd();
 }
@@ -49,7 +53,8 @@ export function renderReport(report: ChainReport): string {
     const good =
       records === 0
         ? "Nothing before it was verified."
-        : `The ${records} records before it are consistent; the last signed one is ${signed || "none"}.`;
+        : `The ${records} records before it are consistent; the last signed one is ` +
+          `${signed || "none"}.`;
     return [`${name}: BAD`, `  ${printable(describeFault(fault))}.`, `  ${good}`].join("\n");
   }
   const state = live
@@ -59,11 +64,18 @@ export function renderReport(report: ChainReport): string {
       : "its writer ended without closing it";
   const lines = [
     `${name}: good (${state})`,
-    `  records         ${records === 0 ? "none" : `${first} to ${last.seq}, in ${segments} ${segments === 1 ? "segment" : "segments"}`}`,
+    "  records         " +
+      (records === 0
+        ? "none"
+        : `${first} to ${last.seq}, in ${segments} ${segments === 1 ? "segment" : "segments"}`),
     `  checkpoints     ${checkpoints}, the last at record ${signed}`,
     `  not yet signed  ${unsigned}`,
     `  end             ${last.seq}:${last.hash}`,
-    `  key             ${report.keys.join(", ")}${report.keyFromFolder ? " (from the chain's own folder: name one you trust with --public-key)" : ""}`,
+    "  key             " +
+      report.keys.join(", ") +
+      (report.keyFromFolder
+        ? " (from the chain's own folder: name one you trust with --public-key)"
+        : ""),
   ];
   const notes = [
     report.lost > 0 || report.gaps > 0

@@ -70,7 +70,9 @@ export interface SealedRecord {
 /** @param fields canonical JSON of the record's fields */
 export function sealRecord(header: RecordHeader, fields: string): SealedRecord {
   const head = `{"chain":${JSON.stringify(header.chain)},"fields":${fields}`;
-  const tail = `"prev":"${header.prev}","seq":${header.seq},"time":"${header.time}","type":${JSON.stringify(header.type)},"v":${RECORD_VERSION}}`;
+  const tail =
+    `"prev":"${header.prev}","seq":${header.seq},"time":"${header.time}","type":` +
+    `${JSON.stringify(header.type)},"v":${RECORD_VERSION}}`;
   const hash = digest("sha256", `${head},${tail}`, "hex");
   return { hash, line: `${head},"hash":"${hash}",${tail}` };
 }

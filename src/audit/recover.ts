@@ -80,8 +80,13 @@ function confirm(dir: string, checkpoint: SignedCheckpoint, last: Position): voi
   const cut = checkpoint.seq > last.seq;
   if (!cut && (checkpoint.seq < last.seq || checkpoint.hash === last.hash)) return;
   throw new AuditError(
-    `The audit chain ${dir} ${cut ? `ends at record ${last.seq}, but record ${checkpoint.seq} was signed: its end was cut off` : `was rewritten: record ${last.seq} is not the one that was signed`}. ` +
-      `It was left unchanged: examine it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
+    `The audit chain ${dir} ` +
+      (cut
+        ? `ends at record ${last.seq}, but record ${checkpoint.seq} was signed: its end was cut off`
+        : `was rewritten: record ${last.seq} is not the one that was signed`) +
+      ". " +
+      `It was left unchanged: examine it with "svc audit verify ${dir}", then move the ` +
+      "folder away; the next start begins a new chain.",
   );
 }
 
@@ -104,7 +109,8 @@ function tail(dir: string, chain: string, number: number, before: Position | und
   const size = statSync(file, { throwIfNoEntry: false })?.size;
   if (size === undefined)
     throw new AuditError(
-      `The audit chain's segment ${file} is missing. Restore it: the newest segments are required to continue the chain.`,
+      `The audit chain's segment ${file} is missing. Restore it: the newest segments are ` +
+        "required to continue the chain.",
     );
   if (size > WINDOW) {
     const quick = scan(file, chain, size, size - WINDOW, undefined);
@@ -113,7 +119,8 @@ function tail(dir: string, chain: string, number: number, before: Position | und
   const whole = scan(file, chain, size, 0, before);
   if (whole === undefined)
     throw new AuditError(
-      `The audit chain's segment ${file} contains no record: examine it with "svc audit verify ${dir}", then move the folder away.`,
+      `The audit chain's segment ${file} contains no record: examine it with "svc audit ` +
+        `verify ${dir}", then move the folder away.`,
     );
   return whole;
 }
@@ -166,12 +173,15 @@ function lastCheckpoint(dir: string, chain: string, key: PublicKey): LastCheckpo
   const checkpoint = parseCheckpoint(text);
   if (checkpoint === undefined || checkpoint.chain !== chain) {
     throw new AuditError(
-      `${file} does not end with a checkpoint of the chain ${chain}: examine it with "svc audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
+      `${file} does not end with a checkpoint of the chain ${chain}: examine it with "svc ` +
+        `audit verify ${dir}", then move the folder away; the next start begins a new chain.`,
     );
   }
   if (checkpoint.key !== key.fingerprint || !isSignedBy(checkpoint, key.key)) {
     throw new AuditError(
-      `The audit chain ${dir} was signed with another key (${checkpoint.key}) than the current one (${key.fingerprint}). Restore the key, or move the folder away; the next start begins a new chain.`,
+      `The audit chain ${dir} was signed with another key (${checkpoint.key}) than the ` +
+        `current one (${key.fingerprint}). Restore the key, or move the folder away; the ` +
+        "next start begins a new chain.",
     );
   }
   return { checkpoint, hash: hashOfCheckpoint(text), size: size - torn, torn };

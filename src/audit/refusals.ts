@@ -79,7 +79,9 @@ export class RefusalLog {
     this.#total = new Budget(limits.total);
     this.#counter = new Counter({
       name: "svc_audit_refusals_left_out_total",
-      help: "Refusals without an audit record of their own, by reason (rate, space: the volume is low, failure: the chain cannot be written).",
+      help:
+        "Refusals without an audit record of their own, by reason (rate, space: the volume " +
+        "is low, failure: the chain cannot be written).",
       labelNames: ["reason"],
       registers: [options.registry],
     });

@@ -70,7 +70,8 @@ export class SignedPoints {
       const from = (this.met?.seq ?? 0) + 1;
       throw new Fault(
         { ...place, seq },
-        `its hash differs from the signed one (${CHECKPOINTS} line ${line}): records from ${from} on were rewritten`,
+        `its hash differs from the signed one (${CHECKPOINTS} line ${line}): records from ` +
+          `${from} on were rewritten`,
       );
     }
     this.met = checkpoint;
@@ -91,7 +92,8 @@ export class SignedPoints {
       if (this.#live) return;
       throw new Fault(
         at,
-        `the file ends in the middle of a checkpoint (${line.bytes.length} bytes): the writer was killed and not started since, or the end was cut off`,
+        `the file ends in the middle of a checkpoint (${line.bytes.length} bytes): the ` +
+          "writer was killed and not started since, or the end was cut off",
       );
     }
     const checkpoint = parseCheckpoint(line.text);
@@ -121,7 +123,8 @@ export class SignedPoints {
     ) {
       throw new Fault(
         { ...at, seq: checkpoint.seq },
-        `it does not follow the previous checkpoint: number ${this.count + 1} was expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`,
+        `it does not follow the previous checkpoint: number ${this.count + 1} was ` +
+          `expected, this is ${checkpoint.n}; checkpoints were deleted, inserted or moved`,
       );
     }
     this.count++;

@@ -42,12 +42,14 @@ export function loadSigningKey(file: string, options: PrivateFileOptions = {}): 
     privateKey = createPrivateKey(text);
   } catch {
     throw new AuditError(
-      `The audit key ${file} is not a private key in PEM form. Restore the previous key from its backup.`,
+      `The audit key ${file} is not a private key in PEM form. Restore the previous key ` +
+        "from its backup.",
     );
   }
   if (privateKey.asymmetricKeyType !== "ed25519")
     throw new AuditError(
-      `The audit key ${file} is not an Ed25519 key: create one with openssl genpkey -algorithm ed25519.`,
+      `The audit key ${file} is not an Ed25519 key: create one with openssl genpkey ` +
+        "-algorithm ed25519.",
     );
   return { privateKey, publicKey: describe(createPublicKey(privateKey)) };
 }

@@ -51,7 +51,8 @@ export class Storage {
       const found = await file.size();
       if (found < size)
         throw new AuditError(
-          `${path.join(this.#dir, name)} was cut to ${found} bytes by someone else; ${size} were written.`,
+          `${path.join(this.#dir, name)} was cut to ${found} bytes by someone else; ` +
+            `${size} were written.`,
         );
       if (found > size) await file.truncate(size);
       // After a failed sync it is unknown which pages reached the disk.

@@ -702,7 +702,8 @@ describe("needs more than the folder", () => {
     expect(world.verify({ witnesses: [witness] }).fault).toEqual({
       place: { file: CHECKPOINTS, seq: 45 },
       message:
-        "the record is in the log, but not in the chain: the chain and its checkpoints were truncated to record 12",
+        "the record is in the log, but not in the chain: the chain and its checkpoints " +
+        "were truncated to record 12",
     });
     expect(world.verify({ witnesses: [{ ...witness, seq: 12 }] }).fault).toMatchObject({
       place: { file: FIRST, line: 12, seq: 12 },

@@ -134,7 +134,8 @@ class Verification {
     if (this.#options.from === undefined && first !== undefined && first !== 1) {
       throw new Fault(
         { file: segmentName(1) },
-        `the segment is missing, and the first existing one is ${segmentName(first)}: if the older ones were archived, name the last archived record with --from-checkpoint`,
+        `the segment is missing, and the first existing one is ${segmentName(first)}: if ` +
+          "the older ones were archived, name the last archived record with --from-checkpoint",
       );
     }
     // Listed at once, and soon after the checkpoints: records that a running writer appends later
@@ -167,7 +168,8 @@ class Verification {
       if (!line.ended && !(last && this.#report.live))
         throw new Fault(
           { file, line: line.number, seq: record.seq },
-          "its line is incomplete: the end of the file was cut off, or the writer was killed and not started since",
+          "its line is incomplete: the end of the file was cut off, or the writer was " +
+            "killed and not started since",
         );
       if (!tied && record.type !== CHAIN.torn) {
         this.#tie(record, number, before, { file, line: line.number });
@@ -208,7 +210,8 @@ class Verification {
     if (type !== CHAIN.segment)
       throw new Fault(
         at,
-        `the segment does not begin with ${CHAIN.segment}: its first records were deleted, or it was inserted`,
+        `the segment does not begin with ${CHAIN.segment}: its first records were deleted, ` +
+          "or it was inserted",
       );
     if (
       fields["previous"] !== segmentName(number - 1) ||
@@ -217,7 +220,9 @@ class Verification {
     ) {
       throw new Fault(
         at,
-        `the segment says that it follows ${String(fields["previous"])} (record ${String(fields["lastSeq"])}), not ${segmentName(number - 1)} (record ${before?.seq}): segments were moved, or the chain was forked`,
+        `the segment says that it follows ${String(fields["previous"])} (record ` +
+          `${String(fields["lastSeq"])}), not ${segmentName(number - 1)} (record ` +
+          `${before?.seq}): segments were moved, or the chain was forked`,
       );
     }
   }
@@ -231,14 +236,16 @@ class Verification {
     if (this.#ended && type !== CHAIN.opened && type !== CHAIN.segment)
       throw new Fault(
         at,
-        `the chain was closed and signed before it, and no ${CHAIN.opened} record continues it: it was appended by someone else`,
+        `the chain was closed and signed before it, and no ${CHAIN.opened} record ` +
+          "continues it: it was appended by someone else",
       );
     if (type !== CHAIN.segment) this.#ended = false;
     if (isChainType(type)) this.#event(record);
     else if (this.#start !== undefined)
       throw new Fault(
         at,
-        `a writer signs when it starts, before any other record; record ${this.#start} was not signed: what follows it was appended by someone else`,
+        `a writer signs when it starts, before any other record; record ${this.#start} was ` +
+          "not signed: what follows it was appended by someone else",
       );
     this.#signed.pass({ seq, hash }, { file, line: line.number });
     if (this.#signed.met?.seq === seq) {
@@ -292,7 +299,8 @@ class Verification {
       const { seq } = missing.checkpoint;
       throw new Fault(
         { file: CHECKPOINTS, line: missing.line, seq },
-        `the record was signed, but is missing: the chain ends at record ${report.last.seq}, its end was cut off`,
+        "the record was signed, but is missing: the chain ends at record " +
+          `${report.last.seq}, its end was cut off`,
       );
     }
     report.checkpoints = count;
@@ -307,14 +315,16 @@ class Verification {
     if (report.unsigned > this.#options.maxUnsigned) {
       throw new Fault(
         { file: CHECKPOINTS },
-        `the last ${report.unsigned} records are not signed, more than a writer leaves (${this.#options.maxUnsigned}): checkpoints were cut off`,
+        `the last ${report.unsigned} records are not signed, more than a writer leaves ` +
+          `(${this.#options.maxUnsigned}): checkpoints were cut off`,
       );
     }
     for (const { seq, source } of this.#options.witnesses) {
       if (seq > report.last.seq)
         throw new Fault(
           { file: CHECKPOINTS, seq },
-          `the record is in ${source}, but not in the chain: the chain and its checkpoints were truncated to record ${report.last.seq}`,
+          `the record is in ${source}, but not in the chain: the chain and its checkpoints ` +
+            `were truncated to record ${report.last.seq}`,
         );
     }
   }

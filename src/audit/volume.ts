@@ -200,7 +200,9 @@ export class VolumeWatch {
     });
     const chains: Gauge = new Gauge({
       name: "svc_audit_chains_bytes",
-      help: "Bytes of all chains in the audit folder, measured once a minute and counted in between.",
+      help:
+        "Bytes of all chains in the audit folder, measured once a minute and counted in " +
+        "between.",
       registers,
       collect: () => chains.set(this.#chainsBytes === undefined ? Number.NaN : this.#chains),
     });

@@ -98,12 +98,16 @@ export class ChainWalk {
     if (seq < wanted)
       return {
         seq,
-        message: `record ${wanted} was expected here: this one is a duplicate, or was inserted or moved`,
+        message:
+          `record ${wanted} was expected here: this one is a duplicate, or was inserted or ` +
+          "moved",
       };
     if (record.prev !== this.last.hash) {
       return {
         seq,
-        message: `it names another hash for its predecessor than record ${this.last.seq} has: one of the two was changed, or the chain was forked`,
+        message:
+          `it names another hash for its predecessor than record ${this.last.seq} has: one ` +
+          "of the two was changed, or the chain was forked",
       };
     }
     return undefined;

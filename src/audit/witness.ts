@@ -46,7 +46,8 @@ export function readWitness(argument: string): readonly Witness[] {
   }
   if (found.length === 0)
     throw new AuditError(
-      `The witness file ${argument} contains no line of the form <writer>:<seq>:<hash> and no "audit checkpoint" of a log.`,
+      `The witness file ${argument} contains no line of the form <writer>:<seq>:<hash> and ` +
+        `no "audit checkpoint" of a log.`,
     );
   return found;
 }

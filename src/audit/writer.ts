@@ -123,7 +123,8 @@ function publish(dir: string, key: SigningKey): void {
     writeFileSync(file, key.publicKey.pem, { mode: 0o644, flag: "wx", flush: true });
   } else if (readFileSync(file, "utf8") !== key.publicKey.pem) {
     throw new AuditError(
-      `The audit chain ${dir} has another public key in ${file} than the current signing key. Restore the key, or move the folder away; the next start begins a new chain.`,
+      `The audit chain ${dir} has another public key in ${file} than the current signing ` +
+        "key. Restore the key, or move the folder away; the next start begins a new chain.",
     );
   }
 }

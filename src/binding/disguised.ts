@@ -22,7 +22,10 @@ export function disguisedCredential(
     for (const reading of readings) {
       const name = credentials.get(reading);
       if (name !== undefined && (inside || raw !== name))
-        return `The query holds the parameter ${name}, a credential in another spelling. Omit it: the proxy adds the credential.`;
+        return (
+          `The query holds the parameter ${name}, a credential in another spelling. Omit it: ` +
+          "the proxy adds the credential."
+        );
     }
   }
   return undefined;

@@ -21,7 +21,9 @@ export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): Htt
     const methods = rule.methods.includes("*") ? undefined : new Set(rule.methods);
     return {
       action: rule.action,
-      name: `policy.httpRules[${index}]: ${rule.action} ${rule.methods.join(",")} ${rule.paths.join(" ")}`,
+      name:
+        `policy.httpRules[${index}]: ${rule.action} ${rule.methods.join(",")} ` +
+        rule.paths.join(" "),
       matches: (method: string, path: string) =>
         (methods === undefined || methods.has(method)) && covers(path) !== undefined,
     };

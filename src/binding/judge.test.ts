@@ -10,7 +10,7 @@ import { request } from "../providers/testing.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { type Binding, compileBindingPolicy, compileSnapshot } from "./binding.ts";
 import { judge } from "./judge.ts";
-import { bindingNames, type Verdict, violationsOf } from "./verdict.ts";
+import { bindingNames, type ServiceVerdict, violationsOf } from "./verdict.ts";
 
 const HOST = "api.service.example";
 
@@ -58,7 +58,7 @@ const reader = bound(
 );
 const writer = bound("writer", { scope: { repositories: ["acme/open"] } }, [HOST]);
 
-function verdictOf(path: string, ...bindings: readonly Binding[]): Verdict {
+function verdictOf(path: string, ...bindings: readonly Binding[]): ServiceVerdict {
   return judge(request(`POST https://${HOST}${path}`), compileSnapshot("1", "default/a", bindings));
 }
 

@@ -1,9 +1,9 @@
 /**
- * Judges a request at the sidecar: five checks, in order. It is pure: nothing is recorded, looked up
- * or sent.
+ * Judges a request at the sidecar: five checks, in order. It is pure: nothing is recorded, looked
+ * up or sent.
  *
- * 1. The host determines the Providers of a request. A request to an unbound host is refused, and so
- *    is a request that the Provider's service might interpret in another way than the proxy.
+ * 1. The host determines the Providers of a request. A request to an unbound host is refused, and
+ *    so is a request that the Provider's service might interpret in another way than the proxy.
  * 2. `policy.httpRules`, on method and path as on the wire.
  * 3. The plugin determines the actions of the request. A request that it cannot resolve is a
  *    violation: in doubt, deny.
@@ -22,11 +22,11 @@ import type {
   Findings,
   ServicePermit,
   ServiceRefusal,
-  Verdict,
+  ServiceVerdict,
   Violation,
 } from "./verdict.ts";
 
-export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Verdict {
+export function judge(request: ServiceRequest, snapshot: BindingSnapshot): ServiceVerdict {
   const bindings = snapshot.bindingsOf(request.host);
   if (bindings.length === 0) {
     const message = `The host ${request.host} is not bound to a Provider of ${snapshot.workload}.`;
@@ -45,7 +45,7 @@ export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Verdi
  * Of the verdicts of a host's bindings, the first permit decides: one without violations, else one
  * of a binding in audit mode. Without a permit, the denial names all.
  */
-function strongest(verdicts: readonly Verdict[]): Verdict {
+function strongest(verdicts: readonly ServiceVerdict[]): ServiceVerdict {
   const permits = verdicts.filter((verdict) => verdict.kind === "permitted");
   const permit = permits.find(({ violations }) => violations.length === 0) ?? permits[0];
   if (permit !== undefined) return permit;
@@ -67,7 +67,10 @@ function ambiguityOf(request: ServiceRequest, { plugin }: Binding): string | und
 
 function oddHeaderMessage(name: string): string {
   const shown = name.replaceAll(/[^!-~]/g, "?").slice(0, 64);
-  return `The name of the header ${shown} contains characters besides letters, digits and hyphens, which servers interpret differently. Omit it, or use hyphens.`;
+  return (
+    `The name of the header ${shown} contains characters besides letters, digits and ` +
+    "hyphens, which servers interpret differently. Omit it, or use hyphens."
+  );
 }
 
 /** A check of the request's actions. */
@@ -75,7 +78,7 @@ type ActionCheck = (resolution: ActionResolution, binding: Binding) => readonly 
 
 const ACTION_CHECKS: readonly ActionCheck[] = [checkResolved, checkActionLists, checkScope];
 
-function judgePolicy(request: ServiceRequest, binding: Binding): Verdict {
+function judgePolicy(request: ServiceRequest, binding: Binding): ServiceVerdict {
   const enforces = binding.policy.enforcement !== "audit";
   let violations = checkHttpRules(request, binding);
   const isOver = (): boolean => enforces && violations.length > 0;

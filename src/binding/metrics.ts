@@ -1,7 +1,7 @@
 /** Prometheus metrics of the binding proxy. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { LabelBound } from "../platform/label-bound.ts";
-import { actionsOf, type Verdict } from "./verdict.ts";
+import { actionsOf, type ServiceVerdict } from "./verdict.ts";
 
 const DECISION_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const CALL_SECONDS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -25,7 +25,9 @@ export class BindingMetrics {
     const registers = [registry];
     this.#decisions = new Counter({
       name: "svc_binding_decisions_total",
-      help: "Service calls by binding, action and decision (allowed, denied, audited: a violation that was not blocked).",
+      help:
+        "Service calls by binding, action and decision (allowed, denied, audited: a " +
+        "violation that was not blocked).",
       labelNames: ["binding", "action", "decision"],
       registers,
     });
@@ -55,7 +57,9 @@ export class BindingMetrics {
     });
     this.#healthy = new Gauge({
       name: "svc_binding_reload_ok",
-      help: "1 while the newest version of the providers' file is in force, 0 while an older one is.",
+      help:
+        "1 while the newest version of the providers' file is in force, 0 while an older one " +
+        "is.",
       registers,
     });
     this.#healthy.set(1);
@@ -66,7 +70,7 @@ export class BindingMetrics {
     });
   }
 
-  decided(verdict: Verdict, milliseconds: number): void {
+  decided(verdict: ServiceVerdict, milliseconds: number): void {
     const binding = verdict.binding?.name ?? "none";
     const passed = verdict.violations.length > 0 ? "audited" : "allowed";
     const decision = verdict.kind === "denied" ? "denied" : passed;
@@ -75,7 +79,7 @@ export class BindingMetrics {
     this.#latency.observe({ binding, action }, milliseconds / 1000);
   }
 
-  ended(verdict: Verdict, status: number, milliseconds: number): void {
+  ended(verdict: ServiceVerdict, status: number, milliseconds: number): void {
     const action = this.#actionOf(verdict);
     this.#calls.observe(
       { binding: verdict.binding?.name ?? "none", action, status: String(status) },
@@ -83,7 +87,7 @@ export class BindingMetrics {
     );
   }
 
-  #actionOf(verdict: Verdict): string {
+  #actionOf(verdict: ServiceVerdict): string {
     const action = actionsOf(verdict)[0]?.action ?? "unknown";
     return this.#actions.bound(verdict.binding?.name ?? "none", action);
   }

@@ -5,10 +5,10 @@
  */
 import { requestFields, SERVICE_CALL } from "./service-call.ts";
 import type { StepServices } from "./step-services.ts";
-import type { Denied, JudgedCall, Verdict } from "./verdict.ts";
+import type { Denied, JudgedCall, ServiceVerdict } from "./verdict.ts";
 
 export interface RecordedVerdict {
-  readonly verdict: Verdict;
+  readonly verdict: ServiceVerdict;
   /** Whether the request has a record of its own. */
   readonly listed: boolean;
 }
@@ -40,7 +40,7 @@ async function isRecorded(call: JudgedCall, { audit }: StepServices): Promise<bo
   return outcome !== "failed";
 }
 
-function unrecordable(verdict: Verdict): Denied {
+function unrecordable(verdict: ServiceVerdict): Denied {
   return {
     ...verdict,
     kind: "denied",

@@ -1,7 +1,8 @@
 /**
  * Applies a new version of the specs to the bindings that run. Policies, scopes, modes and the
  * order of Providers take effect at once, and a Provider that was removed is no longer bound. A new
- * Provider, and new settings of a Provider, need an instance of their plugin, and wait for a restart.
+ * Provider, and new settings of a Provider, need an instance of their plugin, and wait for a
+ * restart.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { BindingSpec } from "../resources/binding-spec.ts";

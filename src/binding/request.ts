@@ -44,12 +44,14 @@ export function readRequest(raw: RawRequest): ReadRequest {
   const host = canonicalHost(raw.authority, raw.scheme);
   if (host === undefined) {
     return malformed(
-      "The host must be a host name in lower case, without a trailing dot, and without a port other than the scheme's default.",
+      "The host must be a host name in lower case, without a trailing dot, and without a " +
+        "port other than the scheme's default.",
     );
   }
   if (raw.serverName !== undefined && raw.serverName.toLowerCase() !== host) {
     return malformed(
-      `The TLS connection is for ${JSON.stringify(raw.serverName)}, but the request is for ${host}.`,
+      `The TLS connection is for ${JSON.stringify(raw.serverName)}, but the request is for ` +
+        `${host}.`,
       421,
     );
   }

@@ -89,11 +89,17 @@ const METHOD_PARAMETERS: ReadonlySet<string> = new Set([
 export function asksForAnother({ headers, query, body }: ServiceRequest): string | undefined {
   for (const name of headers.keys())
     if (REFUSED_HEADERS.has(name))
-      return `The header ${name} asks for another request than the request line. Send that request directly.`;
+      return (
+        `The header ${name} asks for another request than the request line. Send that ` +
+        "request directly."
+      );
   if (namesMethod(query) === "yes")
     return "The query contains a parameter that asks for another method. Use that method directly.";
   if (body !== undefined && isForm(headers) && namesMethod(body.toString("utf8")) !== "no")
-    return "The form contains, or may contain, a parameter that asks for another method: use that method directly, and send JSON as application/json.";
+    return (
+      "The form contains, or may contain, a parameter that asks for another method: use that " +
+      "method directly, and send JSON as application/json."
+    );
   return undefined;
 }
 

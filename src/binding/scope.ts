@@ -30,7 +30,8 @@ export function compileScope(
     if (globs === undefined) return [];
     if (!Object.hasOwn(plugin.scopeKeys, name))
       throw new Error(
-        `Provider ${binding}: spec.scope.${name}: ${plugin.providerName} has only ${Object.keys(plugin.scopeKeys).join(", ")}`,
+        `Provider ${binding}: spec.scope.${name}: ${plugin.providerName} has only ` +
+          Object.keys(plugin.scopeKeys).join(", "),
       );
     const key = name as ScopeKey;
     return [{ key, matches: compileGlobs(key, globs, plugin.scopeIgnoresCase) }];

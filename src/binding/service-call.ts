@@ -15,7 +15,7 @@ import {
   type Findings,
   type JudgedCall,
   resourcesOf,
-  type Verdict,
+  type ServiceVerdict,
   violationsOf,
 } from "./verdict.ts";
 
@@ -100,7 +100,7 @@ export function shownResources(findings: Findings, most = MAX_CLIENT_LIST): read
 }
 
 /** Returns the violated rule, which may quote the request. */
-export function shownRule(verdict: Verdict): string | undefined {
+export function shownRule(verdict: ServiceVerdict): string | undefined {
   const refusal = verdict.kind === "denied" ? verdict.refusal : undefined;
   return optionalClientText(refusal?.code ?? verdict.violations[0]?.rule);
 }

@@ -31,7 +31,8 @@ function parseSpecs(file: string, text: string): LoadedSpecs {
   if (!parsed.success) {
     const [first] = explainIssues(parsed.error.issues, value, bindingSpecsSchema);
     throw new Error(
-      `${file}: ${first === undefined ? "does not fit" : `${formatPath(first.path)}: ${first.message}`}`,
+      `${file}: ` +
+        (first === undefined ? "does not fit" : `${formatPath(first.path)}: ${first.message}`),
     );
   }
   return {

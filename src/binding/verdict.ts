@@ -62,22 +62,22 @@ export interface ServicePermit extends Findings {
 
 declare const permitBrand: unique symbol;
 
-export type Verdict = Denied | ServicePermit;
+export type ServiceVerdict = Denied | ServicePermit;
 
 /** A request and its verdict, for the log, the metrics and the audit. */
 export interface JudgedCall {
   readonly arrival: ServiceArrival;
-  readonly verdict: Verdict;
+  readonly verdict: ServiceVerdict;
 }
 
 /** Returns the names of the bindings that gave a verdict. */
-export function bindingNames(verdict: Verdict): readonly string[] {
+export function bindingNames(verdict: ServiceVerdict): readonly string[] {
   const others = verdict.kind === "denied" ? verdict.others : [];
   return [verdict, ...others].flatMap(({ binding }) => binding?.name ?? []);
 }
 
 /** Returns the violations of all bindings that gave a verdict. */
-export function violationsOf(verdict: Verdict): readonly Violation[] {
+export function violationsOf(verdict: ServiceVerdict): readonly Violation[] {
   const others = verdict.kind === "denied" ? verdict.others : [];
   return verdict.violations.concat(...others.map(({ violations }) => violations));
 }

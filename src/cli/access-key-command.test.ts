@@ -283,6 +283,7 @@ test("list shows no hash", async () => {
   for (const output of ["table", "wide", "name"])
     expect((await world.run("access-key", "list", "-o", output)).stdout).not.toContain("c0ffee");
   expect((await world.run("access-key", "list")).stdout).toBe(
-    "NAME  MODEL-PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p               yes    Ready   -       -         in 30d\n",
+    "NAME  MODEL-PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p               " +
+      "yes    Ready   -       -         in 30d\n",
   );
 });

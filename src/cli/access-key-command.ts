@@ -51,7 +51,8 @@ const WRAPPED = [
 
 export function accessKeyCommand(context: Context): Command {
   const command = new Command("access-key").description(
-    "Create and manage AccessKeys, with which external people and programs use a provider through the gateway.",
+    "Create and manage AccessKeys, with which external people and programs use a provider " +
+      "through the gateway.",
   );
   command.addCommand(createCommand(context));
   command.addCommand(rotateCommand(context));
@@ -71,7 +72,8 @@ function createCommand(context: Context): Command {
     .addOption(
       repeatable(
         "--allowed-model <model>",
-        "model that the key may use; * as last character is a wildcard (default: what the provider allows)",
+        "model that the key may use; * as last character is a wildcard (default: what the " +
+          "provider allows)",
       ),
     )
     .addOption(repeatable("--allowed-cidr <cidr>", "addresses that may use the key (default: any)"))
@@ -131,7 +133,9 @@ Examples:
         .apply([manifestOf([manifest])], { create: true });
       show(context, raw, flags.wrapped);
       context.stderr(
-        `AccessKey ${flags.name} created${expiresAt === undefined ? "" : `; it expires at ${expiresAt}`}. Its key is not shown again.\n`,
+        `AccessKey ${flags.name} ` +
+          `created${expiresAt === undefined ? "" : `; it expires at ${expiresAt}`}. Its key ` +
+          "is not shown again.\n",
       );
       warn(context, result);
     });
@@ -150,7 +154,8 @@ function rotateCommand(context: Context): Command {
     .option(...WRAPPED)
     .addHelpText(
       "after",
-      "\nExamples:\n  svc access-key rotate laptop\n  svc access-key rotate ci -n team-a --grace 24h",
+      "\nExamples:\n  svc access-key rotate laptop\n  svc access-key rotate ci -n team-a " +
+        "--grace 24h",
     )
     .action(async (name: string, flags: RotateFlags) => {
       const backend = context.backend(flags);
@@ -175,7 +180,8 @@ function rotateCommand(context: Context): Command {
       });
       show(context, raw, flags.wrapped);
       context.stderr(
-        `AccessKey ${name} has a new key, which is not shown again. The old one is ${graceEnd === undefined ? "refused from now on" : `taken until ${graceEnd}`}.\n`,
+        `AccessKey ${name} has a new key, which is not shown again. The old one is ` +
+          `${graceEnd === undefined ? "refused from now on" : `taken until ${graceEnd}`}.\n`,
       );
       warn(context, result);
     });
@@ -241,7 +247,8 @@ function expiryTime(text: string, now: number): string {
     : Number.NaN;
   if (Number.isNaN(time))
     throw CliError.usage(
-      `--expires '${text}' is neither a duration such as 30d nor a time such as 2027-01-31T12:00:00Z`,
+      `--expires '${text}' is neither a duration such as 30d nor a time such as ` +
+        "2027-01-31T12:00:00Z",
     );
   if (time <= now) throw CliError.usage(`--expires '${text}' is in the past`);
   return text;

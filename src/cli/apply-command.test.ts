@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CliWorld } from "./testing.ts";
 
 const agent = (name: string, namespace = "default"): string =>
-  `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}, namespace: ${namespace}}\nspec: {models: []}\n`;
+  `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}, namespace: ` +
+  `${namespace}}\nspec: {models: []}\n`;
 
 let dir: string;
 let world: CliWorld;

@@ -60,5 +60,8 @@ export function trouble({
   readonly reason: string;
   readonly message: string;
 }): string {
-  return `${ready ? "in use, with a warning" : "not in use"}: ${reason}${message === "" ? "" : `: ${message}`}`;
+  return (
+    `${ready ? "in use, with a warning" : "not in use"}: ` +
+    `${reason}${message === "" ? "" : `: ${message}`}`
+  );
 }

@@ -125,10 +125,12 @@ describe("svc audit", () => {
     await write("gw", { n: 1, model: "echo", text: "two words" });
     expect(lines((await run(["hello"])).stdout)).toEqual([
       "TIME                      TYPE                     WORKLOAD                      DETAILS",
-      '2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 model=echo n=1 text="two words"',
+      "2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 " +
+        'model=echo n=1 text="two words"',
     ]);
     expect(lines((await run(["hello", "-o", "wide"])).stdout)[1]).toBe(
-      '2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 gw  3  model=echo n=1 text="two words"',
+      "2026-01-31T12:00:00.000Z  LLM_CALL                 default/hello                 gw " +
+        ' 3  model=echo n=1 text="two words"',
     );
   });
 
@@ -274,7 +276,8 @@ describe("svc audit verify", () => {
     const { code, stdout } = await run(["verify"]);
     expect(code).toBe(1);
     expect(stdout).toContain(
-      "gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it was edited.\n  The 2 records before it are consistent; the last signed one is 2.\n",
+      "gw: BAD\n  000001.jsonl, line 3, record 3: its content does not match its hash: it " +
+        "was edited.\n  The 2 records before it are consistent; the last signed one is 2.\n",
     );
     expect(stdout).toContain("other: good");
     const json = JSON.parse((await run(["verify", "-o", "json"])).stdout) as {
@@ -300,7 +303,8 @@ describe("svc audit verify", () => {
     writeFileSync(file, `gw:${last?.seq}:${last?.hash}\n`);
     writeFileSync(
       log,
-      `${world.logged.map((line) => JSON.stringify(line)).join("\n")}\nnot JSON, audit checkpoint\n`,
+      `${world.logged.map((line) => JSON.stringify(line)).join("\n")}\nnot JSON, audit ` +
+        "checkpoint\n",
     );
     for (const witness of [`${last?.seq}:${last?.hash}`, file, log]) {
       expect(await run(["verify", "--witness", witness])).toMatchObject({ code: 0 });

@@ -70,7 +70,8 @@ export function auditCommand(
     .option("-f, --follow", "keep printing new records")
     .addHelpText(
       "after",
-      "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard -o json\n  svc audit --follow\n  svc audit verify",
+      "\nExamples:\n  svc audit hello --since 2h\n  svc audit team/hello --type llm,guard " +
+        "-o json\n  svc audit --follow\n  svc audit verify",
     )
     .action((agent: string | undefined, flags: ReadFlags) =>
       worded(() => show(agent, flags, context, session())),
@@ -83,7 +84,8 @@ function verifyCommand(context: Needs): Command {
   return withDirs(
     new Command("verify")
       .description(
-        "Verify offline that no record of the audit chains was edited, deleted, inserted, moved or truncated.",
+        "Verify offline that no record of the audit chains was edited, deleted, inserted, " +
+          "moved or truncated.",
       )
       .argument("[dir]", "folder of chains, or of one chain"),
   )
@@ -96,7 +98,8 @@ function verifyCommand(context: Needs): Command {
     .addOption(
       repeatable(
         "--witness <what>",
-        "[<writer>:]<seq>:<hash> from a trusted source, or a file of such lines or of the service's log",
+        "[<writer>:]<seq>:<hash> from a trusted source, or a file of such lines or of the " +
+          "service's log",
       ),
     )
     .option(
@@ -117,7 +120,9 @@ function verifyCommand(context: Needs): Command {
     )
     .addHelpText(
       "after",
-      "\nExit code: 0 valid, 1 error found, 2 usage error.\n\nExamples:\n  svc audit verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit verify --witness gateway.log",
+      "\nExit code: 0 valid, 1 error found, 2 usage error.\n\nExamples:\n  svc audit " +
+        "verify\n  svc audit verify /backup/audit --public-key trusted.pub\n  svc audit " +
+        "verify --witness gateway.log",
     )
     .action((dir: string | undefined, _flags: VerifyFlags, command: Command) =>
       worded(() => verify(dir, ownFlags(command), context)),
@@ -221,14 +226,16 @@ async function verify(
   const chains = findChains(dir);
   if (chains.length === 0)
     throw new AuditError(
-      `There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or --state-dir.`,
+      `There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or ` +
+        "--state-dir.",
     );
   if (
     chains.length > 1 &&
     (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))
   ) {
     throw CliError.usage(
-      `There are ${chains.length} chains in ${dir}: name the folder of one, or the writer in --witness <writer>:<seq>:<hash>.`,
+      `There are ${chains.length} chains in ${dir}: name the folder of one, or the writer ` +
+        "in --witness <writer>:<seq>:<hash>.",
     );
   }
   const names = new Set(chains.map(({ name }) => name));
@@ -247,13 +254,22 @@ async function verify(
   );
   if (flags.output === "json")
     context.stdout(
-      `${JSON.stringify({ good: gone.length === 0 && reports.every(({ fault }) => fault === undefined), missing: gone, chains: reports }, null, 2)}\n`,
+      JSON.stringify(
+        {
+          good: gone.length === 0 && reports.every(({ fault }) => fault === undefined),
+          missing: gone,
+          chains: reports,
+        },
+        null,
+        2,
+      ) + "\n",
     );
   else {
     for (const report of reports) context.stdout(`${renderReport(report)}\n`);
     for (const chain of gone)
       context.stdout(
-        `${printable(String(chain))}: BAD\n  A witness has a record of the chain, which is not in ${dir}.\n`,
+        `${printable(String(chain))}: BAD\n  A witness has a record of the chain, which is ` +
+          `not in ${dir}.\n`,
       );
   }
   context.setExitCode(
@@ -270,7 +286,8 @@ function parseSince(text: string, now: number): number {
     : Number.NaN;
   if (Number.isNaN(time))
     throw CliError.usage(
-      `--since ${JSON.stringify(text)} is neither a duration (30s, 5m, 2h, 7d) nor a time (2026-01-31T12:00:00Z).`,
+      `--since ${JSON.stringify(text)} is neither a duration (30s, 5m, 2h, 7d) nor a time ` +
+        "(2026-01-31T12:00:00Z).",
     );
   return time;
 }

@@ -34,10 +34,12 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
       "",
       "# Python",
       "from anthropic import Anthropic",
-      `client = Anthropic(base_url="${clientBaseURL(baseURL)}", api_key=os.environ["ANTHROPIC_API_KEY"])`,
+      `client = Anthropic(base_url="${clientBaseURL(baseURL)}", ` +
+        `api_key=os.environ["ANTHROPIC_API_KEY"])`,
       "",
       "// TypeScript",
-      `const client = new Anthropic({ baseURL: "${clientBaseURL(baseURL)}", apiKey: process.env.ANTHROPIC_API_KEY });`,
+      `const client = new Anthropic({ baseURL: "${clientBaseURL(baseURL)}", apiKey: ` +
+        "process.env.ANTHROPIC_API_KEY });",
     ],
   },
   {
@@ -51,7 +53,8 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
       `client = OpenAI(base_url="${clientBaseURL(baseURL)}", api_key=os.environ["OPENAI_API_KEY"])`,
       "",
       "// TypeScript",
-      `const client = new OpenAI({ baseURL: "${clientBaseURL(baseURL)}", apiKey: process.env.OPENAI_API_KEY });`,
+      `const client = new OpenAI({ baseURL: "${clientBaseURL(baseURL)}", apiKey: ` +
+        "process.env.OPENAI_API_KEY });",
     ],
   },
   {
@@ -64,7 +67,9 @@ export const CLIENT_SETUPS: readonly ClientSetup[] = [
     title: "curl",
     lines: (baseURL) => [
       EVAL,
-      `curl ${clientBaseURL(baseURL)}/chat/completions -H "Authorization: Bearer $OPENAI_API_KEY" -H 'Content-Type: application/json' -d '{"model":"<model>","messages":[{"role":"user","content":"Hello"}]}'`,
+      `curl ${clientBaseURL(baseURL)}/chat/completions -H "Authorization: Bearer ` +
+        `$OPENAI_API_KEY" -H 'Content-Type: application/json' -d ` +
+        `'{"model":"<model>","messages":[{"role":"user","content":"Hello"}]}'`,
     ],
   },
 ];

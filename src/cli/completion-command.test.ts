@@ -82,7 +82,8 @@ describe("the script for bash", () => {
     // Answers with its input, a word that a shell would expand, and one with a space.
     writeFileSync(
       path.join(dir, "svc"),
-      `#!/bin/sh\n[ "$4" = file ] && echo :files\nfor word; do echo "<$word>"; done\necho '$(touch ${dir}/ran)'\necho 'a b'\n`,
+      `#!/bin/sh\n[ "$4" = file ] && echo :files\nfor word; do echo "<$word>"; done\necho ` +
+        `'$(touch ${dir}/ran)'\necho 'a b'\n`,
     );
     chmodSync(path.join(dir, "svc"), 0o755);
   });
@@ -91,7 +92,10 @@ describe("the script for bash", () => {
 
   function complete(...words: string[]): string[] {
     const list = words.map((word) => `'${word}'`).join(" ");
-    const script = `set -eu\nPATH="${dir}:$PATH"\nsource ${dir}/completion.bash\nCOMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}\n_svc_complete\nfor reply in "\${COMPREPLY[@]}"; do echo "$reply"; done`;
+    const script =
+      `set -eu\nPATH="${dir}:$PATH"\nsource ${dir}/completion.bash\nCOMP_WORDS=(${list}); ` +
+      `COMP_CWORD=${words.length - 1}\n_svc_complete\nfor reply in "\${COMPREPLY[@]}"; do ` +
+      `echo "$reply"; done`;
     return execFileSync("bash", ["-c", script], { cwd: dir, encoding: "utf8" })
       .trimEnd()
       .split("\n");

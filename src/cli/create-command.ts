@@ -48,7 +48,8 @@ function modelProviderCommand(context: Context): Command {
     )
     .option(
       "--api-key <key>",
-      "its API key; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --api-key-file",
+      "its API key; - reads it from standard input. As a flag, other users of this machine " +
+        "can see it: prefer -, or --api-key-file",
     )
     .option("--api-key-file <file>", "file that holds its API key")
     .option("--base-url <url>", "address of its API (default: the vendor's)")

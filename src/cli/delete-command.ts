@@ -42,7 +42,8 @@ export function deleteCommand(context: Context): Command {
   return withTarget(withNamespace(command, "namespace of the objects"))
     .addHelpText(
       "after",
-      "\nExamples:\n  svc delete agent hello\n  svc delete access-key laptop -n team-a\n  svc delete -f agent.yaml --ignore-not-found",
+      "\nExamples:\n  svc delete agent hello\n  svc delete access-key laptop -n team-a\n  " +
+        "svc delete -f agent.yaml --ignore-not-found",
     )
     .action(async (kind: string | undefined, names: readonly string[], flags: Flags) => {
       const refs = await refsOf(context, kind, names, flags);

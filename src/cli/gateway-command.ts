@@ -19,12 +19,14 @@ export function gatewayCommand(context: Context): Command {
 function envCommand(context: Context): Command {
   return new Command("env")
     .description(
-      "Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. They contain the key.",
+      "Print shell commands that point Anthropic- and OpenAI-style clients at the gateway. " +
+        "They contain the key.",
     )
     .addOption(new Option("--shell <shell>", "shell that reads them").choices(SHELLS).default("sh"))
     .addHelpText(
       "after",
-      '\nExamples:\n  eval "$(svc gateway env)"\n  svc gateway env --shell fish | source\n  svc gateway env --shell powershell | Out-String | Invoke-Expression',
+      '\nExamples:\n  eval "$(svc gateway env)"\n  svc gateway env --shell fish | source\n ' +
+        " svc gateway env --shell powershell | Out-String | Invoke-Expression",
     )
     .action(async ({ shell }: { readonly shell: Shell }) => {
       const { baseURL, accessKey } = await login(context);

@@ -175,7 +175,9 @@ describe("agent-def", () => {
   test("is the definition without its state, as svc apply takes it", async () => {
     const { stdout } = await world.run("get", "agent-def", "hello");
     expect(stdout).toBe(
-      "apiVersion: svc.io/v1\nkind: Agent\nmetadata:\n  namespace: default\n  name: hello\n  labels:\n    app: x\nspec:\n  models:\n    - a/*\n    - b/x\n    - c/y\n    - d/z\n  runAsUser: 65532\n",
+      "apiVersion: svc.io/v1\nkind: Agent\nmetadata:\n  namespace: default\n  name: " +
+        "hello\n  labels:\n    app: x\nspec:\n  models:\n    - a/*\n    - b/x\n    - c/y\n   " +
+        " - d/z\n  runAsUser: 65532\n",
     );
     expect(parseDocuments(stdout, "").problems).toEqual([]);
   });

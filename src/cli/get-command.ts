@@ -65,7 +65,9 @@ async function getObjects(
   const output = flags.output ?? "table";
   if (objects.length === 0 && (output === "table" || output === "wide"))
     return context.stderr(
-      `No ${kind.plural} ${flags.allNamespaces === true ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`,
+      `No ${kind.plural} ` +
+        (flags.allNamespaces === true ? "in any namespace" : `in namespace ${flags.namespace}`) +
+        ".\n",
     );
   const namespaces = flags.allNamespaces === true;
   context.stdout(

@@ -64,5 +64,8 @@ function curl(baseUrl: string, { model, token }: Trial): string {
       ? `'Authorization: Bearer ${token.token}'`
       : `"Authorization: Bearer $(${token.command.map(quoteForShell).join(" ")})"`;
   const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] });
-  return `curl ${baseUrl}/v1/chat/completions -H ${bearer} -H 'Content-Type: application/json' -d ${quoteForShell(body)}`;
+  return (
+    `curl ${baseUrl}/v1/chat/completions -H ${bearer} -H 'Content-Type: application/json' -d ` +
+    quoteForShell(body)
+  );
 }

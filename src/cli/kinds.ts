@@ -25,7 +25,8 @@ export function kindNamed(text: string): KindName {
   const names = KIND_NAMES.map(({ plural }) => plural);
   const near = nearest(text, names);
   throw CliError.usage(
-    `there is no kind '${text}'${near === undefined ? `: use one of ${names.join(", ")}` : `: did you mean ${near}?`}`,
+    `there is no kind '${text}': ` +
+      (near === undefined ? `use one of ${names.join(", ")}` : `did you mean ${near}?`),
   );
 }
 

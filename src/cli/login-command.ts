@@ -19,12 +19,14 @@ const MAX_SAID = 300;
 export function loginCommand(context: Context): Command {
   return new Command("login")
     .description(
-      "Store the address of an external gateway and an AccessKey, after the gateway has accepted the key.",
+      "Store the address of an external gateway and an AccessKey, after the gateway has " +
+        "accepted the key.",
     )
     .argument("<base_url>", "address of the external gateway")
     .option(
       "--access-key <key>",
-      "the AccessKey, raw or wrapped; - reads it from standard input. As a flag, other users of this machine can see it: prefer -, or --access-key-file",
+      "the AccessKey, raw or wrapped; - reads it from standard input. As a flag, other " +
+        "users of this machine can see it: prefer -, or --access-key-file",
     )
     .option("--access-key-file <file>", "file that holds the AccessKey")
     .addHelpText(
@@ -53,17 +55,21 @@ Examples:
       const accessKey = unwrapAccessKey(given.reveal());
       if (!isAccessKey(accessKey))
         throw new CliError(
-          "this is not an AccessKey, which is svc_ and 43 letters and digits, as printed by svc access-key create",
+          "this is not an AccessKey, which is svc_ and 43 letters and digits, as printed " +
+            "by svc access-key create",
         );
       if (isClear(baseURL))
         context.stderr(
-          `svc: ${baseURL} is not encrypted: anybody on the network path can read the key. Use https if possible.\n`,
+          `svc: ${baseURL} is not encrypted: anybody on the network path can read the key. ` +
+            "Use https if possible.\n",
         );
       const models = await verify(context.fetch, baseURL, accessKey);
       const file = configFile(context.env);
       await writeLogin(file, { baseURL, accessKey });
       context.stderr(
-        `Logged in at ${baseURL}${models === undefined ? "" : `, with ${models} ${models === 1 ? "model" : "models"}`}. Next: eval "$(svc gateway env)"\n`,
+        `Logged in at ${baseURL}` +
+          (models === undefined ? "" : `, with ${models} ${models === 1 ? "model" : "models"}`) +
+          `. Next: eval "$(svc gateway env)"\n`,
       );
     });
 }
@@ -71,7 +77,8 @@ Examples:
 export function logoutCommand(context: Context): Command {
   return new Command("logout")
     .description(
-      "Delete the login that svc login stored. The key itself stays valid: revoke it where it was created.",
+      "Delete the login that svc login stored. The key itself stays valid: revoke it where " +
+        "it was created.",
     )
     .addHelpText("after", "\nExample:\n  svc logout")
     .action(async () => {
@@ -85,7 +92,8 @@ export function gatewayBase(text: string): string {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     throw CliError.usage(
-      `'${text.includes("@") ? "the base URL" : text}' is not the address of a gateway: one is https://gateway.example.com`,
+      `'${text.includes("@") ? "the base URL" : text}' is not the address of a gateway: ` +
+        "one is https://gateway.example.com",
     );
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "")
     throw CliError.usage("the base URL must not hold a user, a password, a query or a fragment");
@@ -141,7 +149,8 @@ async function verify(
     );
   if (response.status >= 300 && response.status < 400)
     throw new CliError(
-      `${baseURL} redirects to another address, to which the key is not sent: log in at that address`,
+      `${baseURL} redirects to another address, to which the key is not sent: log in at ` +
+        "that address",
     );
   throw new CliError(`the gateway could not check the AccessKey (${response.status})${said}`);
 }

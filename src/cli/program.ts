@@ -22,7 +22,8 @@ export function createProgram(context: Context): Command {
     .version(context.version)
     .addHelpText(
       "after",
-      "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  svc get agents",
+      "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  " +
+        "svc get agents",
     );
   const commands = [
     upCommand(context.root),

@@ -39,7 +39,8 @@ const PASSED_ON: readonly NodeJS.Signals[] = [
 export function runCommand(context: Context): Command {
   const command = new Command("run")
     .description(
-      "Run a command as an agent on this machine: it can reach only its sidecar and the gateway. Requires root and Linux.",
+      "Run a command as an agent on this machine: it can reach only its sidecar and the " +
+        "gateway. Requires root and Linux.",
     )
     .argument("<command...>", "command and its arguments, after --")
     .requiredOption("--agent <name>", "Agent that the command runs as");
@@ -68,7 +69,8 @@ export function runCommand(context: Context): Command {
     )
     .addHelpText(
       "after",
-      "\nExample:\n  sudo svc run --state-dir ~/.local/state/svc --agent coder --user $USER -- python3 agent.py",
+      "\nExample:\n  sudo svc run --state-dir ~/.local/state/svc --agent coder --user " +
+        "$USER -- python3 agent.py",
     );
   return command.action(async (words: readonly string[], flags: Flags) => {
     try {

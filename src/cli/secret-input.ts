@@ -43,7 +43,8 @@ async function readKeyFile(flag: string, file: string): Promise<string> {
     return await readFile(file, "utf8");
   } catch (error) {
     throw new CliError(
-      `${flag}: the file cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"})`,
+      `${flag}: the file cannot be read ` +
+        `(${(error as NodeJS.ErrnoException).code ?? "unknown error"})`,
     );
   }
 }

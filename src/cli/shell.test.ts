@@ -17,7 +17,9 @@ const NASTY = [
 ];
 
 test.each(NASTY)("sh takes %j as it is", (value) => {
-  const script = `${setVariable("sh", "SVC_VALUE", value)}\n${unsetVariable("sh", "SVC_OTHER")}\nprintf %s "$SVC_VALUE" "\${SVC_OTHER-unset}"`;
+  const script =
+    `${setVariable("sh", "SVC_VALUE", value)}\n${unsetVariable("sh", "SVC_OTHER")}\nprintf ` +
+    `%s "$SVC_VALUE" "\${SVC_OTHER-unset}"`;
   expect(execFileSync("sh", ["-c", script], { env: { SVC_OTHER: "set" }, encoding: "utf8" })).toBe(
     `${value}unset`,
   );

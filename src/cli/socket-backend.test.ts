@@ -11,7 +11,9 @@ import { socketBackend } from "./socket-backend.ts";
 
 const MOCK =
   "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock}\n";
-const KEY = `apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k, namespace: team}\nspec: {modelProvider: mock, keySHA256: ${"a".repeat(64)}}\n`;
+const KEY =
+  "apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k, namespace: team}\nspec: " +
+  `{modelProvider: mock, keySHA256: ${"a".repeat(64)}}\n`;
 
 const source = (text: string): { source: string; text: string }[] => [{ source: "a.yaml", text }];
 
@@ -108,7 +110,8 @@ describe("without a gateway that understands", () => {
   });
 
   const none = (where: string): string =>
-    `No svc up runs with the state folder ${where}. Start one, or name its folder with --state-dir.`;
+    `No svc up runs with the state folder ${where}. Start one, or name its folder with ` +
+    "--state-dir.";
 
   test("nothing there", async () => {
     await expect(socketBackend({ stateDir: dir }, {}).status()).rejects.toThrow(none(dir));

@@ -86,12 +86,14 @@ function unreachable(error: unknown, dir: string): CliError {
     case "ECONNREFUSED":
     case "ENOTDIR":
       return new CliError(
-        `No svc up runs with the state folder ${dir}. Start one, or name its folder with --state-dir.`,
+        `No svc up runs with the state folder ${dir}. Start one, or name its folder with ` +
+          "--state-dir.",
       );
     case "EACCES":
     case "EPERM":
       return new CliError(
-        `The svc up with the state folder ${dir} belongs to another user. Run the command as that user, or name another folder with --state-dir.`,
+        `The svc up with the state folder ${dir} belongs to another user. Run the command ` +
+          "as that user, or name another folder with --state-dir.",
       );
     default:
       return new CliError(`The svc up with the state folder ${dir} did not answer: ${message}.`);

@@ -104,17 +104,20 @@ describe("renderStatus", () => {
     [
       "low",
       { rate: 7, space: 12, failure: 0 },
-      "Audit chain: LOW on space, refusals are only counted; 75.9 GiB free; 1.0 MiB used; refusals without a record of their own: rate 7, space 12.",
+      "Audit chain: LOW on space, refusals are only counted; 75.9 GiB free; 1.0 MiB used; " +
+        "refusals without a record of their own: rate 7, space 12.",
     ],
     [
       "full",
       { rate: 0, space: 0, failure: 0 },
-      "Audit chain: FULL, only space for calls under way is left: free space, or archive segments; 75.9 GiB free; 1.0 MiB used.",
+      "Audit chain: FULL, only space for calls under way is left: free space, or archive " +
+        "segments; 75.9 GiB free; 1.0 MiB used.",
     ],
     [
       "failing",
       { rate: 0, space: 0, failure: 3 },
-      "Audit chain: FAILING, it cannot be written: see the gateway's log for the reason; 75.9 GiB free; 1.0 MiB used; refusals without a record of their own: failure 3.",
+      "Audit chain: FAILING, it cannot be written: see the gateway's log for the reason; " +
+        "75.9 GiB free; 1.0 MiB used; refusals without a record of their own: failure 3.",
     ],
   ] as const)("the audit chain: %s", (state, refusalsLeftOut, expected) => {
     const audit = { state, freeBytes: 81_500_000_000, chainsBytes: 1_048_576, refusalsLeftOut };

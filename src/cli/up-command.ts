@@ -39,7 +39,8 @@ const MIB = 1024 * 1024;
 export function upCommand(root: string): Command {
   return new Command("up")
     .description(
-      "Run the gateway on this machine: Envoy and the gateway service, with resources from a folder.",
+      "Run the gateway on this machine: Envoy and the gateway service, with resources from " +
+        "a folder.",
     )
     .option("--resources <dir>", "folder of resource YAML; it is watched", "svc-resources")
     .option("--address <ip>", "address to listen on", "127.0.0.1")
@@ -93,14 +94,16 @@ export function upCommand(root: string): Command {
     .addOption(
       new Option(
         "--audit-sync <mode>",
-        "group: records are on the disk before an answer ends; none: they are in the kernel's page cache",
+        "group: records are on the disk before an answer ends; none: they are in the " +
+          "kernel's page cache",
       )
         .choices(["group", "none"])
         .default("group"),
     )
     .option(
       "--audit-low-space <size>",
-      "free space on the chain's volume below which refusals are only counted, as a size or a percentage of the volume (default: 10%, 1GiB at most)",
+      "free space on the chain's volume below which refusals are only counted, as a size " +
+        "or a percentage of the volume (default: 10%, 1GiB at most)",
       parseSpace,
     )
     .option(
@@ -110,7 +113,8 @@ export function upCommand(root: string): Command {
     )
     .option(
       "--audit-max-bytes <size>",
-      "maximum size of all chains in the folder, such as 100GiB; calls are refused from 98% of it on (default: the volume's size)",
+      "maximum size of all chains in the folder, such as 100GiB; calls are refused from " +
+        "98% of it on (default: the volume's size)",
       parseBytes,
     )
     .option("--no-audit", "keep no audit chain")

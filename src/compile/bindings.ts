@@ -107,7 +107,8 @@ function judge(
     const known = Object.keys(settings.configKeys);
     return unusable(
       "ConfigInvalid",
-      `spec.config: unknown ${odd.join(", ")}; ${spec.type} has ${known.length === 0 ? "none" : known.join(", ")}`,
+      `spec.config: unknown ${odd.join(", ")}; ${spec.type} has ` +
+        (known.length === 0 ? "none" : known.join(", ")),
     );
   }
   const unheld = Object.entries(spec.scope).flatMap(([key, globs]) =>
@@ -117,7 +118,8 @@ function judge(
     const known = Object.keys(settings.scopeKeys);
     return unusable(
       "ConfigInvalid",
-      `spec.scope: ${spec.type} does not support ${unheld.join(", ")}; it supports ${known.length === 0 ? "none" : known.join(", ")}`,
+      `spec.scope: ${spec.type} does not support ${unheld.join(", ")}; it supports ` +
+        (known.length === 0 ? "none" : known.join(", ")),
     );
   }
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;
@@ -143,7 +145,8 @@ function judge(
     if (value === undefined) {
       return unusable(
         "EnvironmentVariableNotSet",
-        `${label} takes key ${key} from environment variable ${variableOf(source)}, which is not set`,
+        `${label} takes key ${key} from environment variable ${variableOf(source)}, which ` +
+          "is not set",
       );
     }
     secrets.set(key, value);

@@ -37,7 +37,8 @@ export function resolveSecret(
   if (value === undefined) {
     return missing(
       "EnvironmentVariableNotSet",
-      `${label} takes key ${ref.key} from environment variable ${variableOf(source)}, which is not set`,
+      `${label} takes key ${ref.key} from environment variable ${variableOf(source)}, ` +
+        "which is not set",
     );
   }
   // A final newline comes from `echo key | base64` and similar commands; it is never part of an API

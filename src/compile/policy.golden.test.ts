@@ -130,7 +130,10 @@ function renderKey({ key, graceUntil }: KeyEntry) {
 function renderResolution(resolution: ModelResolution): string {
   switch (resolution.kind) {
     case "granted":
-      return `granted ${resolution.grant.ref} -> ${resolution.grant.provider.key} ${resolution.grant.model}`;
+      return (
+        `granted ${resolution.grant.ref} -> ${resolution.grant.provider.key} ` +
+        resolution.grant.model
+      );
     case "ambiguous":
       return `ambiguous ${resolution.candidates.join(" ")}`;
     case "denied":

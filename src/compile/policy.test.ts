@@ -128,12 +128,15 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
       ...Array.from(
         { length: 1000 },
         (_, i) =>
-          `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: p${i}}\nspec: {provider: mock, allowedModels: ["m-*"], fallbacks: [{provider: p${(i + 1) % 1000}}]}\n`,
+          `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: p${i}}\nspec: ` +
+          `{provider: mock, allowedModels: ["m-*"], fallbacks: [{provider: ` +
+          `p${(i + 1) % 1000}}]}\n`,
       ),
       ...Array.from(
         { length: 5000 },
         (_, i) =>
-          `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: a${i}}\nspec: {models: [p${i % 1000}/m-1, p${(i + 7) % 1000}/*]}\n`,
+          `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: a${i}}\nspec: {models: ` +
+          `[p${i % 1000}/m-1, p${(i + 7) % 1000}/*]}\n`,
       ),
     ];
     const resources = load(texts.join("---\n"));
@@ -152,7 +155,8 @@ describe("withProblems", () => {
   test("an object whose last good version serves stays ready, and says what is wrong", () => {
     const { statuses } = compilePolicy(load(SCENE), { ...options, env: { KEY: "k" } });
     const { problems } = parseDocuments(
-      `${SCENE.replace("models: [a/*", "guards: [{binding: x}], modles: [], models: [a/*")}---\nkind: Agent\nmetadata: {name: new}\n`,
+      SCENE.replace("models: [a/*", "guards: [{binding: x}], modles: [], models: [a/*") +
+        "---\nkind: Agent\nmetadata: {name: new}\n",
       "f.yaml",
     );
     const agents = withProblems(statuses, problems).filter(({ kind }) => kind === "Agent");

@@ -1,4 +1,6 @@
-/** The gateway's configuration from a source to statuses, with a source and an Envoy of the test. */
+/**
+ * The gateway's configuration from a source to statuses, with a source and an Envoy of the test.
+ */
 import { createHash } from "node:crypto";
 import path from "node:path";
 import { expect, test } from "vitest";
@@ -20,9 +22,12 @@ const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.b
 const START = Date.UTC(2026, 10, 22, 12);
 
 const MOCK =
-  "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock, externalAccess: {enabled: true}}\n";
+  "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: " +
+  "mock, externalAccess: {enabled: true}}\n";
 const key = (name: string, expiresAt: string): string =>
-  `---\napiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: ${name}}\nspec: {modelProvider: mock, keySHA256: ${createHash("sha256").update(name).digest("hex")}, expiresAt: "${expiresAt}"}\n`;
+  `---\napiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: ${name}}\nspec: ` +
+  `{modelProvider: mock, keySHA256: ${createHash("sha256").update(name).digest("hex")}, ` +
+  `expiresAt: "${expiresAt}"}\n`;
 const agent = (name: string): string =>
   `---\napiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}}\nspec: {models: [mock/*]}\n`;
 

@@ -1,7 +1,7 @@
 /**
  * Brings a policy into force without a gap: first every Envoy receives the clusters that it names,
- * then requests use it, its statuses are published, and clusters that only its predecessor names are
- * removed last. Rollouts run one at a time; of several waiting ones, only the newest is used.
+ * then requests use it, its statuses are published, and clusters that only its predecessor names
+ * are removed last. Rollouts run one at a time; of several waiting ones, only the newest is used.
  */
 import {
   compileEnvoy,

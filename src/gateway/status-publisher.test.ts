@@ -9,7 +9,8 @@ import { StatusPublisher } from "./status-publisher.ts";
 import { StatusTable } from "./status-sink.ts";
 
 const provider = (name: string, host: string): string =>
-  `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: ${name}}\nspec: {provider: openai-compatible, baseURL: "http://${host}/v1"}\n`;
+  `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: ${name}}\nspec: {provider: ` +
+  `openai-compatible, baseURL: "http://${host}/v1"}\n`;
 
 function compiled(...texts: string[]): Compiled {
   const { resources, problems } = parseDocuments(texts.join("---\n"), "f.yaml");
@@ -47,7 +48,8 @@ class World {
         `${name} ${reason}; ${conditions
           .map(
             ({ type, status, lastTransitionTime }) =>
-              `${type}=${status}@${(Date.parse(lastTransitionTime) - Date.UTC(2026, 10, 22)) / 1_000}`,
+              `${type}=${status}@` +
+              (Date.parse(lastTransitionTime) - Date.UTC(2026, 10, 22)) / 1_000,
           )
           .join(" ")}`,
     );
@@ -93,7 +95,8 @@ test("an answer that is missing is unknown, and says nothing against the object"
 test("a ModelProvider without clusters has no such condition", () => {
   const world = new World();
   const unusable =
-    "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: a}\nspec: {provider: openai, apiKeySecretRef: {name: x, key: y}}\n";
+    "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: a}\nspec: {provider: " +
+    "openai, apiKeySecretRef: {name: x, key: y}}\n";
   world.publisher.inForce(compiled(unusable));
   expect(world.shown()).toEqual(["a SecretDoesNotExist; Ready=False@0"]);
 });

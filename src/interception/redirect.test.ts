@@ -146,7 +146,8 @@ describe("in force", () => {
     });
     expect(ip6tables).toBeDefined();
     expect(() => applyRedirect({ httpsPort: 8443 }, run)).toThrow(
-      "Port 443 cannot be redirected. nft is not installed; ip6tables-restore failed: ip6tables-restore: no such table. Install nftables or iptables",
+      "Port 443 cannot be redirected. nft is not installed; ip6tables-restore failed: " +
+        "ip6tables-restore: no such table. Install nftables or iptables",
     );
   });
 
@@ -266,7 +267,8 @@ describe("svc-init", () => {
 describe("names", () => {
   test("lead to the loopback address of both families; localhost stays what it is", () => {
     expect(hostsFile(["b.example", "A.example", "b.example", "localhost"])).toBe(
-      "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 a.example\n127.0.0.1 b.example\n::1 a.example\n::1 b.example\n",
+      "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 " +
+        "a.example\n127.0.0.1 b.example\n::1 a.example\n::1 b.example\n",
     );
     expect(hostAliases(["b.example", "a.example"])).toEqual([
       { ip: "127.0.0.1", hostnames: ["a.example", "b.example"] },

@@ -36,7 +36,8 @@ export function applyRedirect(options: RedirectOptions, run: RunCommand): Redire
     nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
   if (forbidden(iptables)) throw notPermitted(iptables);
   throw new RedirectError(
-    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, and make sure that the kernel supports one of them.`,
+    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, ` +
+      "and make sure that the kernel supports one of them.",
   );
 }
 
@@ -64,7 +65,9 @@ function forbidden(stderr: string): boolean {
 
 function notPermitted(stderr: string): RedirectError {
   return new RedirectError(
-    `The kernel did not permit packet rules: ${oneLine(stderr)}. The capability NET_ADMIN and user 0 are required: securityContext: {runAsUser: 0, runAsNonRoot: false, capabilities: {add: [NET_ADMIN]}} for this init container only.`,
+    `The kernel did not permit packet rules: ${oneLine(stderr)}. The capability NET_ADMIN ` +
+      "and user 0 are required: securityContext: {runAsUser: 0, runAsNonRoot: false, " +
+      "capabilities: {add: [NET_ADMIN]}} for this init container only.",
   );
 }
 

@@ -67,7 +67,8 @@ function parseHost(host: string): string {
   const name = parseServerName(host);
   if (name === undefined) {
     throw new RangeError(
-      `${JSON.stringify(host)} is not a host name: write it in ASCII (xn--...), without port and trailing dot; addresses have no certificates`,
+      `${JSON.stringify(host)} is not a host name: write it in ASCII (xn--...), without ` +
+        "port and trailing dot; addresses have no certificates",
     );
   }
   return name;
@@ -77,7 +78,8 @@ function patternDomain(pattern: string): string {
   const domain = pattern.startsWith("*.") ? parseServerName(pattern.slice(2)) : undefined;
   if (domain === undefined || !domain.includes(".")) {
     throw new RangeError(
-      `${JSON.stringify(pattern)} is not a host pattern: write *. and a domain of two labels or more, such as *.example.com`,
+      `${JSON.stringify(pattern)} is not a host pattern: write *. and a domain of two ` +
+        "labels or more, such as *.example.com",
     );
   }
   return domain;

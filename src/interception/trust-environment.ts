@@ -55,7 +55,8 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
     readBy: "Java",
     file: "javaStore",
     value: (file) =>
-      `-Djavax.net.ssl.trustStore=${file} -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=${TRUST_STORE_PASSWORD}`,
+      `-Djavax.net.ssl.trustStore=${file} -Djavax.net.ssl.trustStoreType=PKCS12 ` +
+      `-Djavax.net.ssl.trustStorePassword=${TRUST_STORE_PASSWORD}`,
   },
 ];
 
@@ -66,7 +67,8 @@ export const TRUST_VARIABLES: readonly TrustVariable[] = [
 export function trustEnvironment(dir: string): Record<string, string> {
   if (!/^\/[^\s"'\\]*$/.test(dir))
     throw new RangeError(
-      `the trust folder must be an absolute path without spaces, quotes and backslashes: ${JSON.stringify(dir)}`,
+      "the trust folder must be an absolute path without spaces, quotes and backslashes: " +
+        JSON.stringify(dir),
     );
   return Object.fromEntries(
     TRUST_VARIABLES.map(({ name, file, value = (path) => path }) => [

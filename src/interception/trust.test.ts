@@ -131,7 +131,8 @@ describe("the environment", () => {
       GRPC_DEFAULT_SSL_ROOTS_FILE_PATH: "/trust/ca-bundle.crt",
       CLOUDSDK_CORE_CUSTOM_CA_CERTS_FILE: "/trust/ca-bundle.crt",
       JAVA_TOOL_OPTIONS:
-        "-Djavax.net.ssl.trustStore=/trust/truststore.p12 -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit",
+        "-Djavax.net.ssl.trustStore=/trust/truststore.p12 " +
+        "-Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit",
     });
   });
 
@@ -200,7 +201,9 @@ describe("clients, by their environment alone", () => {
   const python =
     "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())";
   const java =
-    "public class Get { public static void main(String[] a) throws Exception { System.out.println(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } }";
+    "public class Get { public static void main(String[] a) throws Exception { " +
+    "System.out.println(new String(new java.net.URL(a[0]).openStream().readAllBytes())); } " +
+    "}";
   const clients: Record<string, () => readonly [command: string, ...args: string[]]> = {
     curl: () => ["curl", "-sS", url],
     node: () => [

@@ -45,7 +45,9 @@ export class BytesInFlight {
     });
     this.#refused = new Counter({
       name: "svc_request_bytes_refused_total",
-      help: "Requests refused because of the limit of bytes in flight: of their caller, or of all callers.",
+      help:
+        "Requests refused because of the limit of bytes in flight: of their caller, or of " +
+        "all callers.",
       labelNames: ["limit"],
       registers: [registry],
     });

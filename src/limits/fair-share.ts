@@ -95,7 +95,9 @@ export class FairShare {
     this.#total = newAccount(clock.monotonic());
     const gauge: Gauge = new Gauge({
       name: "svc_request_work_ratio",
-      help: "Seconds of work for requests in each second, including the cost of the bytes that they move.",
+      help:
+        "Seconds of work for requests in each second, including the cost of the bytes that " +
+        "they move.",
       registers: [registry],
       collect: () => {
         decay(this.#total, clock.monotonic());

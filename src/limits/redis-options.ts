@@ -63,7 +63,8 @@ function checkCertificates(pem: string): void {
     void new X509Certificate(pem);
   } catch {
     throw new Error(
-      "the file of CA certificates for Redis contains no certificate: give a PEM file, which begins with -----BEGIN CERTIFICATE-----",
+      "the file of CA certificates for Redis contains no certificate: give a PEM file, " +
+        "which begins with -----BEGIN CERTIFICATE-----",
     );
   }
 }
@@ -85,5 +86,6 @@ function decoded(part: string): string {
 
 const wrong = (what: string): Error =>
   new Error(
-    `the address of Redis ${what}: write redis://host:6379, or rediss://user:password@host:6379/0 for TLS`,
+    `the address of Redis ${what}: write redis://host:6379, or ` +
+      "rediss://user:password@host:6379/0 for TLS",
   );

@@ -14,7 +14,9 @@ export class StoreMetrics {
     const registers = [registry];
     this.#up = new Gauge({
       name: "svc_store_up",
-      help: "1 while the store of limits is used, 0 while it is unavailable and limits are checked in memory. 1 without Redis.",
+      help:
+        "1 while the store of limits is used, 0 while it is unavailable and limits are " +
+        "checked in memory. 1 without Redis.",
       registers,
     });
     this.#failOpen = new Counter({

@@ -238,7 +238,8 @@ export class Store {
     metrics.up(false);
     log.warn(
       { store: this.#address, reason },
-      "the store of limits is unavailable: limits are checked in this process's memory until it is back",
+      "the store of limits is unavailable: limits are checked in this process's memory " +
+        "until it is back",
     );
     this.#connecting.resolve();
     this.#giveUpPending();

@@ -19,7 +19,8 @@ export function authorize(caller: CallerPolicy, model: string): Authorization {
     case "ambiguous":
       return denied(
         "ambiguous_model",
-        `The model ${quote(model)} is served by several providers: write one of ${resolution.candidates.join(", ")}.`,
+        `The model ${quote(model)} is served by several providers: write one of ` +
+          `${resolution.candidates.join(", ")}.`,
       );
     case "unknown":
       return denied(

@@ -64,12 +64,14 @@ function limitError(
     case "rate":
       return publicError(
         "requests_per_minute_exceeded",
-        `The limit requestsPerMinute of ${check.limit} is reached; a request is possible again in ${seconds} s.`,
+        `The limit requestsPerMinute of ${check.limit} is reached; a request is possible ` +
+          `again in ${seconds} s.`,
       );
     case "concurrency":
       return publicError(
         "concurrent_requests_exceeded",
-        `The limit maxConcurrentRequests of ${check.limit} is reached: that many requests are in flight. Wait for one to end.`,
+        `The limit maxConcurrentRequests of ${check.limit} is reached: that many requests ` +
+          "are in flight. Wait for one to end.",
       );
     case "daily": {
       const { code, name } =
@@ -79,7 +81,8 @@ function limitError(
       const wanted = asked === undefined ? "" : `, up to ${amount(asked[check.unit])} asked for`;
       return publicError(
         code,
-        `The limit ${name} of ${amount(check.limit)} does not allow this request: ${amount(used)} used today, ${amount(reserved)} reserved ` +
+        `The limit ${name} of ${amount(check.limit)} does not allow this request: ` +
+          `${amount(used)} used today, ${amount(reserved)} reserved ` +
           `by calls under way${wanted}. It resets at 00:00 UTC, in ${seconds} s.`,
       );
     }

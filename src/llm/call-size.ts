@@ -64,7 +64,8 @@ function tooLarge(limit: number, promptTokens: number, asked: number | undefined
   const answer = asked === undefined ? "" : ` and up to ${asked} tokens of answer`;
   return publicError(
     "tokens_per_request_exceeded",
-    `The limit maxTokensPerRequest of ${limit} does not allow this request: a prompt of about ${promptTokens} tokens${answer}. ` +
+    `The limit maxTokensPerRequest of ${limit} does not allow this request: a prompt of ` +
+      `about ${promptTokens} tokens${answer}. ` +
       "It does not reset: ask for less.",
   );
 }

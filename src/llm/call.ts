@@ -18,8 +18,8 @@ import type { LlmRoute } from "./routes.ts";
 
 /**
  * Proof that a caller may use a model, at the providers that the permit names. Only `authorize.ts`
- * creates one, and every function that adds a provider's key to a request requires one: code without
- * the check does not compile.
+ * creates one, and every function that adds a provider's key to a request requires one: code
+ * without the check does not compile.
  */
 export interface Permit {
   readonly caller: CallerPolicy;

@@ -94,10 +94,12 @@ describe("an ordinary answer", () => {
 describe("events with an error among them", () => {
   test("keep their lines", () => {
     const block = Buffer.from(
-      `event: error\r\ndata: {"error":{"message":"${escaped(KEY)}"}}\r\n\r\n: ${KEY}\ndata: [DONE]\n\n`,
+      `event: error\r\ndata: {"error":{"message":"${escaped(KEY)}"}}\r\n\r\n: ` +
+        `${KEY}\ndata: [DONE]\n\n`,
     );
     expect(redactor.events(block).toString()).toBe(
-      'event: error\r\ndata:{"error":{"message":"[redacted]"}}\r\n\r\n: [redacted]\ndata: [DONE]\n\n',
+      'event: error\r\ndata:{"error":{"message":"[redacted]"}}\r\n\r\n: [redacted]\ndata: ' +
+        "[DONE]\n\n",
     );
   });
 

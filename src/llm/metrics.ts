@@ -39,7 +39,9 @@ export class LlmMetrics implements CallObserver {
     });
     this.#tokens = new Counter({
       name: "svc_llm_tokens_total",
-      help: "Tokens by kind (input, cached_input, output) and by source (exact: reported by the provider; estimated).",
+      help:
+        "Tokens by kind (input, cached_input, output) and by source (exact: reported by the " +
+        "provider; estimated).",
       labelNames: [...target, "kind", "source"],
       registers,
     });

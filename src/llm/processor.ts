@@ -1,10 +1,11 @@
 /**
- * LlmProcessor is the LLM pipeline as Envoy's router-level external processor: one stream a request.
+ * LlmProcessor is the LLM pipeline as Envoy's router-level external processor: one stream a
+ * request.
  *
  *   request headers   identify, share, enter: who calls, is there room    -> go on, or refuse
  *   request body      read ... prepare: which model, may they, the budget -> send it on its way
  *   response headers  whole or streamed, which headers                    -> go on
- *   response body     translate, count                                    -> settle with the last byte
+ *   response body     translate, count                                    -> settle at the end
  *
  * `pipeline/stages.ts` lists the stages. Attempts after the first are made ready by
  * `attempt-processor.ts`.

@@ -28,7 +28,9 @@ function ask(client: Name, upstream: Name, stream: boolean, key = KEY): Trip {
       });
     case "gemini":
       return trip.request({
-        path: `/v1beta/models/${upstream}%2Fm:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+        path:
+          `/v1beta/models/${upstream}%2Fm:` +
+          (stream ? "streamGenerateContent?alt=sse" : "generateContent"),
         body: { contents: [{ role: "user", parts: [{ text: "x" }] }] },
       });
   }

@@ -238,7 +238,8 @@ describe("a stream", () => {
       expect(comments).toEqual([]);
     } else {
       expect(comments).toEqual([
-        ": x-svc-input-tokens=100 x-svc-output-tokens=7 x-svc-duration-ms=0 x-svc-cached-input-tokens=20 x-svc-cost-usd=0.00016",
+        ": x-svc-input-tokens=100 x-svc-output-tokens=7 x-svc-duration-ms=0 " +
+          "x-svc-cached-input-tokens=20 x-svc-cost-usd=0.00016",
       ]);
       expect(text.endsWith(`${comments[0]}\n\n`)).toBe(true);
     }
@@ -305,7 +306,8 @@ describe("a stream", () => {
     const shared = gateway();
     const trip = ask(shared, "anthropic", "anthropic", true).responseHeaders(200, EVENT_STREAM);
     const error =
-      'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';
+      "event: error\ndata: " +
+      '{"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n';
     const text = feed(trip, [STREAMS.anthropic[0] ?? "", error]);
     expect(text.match(/event: error/g)).toHaveLength(1);
     expect(shared.log).toMatchObject([{ end: "cut", code: "upstream_error" }]);

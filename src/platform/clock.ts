@@ -7,9 +7,9 @@ export interface TimeSource {
 }
 
 /**
- * Clock also schedules callbacks. Code that serves requests takes a {@link TimeSource} and schedules
- * through its request's guard (`Exchange.after`), so that an error in a timer fails one request and
- * never the process.
+ * Clock also schedules callbacks. Code that serves requests takes a {@link TimeSource} and
+ * schedules through its request's guard (`Exchange.after`), so that an error in a timer fails one
+ * request and never the process.
  */
 export interface Clock extends TimeSource {
   /** Calls `callback` once after `ms` milliseconds; the returned function cancels it. */

@@ -33,7 +33,9 @@ export class Defects {
     this.#clock = clock;
     this.#counter = new Counter({
       name: "svc_defects_total",
-      help: "Unexpected errors (bugs) by the part they occurred in. Each failed one request closed.",
+      help:
+        "Unexpected errors (bugs) by the part they occurred in. Each failed one request " +
+        "closed.",
       labelNames: ["part"],
       registers: [registry],
     });

@@ -17,9 +17,9 @@ export function compileWildcard(pattern: string, { ignoreCase }: GlobOptions): M
 }
 
 /**
- * A pattern over segments that `/` divides: `*` stands for any text within a segment (a segment that
- * is `*` alone is not empty), `**` as a whole segment for any number of segments, at the end for one
- * at least: `/repos/**` covers `/repos/` and what is below it, and not `/repos`.
+ * A pattern over segments that `/` divides: `*` stands for any text within a segment (a segment
+ * that is `*` alone is not empty), `**` as a whole segment for any number of segments, at the end
+ * for one at least: `/repos/**` covers `/repos/` and what is below it, and not `/repos`.
  */
 export function compilePathGlob(glob: string, { ignoreCase }: GlobOptions): Matcher {
   const groups = groupsOf(ignoreCase ? lowerCase(glob) : glob);

@@ -86,7 +86,8 @@ describe("a private file", () => {
     const file = key();
     chownSync(file, 65_532, 65_532);
     expect(() => read(file)).toThrow(
-      `The key ${file} belongs to the user 65532, not to the user 0 that svc runs as: chown 0 ${file}`,
+      `The key ${file} belongs to the user 65532, not to the user 0 that svc runs as: ` +
+        `chown 0 ${file}`,
     );
   });
 
@@ -123,7 +124,8 @@ describe("a private folder", () => {
   test.runIf(isRoot)("of another user is refused", () => {
     chownSync(dir, 65_532, 65_532);
     expect(() => assertPrivateFolder(dir, "The folder")).toThrow(
-      `The folder ${dir} belongs to the user 65532, not to the user 0 that svc runs as: chown 0 ${dir}`,
+      `The folder ${dir} belongs to the user 65532, not to the user 0 that svc runs as: ` +
+        `chown 0 ${dir}`,
     );
   });
 });

@@ -62,7 +62,8 @@ function openPlain(file: string, what: string): number {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ELOOP") throw error;
     throw new PrivateFileError(
-      `${what} ${file} is a symbolic link, which somebody else may redirect. Replace it by the file itself: cp --remove-destination "$(readlink -f ${file})" ${file}`,
+      `${what} ${file} is a symbolic link, which somebody else may redirect. Replace it by ` +
+        `the file itself: cp --remove-destination "$(readlink -f ${file})" ${file}`,
     );
   }
 }
@@ -70,7 +71,10 @@ function openPlain(file: string, what: string): number {
 function faultOf(stats: fs.Stats, file: string, ofFolderOwner: boolean): string | undefined {
   if (!stats.isFile()) return "is not a regular file. Replace it by a regular file.";
   if (stats.nlink > 1)
-    return `has ${stats.nlink} names (hard links): somebody else may have created it. Make a separate copy: cp ${file} ${file}.new && mv ${file}.new ${file}`;
+    return (
+      `has ${stats.nlink} names (hard links): somebody else may have created it. Make a ` +
+      `separate copy: cp ${file} ${file}.new && mv ${file}.new ${file}`
+    );
   if (!isOurs(stats.uid, file, ofFolderOwner))
     return `${notMine(stats.uid)}: chown ${me()} ${file}`;
   if ((stats.mode & FOR_OTHERS) !== 0)

@@ -11,7 +11,8 @@ import { createPriceBook } from "./price-book.ts";
 describe("parsePriceFile", () => {
   test("reads a map of models, numbers as they are written", () => {
     const table = parsePriceFile(
-      `my-model: {input: 0.10, output: 2}\n"llama-*":\n  input: 1\n  cachedInput: 0.000001\n  output: "3.5"\n`,
+      `my-model: {input: 0.10, output: 2}\n"llama-*":\n  input: 1\n  cachedInput: ` +
+        `0.000001\n  output: "3.5"\n`,
     );
     expect(table).toEqual({
       "my-model": { input: "0.10", output: "2" },
@@ -23,7 +24,8 @@ describe("parsePriceFile", () => {
   test("reads JSON, and long prompts", () =>
     expect(
       parsePriceFile(
-        '{"m": {"input": 1.5, "output": 2, "longPrompt": {"above": 1000, "inputPercent": 200, "outputPercent": 150}}}',
+        '{"m": {"input": 1.5, "output": 2, "longPrompt": {"above": 1000, "inputPercent": ' +
+          '200, "outputPercent": 150}}}',
       ),
     ).toEqual({
       m: {
@@ -36,7 +38,9 @@ describe("parsePriceFile", () => {
   test("reads the ConfigMap svc-model-prices, all its keys", () =>
     expect(
       parsePriceFile(
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: svc-model-prices, namespace: svc}\ndata:\n  a.yaml: |\n    m: {input: 1, output: 2}\n  b: |\n    n: {input: 3, output: 4}\n",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: svc-model-prices, namespace: " +
+          "svc}\ndata:\n  a.yaml: |\n    m: {input: 1, output: 2}\n  b: |\n    n: {input: 3, " +
+          "output: 4}\n",
       ),
     ).toEqual({ m: { input: "1", output: "2" }, n: { input: "3", output: "4" } }));
 

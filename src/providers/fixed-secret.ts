@@ -10,7 +10,8 @@ export function readToken({ binding, secrets }: PluginContext, key: string, what
   const value = secrets.get(key)?.reveal().trim() ?? "";
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw new ConfigError(
-      `Provider ${binding}: the Secret's key ${key} must be ${what}: it is empty, or holds spaces or other signs`,
+      `Provider ${binding}: the Secret's key ${key} must be ${what}: it is empty, or holds ` +
+        "spaces or other signs",
     );
   }
   return new Secret(value);

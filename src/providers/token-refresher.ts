@@ -242,7 +242,8 @@ export class TokenRefresher {
     if (this.#stopped) return new InjectionError(`Provider ${binding} is shutting down`, 503);
     if (this.#failure?.refused === true) {
       return new InjectionError(
-        `Provider ${binding}: the service refuses the configured credential; the operator's log has details`,
+        `Provider ${binding}: the service refuses the configured credential; the ` +
+          "operator's log has details",
         502,
       );
     }

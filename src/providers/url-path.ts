@@ -1,8 +1,8 @@
 /**
- * The one strict reader of paths: it splits a request's path into segments without changing it. The proxy forwards exactly the bytes
- * that it evaluated, so a path that the service, or a server in between, could interpret
- * differently is refused: dot segments, empty segments, `;`, `\`, control bytes, unnecessary
- * escapes, double encoding.
+ * The one strict reader of paths: it splits a request's path into segments without changing it. The
+ * proxy forwards exactly the bytes that it evaluated, so a path that the service, or a server in
+ * between, could interpret differently is refused: dot segments, empty segments, `;`, `\`, control
+ * bytes, unnecessary escapes, double encoding.
  */
 
 export interface Segment {

@@ -44,15 +44,18 @@ const specSchema = z
     modelProvider: nameSchema
       .optional()
       .describe(
-        "Name of the ModelProvider that it gives access to, in the same namespace. Either this or provider.",
+        "Name of the ModelProvider that it gives access to, in the same namespace. Either " +
+          "this or provider.",
       ),
     provider: nameSchema
       .optional()
       .describe(
-        "Name of the Provider that it gives access to, in the same namespace. Either this or modelProvider.",
+        "Name of the Provider that it gives access to, in the same namespace. Either this " +
+          "or modelProvider.",
       ),
     keySHA256: sha256.describe(
-      "SHA-256 of the raw key, in hex. `svc access-key create` generates it; the key itself is not stored.",
+      "SHA-256 of the raw key, in hex. `svc access-key create` generates it; the key " +
+        "itself is not stored.",
     ),
     previous: z
       .strictObject({
@@ -73,7 +76,8 @@ const specSchema = z
           .max(1000)
           .optional()
           .describe(
-            "Models that it may use, among those that the ModelProvider exposes; `*` as last character is a wildcard.",
+            "Models that it may use, among those that the ModelProvider exposes; `*` as " +
+              "last character is a wildcard.",
           ),
         allowedCIDRs: z
           .array(cidrSchema)

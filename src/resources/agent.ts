@@ -32,14 +32,20 @@ const absolutePath = z
   .max(4096)
   .regex(/^\/(?!.*(?:^|\/)\.\.(?:\/|$))[^\p{C}]*$/u, "must be an absolute path without '..'");
 
+function isModelRef(ref: string): boolean {
+  const parts = splitModelRef(ref);
+  return parts !== undefined && DNS_LABEL.test(parts.provider) && MODEL_PATTERN.test(parts.model);
+}
+
 /** `<provider>/<model>` or `<provider>/<prefix>*`. */
 export const modelRefSchema = z
   .string()
   .max(320)
-  .refine((ref) => {
-    const parts = splitModelRef(ref);
-    return parts !== undefined && DNS_LABEL.test(parts.provider) && MODEL_PATTERN.test(parts.model);
-  }, "must be <provider>/<model>, where <provider> is the name of a ModelProvider; '*' as last character is a wildcard");
+  .refine(
+    isModelRef,
+    "must be <provider>/<model>, where <provider> is the name of a ModelProvider; '*' as last " +
+      "character is a wildcard",
+  );
 
 const webhookSchema = z.strictObject({
   allowCIDRs: z.array(cidrSchema).optional().describe("Source addresses allowed to call it."),
@@ -81,7 +87,8 @@ const rateLimitsSchema = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      "Tokens of one request: its estimated prompt and its maximum answer. Also caps the maximum that is requested from the provider.",
+      "Tokens of one request: its estimated prompt and its maximum answer. Also caps the " +
+        "maximum that is requested from the provider.",
     ),
   maxCostPerDayUSD: z
     .number()
@@ -98,7 +105,8 @@ const specSchema = z.strictObject({
     .max(1000)
     .default([])
     .describe(
-      "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` as its last character is a wildcard.",
+      "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
+        "as its last character is a wildcard.",
     ),
   system: z.string().optional().describe("System prompt of its sessions."),
   tools: z
@@ -185,7 +193,8 @@ export const agentKind = defineKind({
   reference:
     "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
   schema: agentSchema,
-  // These fields have no effect yet, and a guard or limit that is not applied must not appear to be.
+  // These fields have no effect yet, and a guard or limit that is not applied must not appear to
+  // be.
   unsupported: [
     { path: ["spec", "guards"] },
     { path: ["spec", "filesystem"] },

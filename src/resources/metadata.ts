@@ -70,7 +70,8 @@ function metadataOf(name: typeof nameSchema) {
         .record(z.string(), z.string())
         .optional()
         .describe(
-          `Annotations. \`${WHEN_ENV_ANNOTATION}: NAME\` skips the object while the environment variable NAME is unset or empty.`,
+          `Annotations. \`${WHEN_ENV_ANNOTATION}: NAME\` skips the object while the ` +
+            "environment variable NAME is unset or empty.",
         ),
       ...SERVER_FIELDS,
     })

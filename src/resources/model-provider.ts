@@ -86,7 +86,8 @@ const retriesSchema = z
       .max(300_000)
       .default(20_000)
       .describe(
-        "Longest accepted `retry-after`, in milliseconds; above it the next provider is tried at once.",
+        "Longest accepted `retry-after`, in milliseconds; above it the next provider is " +
+          "tried at once.",
       ),
   })
   .superRefine((retries, context) => {
@@ -121,8 +122,10 @@ const specSchema = z
       .max(2048)
       .optional()
       .describe(
-        "Address of the API up to, not including, the endpoint (`/chat/completions`, `/messages`, `/models/...`): http or https, " +
-          "no user name, query or fragment. Default for openai, anthropic and gemini: the vendor's. Required for azure-openai " +
+        "Address of the API up to, not including, the endpoint (`/chat/completions`, " +
+          "`/messages`, `/models/...`): http or https, " +
+          "no user name, query or fragment. Default for openai, anthropic and gemini: the " +
+          "vendor's. Required for azure-openai " +
           "(https://RESOURCE.openai.azure.com/openai/v1) and openai-compatible.",
       ),
     apiVersion: z
@@ -138,7 +141,8 @@ const specSchema = z
       .max(1000)
       .optional()
       .describe(
-        "Models it exposes; `*` as last character is a wildcard. Case-sensitive. Default: every model.",
+        "Models it exposes; `*` as last character is a wildcard. Case-sensitive. Default: " +
+          "every model.",
       ),
     deniedModels: z
       .array(modelPattern)
@@ -149,18 +153,24 @@ const specSchema = z
       .enum(["cancel", "readToEnd"])
       .default("cancel")
       .describe(
-        "Handling of an answer whose client disconnects. `cancel`: the request to the provider is cancelled, and the call " +
-          "is settled at an upper bound. `readToEnd`: the rest is read and discarded, so that the call is settled exactly; it costs " +
-          "what the vendor charges for the rest, and each call passes the gateway service once more.",
+        "Handling of an answer whose client disconnects. `cancel`: the request to the " +
+          "provider is cancelled, and the call " +
+          "is settled at an upper bound. `readToEnd`: the rest is read and discarded, so " +
+          "that the call is settled exactly; it costs " +
+          "what the vendor charges for the rest, and each call passes the gateway service " +
+          "once more.",
       ),
     allowedFeatures: z
       .array(z.enum(FEATURES))
       .max(FEATURES.length)
       .default([])
       .describe(
-        "Features that requests may use although the gateway cannot check them. `background`, `serverTools` (tools that the " +
-          "vendor runs) and `serviceTiers` (other prices): their cost is unknown, so callers with a budget of tokens or USD " +
-          "may not use them otherwise. `remoteResources` (fields that name addresses or keys) and `otherModels` (fields that " +
+        "Features that requests may use although the gateway cannot check them. " +
+          "`background`, `serverTools` (tools that the " +
+          "vendor runs) and `serviceTiers` (other prices): their cost is unknown, so " +
+          "callers with a budget of tokens or USD " +
+          "may not use them otherwise. `remoteResources` (fields that name addresses or " +
+          "keys) and `otherModels` (fields that " +
           "name further models): nobody may use them otherwise.",
       ),
     fallbacks: z
@@ -175,7 +185,8 @@ const specSchema = z
       .max(8)
       .default([])
       .describe(
-        "Providers tried in this order once the attempts here are used up. Their own fallbacks are not used.",
+        "Providers tried in this order once the attempts here are used up. Their own " +
+          "fallbacks are not used.",
       ),
     retries: retriesSchema
       .prefault({})

@@ -5,7 +5,8 @@ import { formatProblem } from "./problem.ts";
 
 /** A ModelProvider whose spec is the given YAML, indented. */
 const provider = (spec: string) =>
-  `apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata:\n  name: p\nspec:\n${spec.replaceAll(/^/gm, "  ")}\n`;
+  "apiVersion: svc.io/v1\nkind: ModelProvider\nmetadata:\n  name: " +
+  `p\nspec:\n${spec.replaceAll(/^/gm, "  ")}\n`;
 const agent = (spec: string, metadata = "{name: a}") =>
   `apiVersion: svc.io/v1\nkind: Agent\nmetadata: ${metadata}\nspec: ${spec}\n`;
 const lines = (text: string) => parseDocuments(text, "f.yaml").problems.map(formatProblem);
@@ -41,21 +42,30 @@ describe("parseDocuments", () => {
 
   test("an unknown field is named with its place and what was meant", () => {
     expect(lines(provider("provider: openai\napiKeySecretRf: {name: a, key: b}"))).toEqual([
-      "f.yaml:7: ModelProvider p: spec.apiKeySecretRf: unknown field; did you mean apiKeySecretRef? (rename it to apiKeySecretRef, or remove it)",
-      "f.yaml:5: ModelProvider p: spec.apiKeySecretRef: is required for the kind openai (add apiKeySecretRef)",
+      "f.yaml:7: ModelProvider p: spec.apiKeySecretRf: unknown field; did you mean " +
+        "apiKeySecretRef? (rename it to apiKeySecretRef, or remove it)",
+      "f.yaml:5: ModelProvider p: spec.apiKeySecretRef: is required for the kind openai " +
+        "(add apiKeySecretRef)",
     ]);
   });
 
   test("every problem of every document is told", () => {
     expect(
       lines(
-        `${provider("provider: opnai\nfallbacks:\n- provider: x\n  modle: y\nretries: {attempts: 0}\ntimeouts: 5")}---\nkind: Agnt\nmetadata: {name: x}\n`,
+        provider(
+          "provider: opnai\nfallbacks:\n- provider: x\n  modle: y\n" +
+            "retries: {attempts: 0}\ntimeouts: 5",
+        ) + "---\nkind: Agnt\nmetadata: {name: x}\n",
       ),
     ).toEqual([
-      "f.yaml:6: ModelProvider p: spec.provider: must be one of: openai, anthropic, gemini, azure-openai, openai-compatible, mock (did you mean openai?)",
-      "f.yaml:9: ModelProvider p: spec.fallbacks[0].modle: unknown field; did you mean model? (rename it to model, or remove it)",
-      "f.yaml:10: ModelProvider p: spec.retries.attempts: too small: expected number to be >=1 (correct the value)",
-      "f.yaml:11: ModelProvider p: spec.timeouts: must be an object, is a number (correct the value)",
+      "f.yaml:6: ModelProvider p: spec.provider: must be one of: openai, anthropic, " +
+        "gemini, azure-openai, openai-compatible, mock (did you mean openai?)",
+      "f.yaml:9: ModelProvider p: spec.fallbacks[0].modle: unknown field; did you mean " +
+        "model? (rename it to model, or remove it)",
+      "f.yaml:10: ModelProvider p: spec.retries.attempts: too small: expected number to be " +
+        ">=1 (correct the value)",
+      "f.yaml:11: ModelProvider p: spec.timeouts: must be an object, is a number (correct " +
+        "the value)",
       "f.yaml:13: Agnt x: kind: unknown kind Agnt (did you mean Agent?)",
     ]);
   });
@@ -144,7 +154,8 @@ describe("parseDocuments", () => {
     const { problems } = parseDocuments(
       agent(
         "{}\nstatus: {ready: true, phase: Failed, later: {x: 1}}",
-        "{name: a, uid: x, resourceVersion: '1', generation: 1, creationTimestamp: null, managedFields: [{manager: m}]}",
+        "{name: a, uid: x, resourceVersion: '1', generation: 1, creationTimestamp: null, " +
+          "managedFields: [{manager: m}]}",
       ),
       "f.yaml",
     );
@@ -187,7 +198,8 @@ describe("fields that nothing acts on yet", () => {
       "f.yaml:5: Agent a: inbound: not supported yet (remove it for now: it would have no effect)",
     ]);
     const key = (spec: string) =>
-      `apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k}\nspec: {keySHA256: "${"0".repeat(64)}", ${spec}}\n`;
+      "apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k}\nspec: {keySHA256: " +
+      `"${"0".repeat(64)}", ${spec}}\n`;
     expect(lines(key("provider: mcp-server"))).toHaveLength(1);
     expect(lines(key("modelProvider: p, restrictions: {deniedMcpTools: [rm]}"))).toHaveLength(1);
     expect(lines(key("modelProvider: p"))).toEqual([]);
@@ -197,7 +209,8 @@ describe("fields that nothing acts on yet", () => {
     expect(
       lines(
         agent(
-          "{guards: [], rateLimits: {}, filesystem: {}, triggers: [], tools: [], packages: [], volumes: [], runAsUser: 65532}",
+          "{guards: [], rateLimits: {}, filesystem: {}, triggers: [], tools: [], packages: " +
+            "[], volumes: [], runAsUser: 65532}",
         ),
       ),
     ).toEqual([]);
@@ -212,7 +225,8 @@ describe("Secret", () => {
   test("reads data, stringData and references to the environment", () => {
     const { resources } = parseDocuments(
       secret(
-        "data: {a: c2stMQ==, b: eA==}\nstringData: {b: text, c: '${KEY}', d: '${KEY:-x:-y}', e: 'pre${KEY}', f: '${1}'}",
+        "data: {a: c2stMQ==, b: eA==}\nstringData: {b: text, c: '${KEY}', d: " +
+          "'${KEY:-x:-y}', e: 'pre${KEY}', f: '${1}'}",
       ),
       "f.yaml",
     );

@@ -55,7 +55,8 @@ export const policySchema = z.strictObject({
     .max(1000)
     .optional()
     .describe(
-      "Actions that are allowed; if the list is set, other actions are denied. `*` matches any text.",
+      "Actions that are allowed; if the list is set, other actions are denied. `*` matches " +
+        "any text.",
     ),
   deny: z
     .array(actionPattern)
@@ -80,7 +81,8 @@ export const policySchema = z.strictObject({
     .max(1000)
     .default([])
     .describe(
-      "Rules on method and path: the first match applies; if there are rules, a request that matches none is denied.",
+      "Rules on method and path: the first match applies; if there are rules, a request " +
+        "that matches none is denied.",
     ),
 });
 

@@ -75,7 +75,10 @@ function section(
     if (!["apiVersion", "kind", "metadata", "status"].includes(field))
       addRows(rows, field, value, schema.required?.includes(field) ?? false, unsupported);
   }
-  return `## ${kind}\n\n${text}\n\n| Field | Type | Default | |\n|---|---|---|---|\n${rows.join("\n")}\n`;
+  return (
+    `## ${kind}\n\n${text}\n\n| Field | Type | Default | ` +
+    `|\n|---|---|---|---|\n${rows.join("\n")}\n`
+  );
 }
 
 function addRows(
@@ -94,7 +97,8 @@ function addRows(
         ? ""
         : `\`${JSON.stringify(schema.default)}\``;
     rows.push(
-      `| \`${path}\` | ${typeName(schema)} | ${fallback} | ${refused ? "*Not supported yet.* " : ""}${described.replaceAll("|", "\\|")} |`,
+      `| \`${path}\` | ${typeName(schema)} | ${fallback} | ` +
+        `${refused ? "*Not supported yet.* " : ""}${described.replaceAll("|", "\\|")} |`,
     );
   }
   const inner = schema.items ?? schema;

@@ -32,7 +32,8 @@ export const secretSchema = z.strictObject({
     .record(key, z.string())
     .optional()
     .describe(
-      "Values as text; they override data. A value that is wholly `${NAME}` or `${NAME:-default}` comes from the environment.",
+      "Values as text; they override data. A value that is wholly `${NAME}` or " +
+        "`${NAME:-default}` comes from the environment.",
     ),
 });
 
@@ -85,7 +86,9 @@ export const secretKind = defineKind({
   collection: "secrets",
   names: { singular: "secret", plural: "secrets" },
   reference:
-    "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` may name environment variables: it exists only in files, so a user who writes a Secret in a cluster cannot read the gateway's environment.",
+    "The core Kubernetes kind, `apiVersion: v1`. Values are never shown. Only `stringData` " +
+    "may name environment variables: it exists only in files, so a user who writes a " +
+    "Secret in a cluster cannot read the gateway's environment.",
   schema: secretSchema,
   confidential: true,
   build: (parsed, base): SecretResource => ({

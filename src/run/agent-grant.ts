@@ -53,20 +53,25 @@ export async function askGrant(
     answer = await unixRequest(controlSocket, path);
   } catch (error) {
     throw new StartError(
-      `No svc up answers in the state folder ${dir} (${(error as Error).message}). Start one, or name its folder with --state-dir: as root, it is not the one of your own user.`,
+      `No svc up answers in the state folder ${dir} (${(error as Error).message}). Start ` +
+        "one, or name its folder with --state-dir: as root, it is not the one of your own " +
+        "user.",
     );
   }
   const body = parseJson(answer.body);
   if (answer.status !== 200)
     throw new StartError(
       told(body) ??
-        `svc up refused the data for the agent ${namespace}/${name} (status ${answer.status}): does it have another version?`,
+        `svc up refused the data for the agent ${namespace}/${name} (status ` +
+          `${answer.status}): does it have another version?`,
     );
   const parsed = grantSchema.safeParse(body);
   // Without the issues' input, which contains secrets.
   if (!parsed.success)
     throw new StartError(
-      `svc up's answer for the agent ${namespace}/${name} is not valid (${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): does it have another version?`,
+      `svc up's answer for the agent ${namespace}/${name} is not valid ` +
+        `(${parsed.error.issues.map((issue) => issue.path.join(".")).join(", ")}): does it ` +
+        "have another version?",
     );
   const named = namesIn(parsed.data.specs);
   const odd = Object.keys(parsed.data.secrets).find(
@@ -74,7 +79,8 @@ export async function askGrant(
   );
   if (odd !== undefined)
     throw new StartError(
-      `svc up names a secret ${JSON.stringify(odd)}, which no Provider of the agent has: does it have another version?`,
+      `svc up names a secret ${JSON.stringify(odd)}, which no Provider of the agent has: ` +
+        "does it have another version?",
     );
   const nameless = parsed.data.hosts.find((host) => parseServerName(host) === undefined);
   if (nameless !== undefined)

@@ -223,7 +223,8 @@ function refuseHidden(workDir: string, hidden: readonly string[]): void {
   const over = hidden.find((dir) => dir === "/" || `${workDir}/`.startsWith(`${dir}/`));
   if (over !== undefined)
     throw new StartError(
-      `${over} is hidden from the command, because it contains secrets, so the command cannot work in ${workDir}. Choose another folder with --workdir.`,
+      `${over} is hidden from the command, because it contains secrets, so the command ` +
+        `cannot work in ${workDir}. Choose another folder with --workdir.`,
     );
 }
 

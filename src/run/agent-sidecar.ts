@@ -109,7 +109,8 @@ export async function startSidecar(options: AgentSidecarOptions): Promise<AgentS
         proxy.restarts >= TOO_MANY_RESTARTS
       ) {
         throw new StartError(
-          `The sidecar did not become ready. ${lastWords === "" ? "It logged nothing." : `Its last words: ${lastWords}`}`,
+          "The sidecar did not become ready. " +
+            (lastWords === "" ? "It logged nothing." : `Its last words: ${lastWords}`),
         );
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));

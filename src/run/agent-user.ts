@@ -24,7 +24,8 @@ export function resolveUser(
   const user = find(text ?? String(DEFAULT_UID), passwd);
   if (user.uid === 0 || user.gid === 0)
     throw new StartError(
-      "The command must not run as root, which could bypass the sidecar. Choose another user with --user.",
+      "The command must not run as root, which could bypass the sidecar. Choose another " +
+        "user with --user.",
     );
   return user;
 }
@@ -42,7 +43,8 @@ function find(text: string, passwd: string): AgentUser {
   if (ids === null) {
     if (name === undefined)
       throw new StartError(
-        `There is no user ${JSON.stringify(text)} on this machine. Name one with --user NAME, or give --user UID[:GID].`,
+        `There is no user ${JSON.stringify(text)} on this machine. Name one with --user ` +
+          "NAME, or give --user UID[:GID].",
       );
     return { uid: Number(uid), gid: Number(gid), name, home: home || "/tmp" };
   }

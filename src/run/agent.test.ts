@@ -38,7 +38,8 @@ afterEach(() => {
 
 describe("who the command is", () => {
   const passwd =
-    "root:x:0:0::/root:/bin/sh\nann:x:1000:1001::/home/ann:/bin/sh\ntoor:x:0:5::/:/bin/sh\nwheel:x:7:0::/:/bin/sh\nhomeless:x:9:9:::\n";
+    "root:x:0:0::/root:/bin/sh\nann:x:1000:1001::/home/ann:/bin/sh\ntoor:x:0:5::/:/bin/" +
+    "sh\nwheel:x:7:0::/:/bin/sh\nhomeless:x:9:9:::\n";
 
   test.each([
     [undefined, { uid: 65_532, gid: 65_532, name: "agent", home: "/tmp" }],

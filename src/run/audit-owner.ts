@@ -22,7 +22,9 @@ export function assertAuditOwner(
       throw new StartError(`svc up names the audit ${what} ${file}, which does not exist.`);
     if (uid !== owner)
       throw new StartError(
-        `svc up names the audit ${what} ${file}, which belongs to the user ${uid}, and the state folder ${stateDir} to the user ${owner}: svc run writes there as root for its owner alone. Correct it with chown, or start svc up with another --audit-dir.`,
+        `svc up names the audit ${what} ${file}, which belongs to the user ${uid}, and the ` +
+          `state folder ${stateDir} to the user ${owner}: svc run writes there as root for ` +
+          "its owner alone. Correct it with chown, or start svc up with another --audit-dir.",
       );
   }
 }

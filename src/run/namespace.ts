@@ -107,10 +107,12 @@ async function ready(holder: ChildProcess): Promise<void> {
 function refused(said: string): StartError {
   const why = said.trim().split("\n").at(-1) ?? "";
   const hint = /not permitted|denied/i.test(why)
-    ? "The capability SYS_ADMIN is required, which containers do not have by default (docker run --privileged), and the security profile must allow mounts."
+    ? "The capability SYS_ADMIN is required, which containers do not have by default (docker " +
+      "run --privileged), and the security profile must allow mounts."
     : "The named operation must work for root on this machine.";
   return new StartError(
-    `Namespaces for the command could not be created: ${why === "" ? "no reason was given" : why}. ${hint}`,
+    "Namespaces for the command could not be created: " +
+      `${why === "" ? "no reason was given" : why}. ${hint}`,
   );
 }
 
@@ -119,7 +121,8 @@ function onlyChild(pid: number): number {
   const child = childrenOf(pid)[0];
   if (child === undefined)
     throw new StartError(
-      `The process of the namespace is not found. /proc/${pid}/task/${pid}/children must be readable (CONFIG_PROC_CHILDREN).`,
+      `The process of the namespace is not found. /proc/${pid}/task/${pid}/children must ` +
+        "be readable (CONFIG_PROC_CHILDREN).",
     );
   return child;
 }

@@ -47,7 +47,8 @@ export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder
     // No server answers there: a lookup fails at once, without a timeout.
     "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
     "nsswitch.conf":
-      "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\n",
+      "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: " +
+      "files\nprotocols: files\nservices: files\n",
   };
   for (const [name, text] of Object.entries(files)) {
     writeFileSync(path.join(etcDir, name), text);

@@ -43,7 +43,8 @@ export function keepSpecFile({ file, first, ask, pollMs, log }: SpecFileOptions)
       } else if (!warned) {
         warned = true;
         log.warn(
-          "the agent's list of Providers, or a Secret of theirs, has changed: start svc run again to use it",
+          "the agent's list of Providers, or a Secret of theirs, has changed: start svc " +
+            "run again to use it",
         );
       }
     } catch {

@@ -26,11 +26,14 @@ export function findTools(
 ): Tools {
   if (platform !== "linux")
     throw new StartError(
-      "svc run needs Linux: the command runs in namespaces of its own. On other systems, use a virtual machine or a container that may create namespaces.",
+      "svc run needs Linux: the command runs in namespaces of its own. On other systems, " +
+        "use a virtual machine or a container that may create namespaces.",
     );
   if (uid !== 0) {
     throw new StartError(
-      "svc run needs root, because it creates a network namespace for the command and listens in it. The command itself runs as another user, without privileges. Try: sudo svc run --state-dir <dir of your svc up> ...",
+      "svc run needs root, because it creates a network namespace for the command and " +
+        "listens in it. The command itself runs as another user, without privileges. Try: " +
+        "sudo svc run --state-dir <dir of your svc up> ...",
     );
   }
   const names = Object.keys(TOOLS) as ToolName[];

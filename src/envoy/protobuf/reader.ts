@@ -74,8 +74,8 @@ export const field = (number: number, wireType: number): number => (number << 3)
 const NO_PART = new Reader(Buffer.alloc(0), 0, 0);
 
 /**
- * Calls `each` for every field: with `part` for a field that has a length, with `value` for a varint.
- * Fields of other wire types are skipped.
+ * Calls `each` for every field: with `part` for a field that has a length, with `value` for a
+ * varint. Fields of other wire types are skipped.
  */
 export function walk(
   reader: Reader,

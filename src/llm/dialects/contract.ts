@@ -74,7 +74,7 @@ export interface VendorHeaders {
 export interface AnswerFormat {
   /** Whether the dialect's clients skip comments at the end of a stream, as SSE requires. */
   readonly allowsStreamComments: boolean;
-  /** Returns the usage of a complete (not streamed) response body; undefined if it contains none. */
+  /** Returns the usage of a whole response body; undefined if it contains none. */
   readUsage(body: unknown): Usage | undefined;
   /** Returns the error of an upstream; undefined if the body is not an error of this dialect. */
   parseError(status: number, body: unknown): UpstreamError | undefined;

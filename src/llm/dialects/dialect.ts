@@ -1,4 +1,4 @@
-/** The types that the pipeline and the dialects share. `contract.ts` has the dialects' interface. */
+/** The types that the pipeline and the dialects share; `contract.ts` has the dialects' contract. */
 import type { DialectName } from "../../policy/snapshot.ts";
 
 /**

@@ -22,7 +22,8 @@ describe("what need not change", () => {
     ["openai", '{"model":"m","messages":[]}', { model: "m", stream: false }],
     [
       "openai",
-      '{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}',
+      '{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_' +
+        'obfuscation":false}}',
       { model: "m", stream: true },
     ],
     ["anthropic", '{"model":"m","stream":true}', { model: undefined, stream: true }],
@@ -36,7 +37,8 @@ describe("what need not change", () => {
 describe("the model", () => {
   test("only its value is replaced, byte for byte", () => {
     const text =
-      ' { "x" : 1.0e3 , "model"\t:\n"a/b" , "nested":{"model":"keep"}, "s":"\\"model\\":\\u00e9" } ';
+      ' { "x" : 1.0e3 , "model"\t:\n"a/b" , "nested":{"model":"keep"}, ' +
+      '"s":"\\"model\\":\\u00e9" } ';
     expect(pass("openai", text, { model: 'new"é' })).toBe(text.replace('"a/b"', '"new\\"é"'));
   });
 
@@ -171,7 +173,8 @@ describe("another vendor's reasoning is removed from a conversation that comes b
 
   test("a text that only speaks of it leaves the bytes alone", () => {
     const text =
-      '{"messages":[{"role":"user","content":"\\"reasoning_details\\""},{"role":"user","content":"svc-foreign: \\"svc-foreign:"}]}';
+      '{"messages":[{"role":"user","content":"\\"reasoning_details\\""},{"role":"user",' +
+      '"content":"svc-foreign: \\"svc-foreign:"}]}';
     expect(pass("openai", text)).toBe(text);
     expect(pass("anthropic", text)).toBe(text);
   });

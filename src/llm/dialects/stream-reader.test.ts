@@ -48,7 +48,8 @@ describe("a stream of the client's own dialect", () => {
     const reader = open("openai");
     reader.push(
       Buffer.from(
-        'data: {"choices": [{"delta": {"content": "abcd"}, "finish_reason": null}], "usage": null}\n\n',
+        'data: {"choices": [{"delta": {"content": "abcd"}, "finish_reason": null}], ' +
+          '"usage": null}\n\n',
       ),
     );
     reader.push(Buffer.from('data: {"choices": [{"delta": {}, "finish_reason": "stop"}]}\n\n'));
@@ -81,7 +82,16 @@ describe("a stream of the client's own dialect", () => {
   test("words of the protocol inside a text are no signs", () => {
     const reader = open("openai");
     const chunk = Buffer.from(
-      `data: ${JSON.stringify({ choices: [{ delta: { content: '"finish_reason":"stop","error":{},"usage":{}' }, finish_reason: null }] })}\n\n`,
+      "data: " +
+        JSON.stringify({
+          choices: [
+            {
+              delta: { content: '"finish_reason":"stop","error":{},"usage":{}' },
+              finish_reason: null,
+            },
+          ],
+        }) +
+        "\n\n",
     );
     expect(reader.push(chunk)).toBe(chunk);
     reader.end();

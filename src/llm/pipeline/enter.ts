@@ -78,7 +78,8 @@ function bytesRefusal(limit: "caller" | "total"): Refusal {
     limit === "caller"
       ? refuse(
           "bytes_in_flight_exceeded",
-          "Your requests that are being uploaded or retried are too large together. Try again when one has ended.",
+          "Your requests that are being uploaded or retried are too large together. Try " +
+            "again when one has ended.",
         )
       : refuse("overloaded", "The gateway holds as many request bodies as it can. Try again.");
   return new Refusal(error, { retryAfterMs: RETRY_MS });

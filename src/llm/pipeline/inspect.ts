@@ -30,8 +30,10 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
       if (denying === undefined) return undefined;
       return refuse(
         "field_not_allowed",
-        `${field} is not allowed: it names a model, an address or a key, which the gateway chooses. ` +
-          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ${denying.name}.`,
+        `${field} is not allowed: it names a model, an address or a key, which the gateway ` +
+          "chooses. " +
+          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ` +
+          `${denying.name}.`,
         field,
       );
     }
@@ -42,7 +44,8 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
       return refuse(
         "feature_not_allowed",
         `${field} is not allowed: its cost is unknown, and the caller has a budget. ` +
-          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ${denying.name}.`,
+          `Remove it, or add ${feature} to spec.allowedFeatures of the ModelProvider ` +
+          `${denying.name}.`,
         field,
       );
     }
@@ -69,7 +72,8 @@ function judgeModels(
   if (denied === undefined) return undefined;
   return refuse(
     "field_not_allowed",
-    `${field} names a model that is not allowed here. List allowed models of this provider only, or remove it.`,
+    `${field} names a model that is not allowed here. List allowed models of this provider ` +
+      "only, or remove it.",
     field,
   );
 }

@@ -33,7 +33,8 @@ function announcedBytes(contentLength: string | undefined): number {
 function aboveShare(): Refusal {
   const { error } = refuse(
     "fair_share_exceeded",
-    "The gateway is busy, and you have used more than your share of it. Try again later, or with fewer requests at once.",
+    "The gateway is busy, and you have used more than your share of it. Try again later, " +
+      "or with fewer requests at once.",
   );
   return new Refusal(error, { retryAfterMs: RETRY_MS });
 }

@@ -42,6 +42,7 @@ export const sample: ContractSample = {
   exceptions: {
     "paths are names": "S3 takes every dot and slash of a key literally",
     "sets other headers":
-      "x-amz-content-sha256 says what the body is; the client's own holds where the body goes on unread",
+      "x-amz-content-sha256 says what the body is; the client's own holds where the body " +
+      "goes on unread",
   },
 };

@@ -8,7 +8,8 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   "account-access-runtime": "GetRoleCredentials",
   acm: "ExportCertificate",
   "bedrock-agentcore":
-    "GetResourceOauth2Token GetResourceApiKey GetResourcePaymentToken GetWorkloadAccessToken GetWorkloadAccessTokenForJWT GetWorkloadAccessTokenForUserId",
+    "GetResourceOauth2Token GetResourceApiKey GetResourcePaymentToken " +
+    "GetWorkloadAccessToken GetWorkloadAccessTokenForJWT GetWorkloadAccessTokenForUserId",
   cloudwatchomni: "GetSpaceCredentialsForOrganization GetSpaceDataAccess",
   codeartifact: "GetAuthorizationToken",
   codepipeline: "GetJobDetails GetThirdPartyJobDetails PollForJobs PollForThirdPartyJobs",
@@ -16,7 +17,8 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   connect: "GetFederationToken",
   datazone: "GetEnvironmentCredentials GetConnection",
   deadline:
-    "AssumeFleetRoleForRead AssumeFleetRoleForWorker AssumeQueueRoleForRead AssumeQueueRoleForUser AssumeQueueRoleForWorker",
+    "AssumeFleetRoleForRead AssumeFleetRoleForWorker AssumeQueueRoleForRead " +
+    "AssumeQueueRoleForUser AssumeQueueRoleForWorker",
   ec2: "GetPasswordData",
   ecr: "GetAuthorizationToken",
   "ecr-public": "GetAuthorizationToken",
@@ -26,19 +28,27 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   "finspace-data": "GetProgrammaticAccessCredentials",
   gamelift:
     "CreateBuild GetComputeAccess GetComputeAuthToken GetInstanceAccess RequestUploadCredentials",
-  iam: "CreateAccessKey CreateLoginProfile UpdateLoginProfile CreateServiceSpecificCredential ResetServiceSpecificCredential",
+  iam:
+    "CreateAccessKey CreateLoginProfile UpdateLoginProfile CreateServiceSpecificCredential " +
+    "ResetServiceSpecificCredential",
   lakeformation:
-    "AssumeDecoratedRoleWithSAML GetTemporaryDataLocationCredentials GetTemporaryGlueFunctionCredentials GetTemporaryGluePartitionCredentials GetTemporaryGlueTableCredentials",
+    "AssumeDecoratedRoleWithSAML GetTemporaryDataLocationCredentials " +
+    "GetTemporaryGlueFunctionCredentials GetTemporaryGluePartitionCredentials " +
+    "GetTemporaryGlueTableCredentials",
   "license-manager": "GetAccessToken",
   lightsail:
-    "CreateBucketAccessKey CreateContainerServiceRegistryLogin CreateKeyPair DownloadDefaultKeyPair GetBucketAccessKeys GetInstanceAccessDetails GetRelationalDatabaseMasterUserPassword",
+    "CreateBucketAccessKey CreateContainerServiceRegistryLogin CreateKeyPair " +
+    "DownloadDefaultKeyPair GetBucketAccessKeys GetInstanceAccessDetails " +
+    "GetRelationalDatabaseMasterUserPassword",
   redshift: "GetClusterCredentials GetClusterCredentialsWithIAM",
   "redshift-serverless": "GetCredentials",
   rolesanywhere: "CreateSession",
   s3control: "GetDataAccess",
   ssm: "GetAccessToken StartSession ResumeSession",
   "sso-admin": "CreateTokenWithIAM",
-  sts: "AssumeRole AssumeRoleWithSAML AssumeRoleWithWebIdentity AssumeRoot GetDelegatedAccessToken GetFederationToken GetSessionToken GetWebIdentityToken",
+  sts:
+    "AssumeRole AssumeRoleWithSAML AssumeRoleWithWebIdentity AssumeRoot " +
+    "GetDelegatedAccessToken GetFederationToken GetSessionToken GetWebIdentityToken",
 };
 
 const SETS = new Map(

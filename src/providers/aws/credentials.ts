@@ -98,7 +98,10 @@ async function assumeRole(
     await response.body?.cancel();
     const refused = response.status >= 400 && response.status < 500 && response.status !== 429;
     throw new TokenExchangeError(
-      `STS answered ${response.status} to AssumeRole${refused ? "; check the access key, config.roleArn, config.externalId and the role's trust policy" : ""}`,
+      `STS answered ${response.status} to AssumeRole` +
+        (refused
+          ? "; check the access key, config.roleArn, config.externalId and the role's trust policy"
+          : ""),
       { refused },
     );
   }

@@ -34,7 +34,14 @@ export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenia
       ],
       ["x-amzn-errortype", `${codeOf(denial)}Exception`],
     ],
-    body: `${JSON.stringify({ __type: `${codeOf(denial)}Exception`, code, message, ...details, source: "svc" })}\n`,
+    body:
+      JSON.stringify({
+        __type: `${codeOf(denial)}Exception`,
+        code,
+        message,
+        ...details,
+        source: "svc",
+      }) + "\n",
   };
 }
 

@@ -11,7 +11,9 @@ function short(host: string): string | undefined {
     case "s3-access-point":
       return `point ${endpoint.name} ${endpoint.account} ${at}`;
     case "service":
-      return `${[...new Set(endpoint.services.map(({ signingName }) => signingName))].join("+")} ${at}`;
+      return (
+        `${[...new Set(endpoint.services.map(({ signingName }) => signingName))].join("+")} ` + at
+      );
     case "method":
       return `${endpoint.service} ${endpoint.signingName} ${at}`;
   }

@@ -35,20 +35,25 @@ const DOMAIN = "amazonaws\\.com(?:\\.cn)?";
 const BUCKET = "[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]";
 
 const s3Host = new RegExp(
-  `^(?:(?<bucket>${BUCKET})\\.)?s3(?:-fips)?(?:\\.dualstack)?(?:[.-](?<region>${REGION}))?\\.(?<domain>${DOMAIN})$`,
+  `^(?:(?<bucket>${BUCKET})\\.)?s3(?:-fips)?(?:\\.dualstack)?(?:[.-` +
+    `](?<region>${REGION}))?\\.(?<domain>${DOMAIN})$`,
 );
 const s3Accelerated = new RegExp(
   `^(?<bucket>${BUCKET})\\.s3-accelerate(?:\\.dualstack)?\\.(?<domain>amazonaws\\.com)$`,
 );
 const s3Private = new RegExp(
-  `^(?:(?<bucket>${BUCKET})\\.)?bucket\\.vpce-[0-9a-z-]+\\.s3\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`,
+  `^(?:(?<bucket>${BUCKET})\\.)?bucket\\.vpce-[0-9a-z-]+\\.s3\\.(?<region>${REGION})\\.` +
+    `vpce\\.(?<domain>${DOMAIN})$`,
 );
 const s3AccessPoint = new RegExp(
-  `^(?<name>[a-z0-9][a-z0-9-]{1,48}[a-z0-9])-(?<account>[0-9]{12})\\.s3-accesspoint(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`,
+  "^(?<name>[a-z0-9][a-z0-9-]{1,48}[a-z0-9])-(?<account>[0-9]{12})\\.s3-accesspoint(?:-" +
+    `fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN})$`,
 );
 /** DynamoDB, Kinesis and S3 Control also have hosts per account. */
 const accountHost = new RegExp(
-  `^(?:[0-9]{12}\\.)(?:(?<ddb>ddb)|(?<streams>streams-ddb)|(?:control|data)-(?<kinesis>kinesis)|(?<control>s3-control))(?:-fips)?(?:\\.dualstack)?\\.(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`,
+  "^(?:[0-9]{12}\\.)(?:(?<ddb>ddb)|(?<streams>streams-ddb)|(?:control|data)-" +
+    "(?<kinesis>kinesis)|(?<control>s3-control))(?:-fips)?(?:\\.dualstack)?\\." +
+    `(?<region>${REGION})\\.(?<domain>${DOMAIN}|api\\.aws)$`,
 );
 const privateHost = new RegExp(
   `^vpce-[0-9a-z-]+\\.(?<prefix>[a-z0-9.-]+)\\.(?<region>${REGION})\\.vpce\\.(?<domain>${DOMAIN})$`,
@@ -99,7 +104,9 @@ const methodHosts: readonly {
  * host that it matches by mistake is evaluated without its body, and is then refused.
  */
 export const S3_HOSTS =
-  "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
+  "([a-z0-9.-]+\\.)?s3(-fips|-accelerate)?(\\.dualstack)?([.-][a-z0-9-]+)?\\.amazonaws\\." +
+  "com(\\.cn)?|[a-z0-9.-]+\\.s3-accesspoint[a-z0-9.-]*\\.amazonaws\\.com(\\.cn)?|[a-z0-9.-" +
+  "]*bucket\\.vpce-[a-z0-9-]+\\.s3\\.[a-z0-9-]+\\.vpce\\.amazonaws\\.com(\\.cn)?";
 
 /** @param fallbackRegion region of S3 hosts that do not name one */
 export function endpointOf(host: string, fallbackRegion: string): AwsEndpoint | undefined {

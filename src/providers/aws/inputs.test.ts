@@ -31,7 +31,8 @@ const OUT_OF_SCOPE: Readonly<Record<string, string>> = {
   "dynamodb.UpdateTable": "ReplicaUpdates GlobalTableWitnessUpdates",
   "kinesis.*": "StreamId",
   "lambda.UpdateFunctionConfiguration":
-    "VpcConfig FileSystemConfigs LoggingConfig CapacityProviderConfig AcceleratorConfig RuntimeConfig",
+    "VpcConfig FileSystemConfigs LoggingConfig CapacityProviderConfig AcceleratorConfig " +
+    "RuntimeConfig",
   "secretsmanager.BatchGetSecretValue": "Filters",
   "secretsmanager.CreateSecret":
     "AddReplicaRegions ForceOverwriteReplicaSecret CrossAccountPrimaryARN",

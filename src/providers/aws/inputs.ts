@@ -77,10 +77,13 @@ function deadLetterQueue(value: StrictJson, input: Input): ServiceResource {
 }
 
 const QUEUE_ATTRIBUTES = attributes(
-  "ContentBasedDeduplication DeduplicationScope DelaySeconds FifoQueue FifoThroughputLimit KmsDataKeyReusePeriodSeconds MaximumMessageSize MessageRetentionPeriod Policy ReceiveMessageWaitTimeSeconds RedriveAllowPolicy SqsManagedSseEnabled VisibilityTimeout",
+  "ContentBasedDeduplication DeduplicationScope DelaySeconds FifoQueue FifoThroughputLimit " +
+    "KmsDataKeyReusePeriodSeconds MaximumMessageSize MessageRetentionPeriod Policy " +
+    "ReceiveMessageWaitTimeSeconds RedriveAllowPolicy SqsManagedSseEnabled VisibilityTimeout",
 );
 const TOPIC_ATTRIBUTES =
-  "ArchivePolicy ContentBasedDeduplication DataProtectionPolicy DeliveryPolicy DisplayName FifoThroughputScope FifoTopic Policy SignatureVersion TracingConfig";
+  "ArchivePolicy ContentBasedDeduplication DataProtectionPolicy DeliveryPolicy DisplayName " +
+  "FifoThroughputScope FifoTopic Policy SignatureVersion TracingConfig";
 const SUBSCRIPTION_ATTRIBUTES = attributes(
   "DeliveryPolicy FilterPolicy FilterPolicyScope RawMessageDelivery ReplayPolicy",
 );
@@ -132,11 +135,16 @@ const layers: Judge = (value, input) =>
 const EMPTY: Reviewed = { plain: "" };
 const PAGE = "NextToken MaxResults";
 const READ_ITEMS =
-  "ConsistentRead ReturnConsumedCapacity ProjectionExpression ExpressionAttributeNames AttributesToGet";
+  "ConsistentRead ReturnConsumedCapacity ProjectionExpression ExpressionAttributeNames " +
+  "AttributesToGet";
 const WRITE_ITEM =
-  "Expected ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics ConditionalOperator ConditionExpression ExpressionAttributeNames ExpressionAttributeValues ReturnValuesOnConditionCheckFailure";
+  "Expected ReturnValues ReturnConsumedCapacity ReturnItemCollectionMetrics " +
+  "ConditionalOperator ConditionExpression ExpressionAttributeNames " +
+  "ExpressionAttributeValues ReturnValuesOnConditionCheckFailure";
 const TABLE =
-  "AttributeDefinitions BillingMode ProvisionedThroughput StreamSpecification SSESpecification TableClass DeletionProtectionEnabled WarmThroughput OnDemandThroughput GlobalTableSettingsReplicationMode";
+  "AttributeDefinitions BillingMode ProvisionedThroughput StreamSpecification " +
+  "SSESpecification TableClass DeletionProtectionEnabled WarmThroughput OnDemandThroughput " +
+  "GlobalTableSettingsReplicationMode";
 const ITEMS_OF =
   "ConditionalOperator ExpressionAttributeValues FilterExpression Limit Select ExclusiveStartKey";
 const KEY_USE = "GrantTokens DryRun";
@@ -157,7 +165,9 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     BatchGetItem: { plain: "ReturnConsumedCapacity" },
     BatchWriteItem: { plain: "ReturnConsumedCapacity ReturnItemCollectionMetrics" },
     CreateTable: {
-      plain: `KeySchema LocalSecondaryIndexes GlobalSecondaryIndexes VectorIndexes Tags ResourcePolicy ${TABLE}`,
+      plain:
+        "KeySchema LocalSecondaryIndexes GlobalSecondaryIndexes VectorIndexes Tags " +
+        `ResourcePolicy ${TABLE}`,
       judged: { GlobalTableSourceArn: named },
     },
     DeleteItem: { plain: `Key ${WRITE_ITEM}` },
@@ -169,13 +179,17 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     ListTagsOfResource: { plain: "NextToken" },
     PutItem: { plain: `Item ${WRITE_ITEM}` },
     Query: {
-      plain: `KeyConditions KeyConditionExpression QueryFilter ScanIndexForward ${READ_ITEMS} ${ITEMS_OF}`,
+      plain:
+        `KeyConditions KeyConditionExpression QueryFilter ScanIndexForward ${READ_ITEMS} ` +
+        ITEMS_OF,
     },
     Scan: { plain: `ScanFilter Segment TotalSegments ${READ_ITEMS} ${ITEMS_OF}` },
     UpdateContinuousBackups: { plain: "PointInTimeRecoverySpecification" },
     UpdateItem: { plain: `Key AttributeUpdates UpdateExpression ${WRITE_ITEM}` },
     UpdateTable: {
-      plain: `GlobalSecondaryIndexUpdates VectorIndexUpdates DisassociationProtectionEnabled MultiRegionConsistency ${TABLE}`,
+      plain:
+        "GlobalSecondaryIndexUpdates VectorIndexUpdates DisassociationProtectionEnabled " +
+        `MultiRegionConsistency ${TABLE}`,
     },
     UpdateTimeToLive: { plain: "TimeToLiveSpecification" },
   },
@@ -185,7 +199,9 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     BatchGetImage: { plain: `imageIds acceptedMediaTypes ${REGISTRY}` },
     CompleteLayerUpload: { plain: `uploadId layerDigests ${REGISTRY}` },
     CreateRepository: {
-      plain: `tags imageTagMutability imageTagMutabilityExclusionFilters imageScanningConfiguration encryptionConfiguration ${REGISTRY}`,
+      plain:
+        "tags imageTagMutability imageTagMutabilityExclusionFilters " +
+        `imageScanningConfiguration encryptionConfiguration ${REGISTRY}`,
     },
     DeleteRepository: { plain: `force ${REGISTRY}` },
     DescribeImages: { plain: `imageIds nextToken maxResults filter ${REGISTRY}` },
@@ -208,7 +224,8 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     AddTagsToStream: { plain: "Tags" },
     CreateStream: {
       plain:
-        "ShardCount StreamModeDetails Tags WarmThroughputMiBps MaxRecordSizeInKiB RecordDistributionStrategy",
+        "ShardCount StreamModeDetails Tags WarmThroughputMiBps MaxRecordSizeInKiB " +
+        "RecordDistributionStrategy",
     },
     DecreaseStreamRetentionPeriod: { plain: "RetentionPeriodHours" },
     DeleteStream: { plain: "EnforceConsumerDeletion" },
@@ -247,7 +264,9 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     ListResourceTags: { plain: "Limit Marker" },
     PutKeyPolicy: { plain: "PolicyName Policy BypassPolicyLockoutSafetyCheck" },
     ReEncrypt: {
-      plain: `CiphertextBlob SourceEncryptionContext DestinationEncryptionContext SourceEncryptionAlgorithm DestinationEncryptionAlgorithm DryRunModifiers ${KEY_USE}`,
+      plain:
+        "CiphertextBlob SourceEncryptionContext DestinationEncryptionContext " +
+        `SourceEncryptionAlgorithm DestinationEncryptionAlgorithm DryRunModifiers ${KEY_USE}`,
     },
     ScheduleKeyDeletion: { plain: "PendingWindowInDays" },
     Sign: { plain: `Message MessageType SigningAlgorithm ${KEY_USE}` },
@@ -259,7 +278,8 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
   lambda: {
     AddPermission: {
       plain:
-        "StatementId Action Principal SourceArn FunctionUrlAuthType InvokedViaFunctionUrl SourceAccount EventSourceToken RevisionId PrincipalOrgID",
+        "StatementId Action Principal SourceArn FunctionUrlAuthType InvokedViaFunctionUrl " +
+        "SourceAccount EventSourceToken RevisionId PrincipalOrgID",
     },
     CreateAlias: { plain: "Name FunctionVersion Description RoutingConfig" },
     DeleteFunction: EMPTY,
@@ -278,12 +298,14 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     PutFunctionConcurrency: { plain: "ReservedConcurrentExecutions" },
     UpdateFunctionCode: {
       plain:
-        "ZipFile S3Key S3ObjectVersion S3ObjectStorageMode Architectures Publish PublishTo DryRun RevisionId SourceKMSKeyArn",
+        "ZipFile S3Key S3ObjectVersion S3ObjectStorageMode Architectures Publish PublishTo " +
+        "DryRun RevisionId SourceKMSKeyArn",
       judged: { S3Bucket: codeInBucket, ImageUri: image },
     },
     UpdateFunctionConfiguration: {
       plain:
-        "Handler Description Timeout MemorySize Environment Runtime KMSKeyArn TracingConfig RevisionId ImageConfig EphemeralStorage SnapStart DurableConfig",
+        "Handler Description Timeout MemorySize Environment Runtime KMSKeyArn " +
+        "TracingConfig RevisionId ImageConfig EphemeralStorage SnapStart DurableConfig",
       judged: { Role: named, Layers: layers, DeadLetterConfig: fieldArn("TargetArn") },
     },
   },
@@ -302,7 +324,8 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     DescribeSubscriptionFilters: { plain: "filterNamePrefix nextToken limit" },
     FilterLogEvents: {
       plain:
-        "logStreamNames logStreamNamePrefix startTime endTime filterPattern nextToken limit startFromHead interleaved unmask",
+        "logStreamNames logStreamNamePrefix startTime endTime filterPattern nextToken " +
+        "limit startFromHead interleaved unmask",
     },
     GetLogEvents: {
       plain: "logStreamName startTime endTime nextToken limit startFromHead unmask",
@@ -311,12 +334,14 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     PutLogEvents: { plain: "logStreamName logEvents sequenceToken entity" },
     PutMetricFilter: {
       plain:
-        "filterName filterPattern metricTransformations applyOnTransformedLogs fieldSelectionCriteria emitSystemFieldDimensions",
+        "filterName filterPattern metricTransformations applyOnTransformedLogs " +
+        "fieldSelectionCriteria emitSystemFieldDimensions",
     },
     PutRetentionPolicy: { plain: "retentionInDays" },
     PutSubscriptionFilter: {
       plain:
-        "filterName filterPattern distribution applyOnTransformedLogs fieldSelectionCriteria emitSystemFields",
+        "filterName filterPattern distribution applyOnTransformedLogs " +
+        "fieldSelectionCriteria emitSystemFields",
       judged: { destinationArn: named, roleArn: named },
     },
   },
@@ -389,12 +414,17 @@ export const REVIEWED: Readonly<Record<string, Readonly<Record<string, Reviewed>
     PurgeQueue: EMPTY,
     ReceiveMessage: {
       plain:
-        "AttributeNames/AttributeName MessageSystemAttributeNames/MessageSystemAttributeName MessageAttributeNames/MessageAttributeName MaxNumberOfMessages VisibilityTimeout WaitTimeSeconds ReceiveRequestAttemptId",
+        "AttributeNames/AttributeName " +
+        "MessageSystemAttributeNames/MessageSystemAttributeName " +
+        "MessageAttributeNames/MessageAttributeName MaxNumberOfMessages VisibilityTimeout " +
+        "WaitTimeSeconds ReceiveRequestAttemptId",
     },
     RemovePermission: { plain: "Label" },
     SendMessage: {
       plain:
-        "MessageBody DelaySeconds MessageAttributes/MessageAttribute MessageSystemAttributes/MessageSystemAttribute MessageDeduplicationId MessageGroupId",
+        "MessageBody DelaySeconds MessageAttributes/MessageAttribute " +
+        "MessageSystemAttributes/MessageSystemAttribute MessageDeduplicationId " +
+        "MessageGroupId",
     },
     SendMessageBatch: { plain: "Entries/SendMessageBatchRequestEntry" },
     SetQueueAttributes: {

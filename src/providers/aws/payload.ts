@@ -24,7 +24,11 @@ export function s3Payload(request: ServiceRequest): Payload {
       kind: "refused",
       reason:
         "Each chunk of the body is signed with the client's own key, and cannot be signed again",
-      hint: "Let the client leave chunks unsigned: boto3 Config(s3={'payload_signing_enabled': False}), AWS CLI s3.payload_signing_enabled=false, Java S3Configuration.chunkedEncodingEnabled(false), or an https:// endpoint in clients that sign chunks over http only.",
+      hint:
+        "Let the client leave chunks unsigned: boto3 Config(s3={'payload_signing_enabled': " +
+        "False}), AWS CLI s3.payload_signing_enabled=false, Java " +
+        "S3Configuration.chunkedEncodingEnabled(false), or an https:// endpoint in clients " +
+        "that sign chunks over http only.",
     };
   }
   return {

@@ -33,7 +33,9 @@ function verifies(
     .split(";")
     .map((name) => `${name}:${headers[name] ?? ""}\n`)
     .join("");
-  const canonical = `${call.method}\n${canonicalPath}\n${canonicalQuery}\n${lines}\n${signed}\n${headers["x-amz-content-sha256"]}`;
+  const canonical =
+    `${call.method}\n${canonicalPath}\n${canonicalQuery}\n${lines}\n${signed}\n` +
+    headers["x-amz-content-sha256"];
   const toSign = `AWS4-HMAC-SHA256\n${headers["x-amz-date"]}\n${scope}\n${sha256(canonical)}`;
   const key = scope
     .split("/")
@@ -96,7 +98,8 @@ describe("a request is signed as it leaves", () => {
     expect(verifies(call, injection, "/a")).toBe(true);
     expect(set(injection)["x-amz-content-sha256"]).toBe("STREAMING-UNSIGNED-PAYLOAD-TRAILER");
     expect(set(injection)["authorization"]).toContain(
-      "host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-sdk-checksum-algorithm;x-amz-trailer",
+      "host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;x-amz-sdk-" +
+        "checksum-algorithm;x-amz-trailer",
     );
     expect(injection.remove).toEqual(["x-amz-security-token"]);
     expect(injection.setQuery).toEqual([]);
@@ -136,7 +139,11 @@ describe("a request is signed as it leaves", () => {
 
 describe("a role", () => {
   const answer = (n: number, expires: number): string =>
-    `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE${n}</AccessKeyId><SecretAccessKey>role/secret${n}</SecretAccessKey><SessionToken>token${n}</SessionToken><Expiration>${new Date(expires).toISOString()}</Expiration></Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+    `<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>ASIAROLE${n}</` +
+    `AccessKeyId><SecretAccessKey>role/secret${n}</` +
+    `SecretAccessKey><SessionToken>token${n}</` +
+    `SessionToken><Expiration>${new Date(expires).toISOString()}</Expiration></` +
+    "Credentials></AssumeRoleResult></AssumeRoleResponse>";
 
   function started(respond?: (n: number) => Response): {
     readonly instance: ReturnType<typeof plugin.create>;

@@ -46,7 +46,8 @@ export const plugin: ProviderPlugin = {
     externalId: "External id that the role's trust policy asks for",
     region: "Region of S3 hosts that name none, and of STS for roleArn; us-east-1 when left out",
     roleArn:
-      "Role that the key assumes, for one hour at a time; requests are signed with its temporary keys",
+      "Role that the key assumes, for one hour at a time; requests are signed with its " +
+      "temporary keys",
   },
   bodies: [
     // A POST to S3 is small: it deletes many keys, or begins or completes an upload.

@@ -66,7 +66,8 @@ describe("actions", () => {
     ["plain", "<RestoreRequest><Days>1</Days></RestoreRequest>", false],
     [
       "to another bucket",
-      "<RestoreRequest><Type>SELECT</Type><OutputLocation><S3><BucketName>x</BucketName></S3></OutputLocation></RestoreRequest>",
+      "<RestoreRequest><Type>SELECT</Type><OutputLocation><S3><BucketName>x</BucketName></" +
+        "S3></OutputLocation></RestoreRequest>",
       true,
     ],
     ["with a document type", '<!DOCTYPE x [<!ENTITY a "b">]><RestoreRequest/>', true],
@@ -240,7 +241,10 @@ describe("many keys deleted at once", () => {
     told(request(`POST ${VIRTUAL}/?delete`, { body, headers }));
   // In the form of boto3 1.44 and @aws-sdk/client-s3.
   const sent =
-    '<?xml version="1.0" encoding="UTF-8"?><Delete xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Object><Key>a/../b</Key></Object><Object><Key>c &amp; d</Key><VersionId>1</VersionId></Object><Quiet>true</Quiet></Delete>';
+    '<?xml version="1.0" encoding="UTF-8"?><Delete ' +
+    'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Object><Key>a/../b</Key></' +
+    "Object><Object><Key>c &amp; " +
+    "d</Key><VersionId>1</VersionId></Object><Quiet>true</Quiet></Delete>";
 
   test("each is judged", () => {
     expect(remove(sent)).toEqual([

@@ -41,7 +41,10 @@ interface Asked {
 function parametersOf(query: string): Asked | string {
   const parameters = parseQuery(query);
   if (parameters === undefined)
-    return "The query can be read in more than one way: escape a plus as %2B, a space as %20 and a semicolon as %3B";
+    return (
+      "The query can be read in more than one way: escape a plus as %2B, a space as %20 and " +
+      "a semicolon as %3B"
+    );
   const repeated = repeatedName(parameters);
   if (repeated !== undefined) return `The parameter ${safe(repeated)} stands twice`;
   const names = new Set(parameters.map(([name]) => name));
@@ -86,7 +89,9 @@ function resolveTarget(
   });
   if (names === undefined) {
     return unresolved(
-      `${safe(request.method)} ${asked.subresource === "" ? "" : `?${asked.subresource} `}on ${target.kind === "bucket" ? "a bucket" : "an object"} is not a known request of S3`,
+      `${safe(request.method)} ` +
+        `${asked.subresource === "" ? "" : `?${asked.subresource} `}on ` +
+        `${target.kind === "bucket" ? "a bucket" : "an object"} is not a known request of S3`,
     );
   }
   if (request.headers.has("x-amz-rename-source"))
@@ -185,11 +190,14 @@ function resourceOf(
   target: S3Target & { readonly kind: "bucket" | "object" },
 ): ServiceResource {
   if (endpoint.kind === "s3-access-point") {
-    const point = `arn:${endpoint.partition}:s3:${endpoint.region}:${endpoint.account}:accesspoint/${endpoint.name}`;
+    const point =
+      `arn:${endpoint.partition}:s3:${endpoint.region}:${endpoint.account}:accesspoint/` +
+      endpoint.name;
     return arn(target.kind === "bucket" ? point : `${point}/object/${target.key}`);
   }
   return arn(
-    `arn:${endpoint.partition}:s3:::${target.bucket}${target.kind === "bucket" ? "" : `/${target.key}`}`,
+    `arn:${endpoint.partition}:s3:::` +
+      `${target.bucket}${target.kind === "bucket" ? "" : `/${target.key}`}`,
   );
 }
 

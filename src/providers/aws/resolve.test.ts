@@ -142,7 +142,8 @@ describe("other services", () => {
     [
       form(
         "sns",
-        "Action=Publish&Version=2010-03-31&TopicArn=arn%3Aaws%3Asns%3Aeu-west-1%3A111122223333%3Anews&Message=a%0Ab",
+        "Action=Publish&Version=2010-03-31&TopicArn=arn%3Aaws%3Asns%3Aeu-west-" +
+          "1%3A111122223333%3Anews&Message=a%0Ab",
       ),
       [`sns:Publish ${own("sns", "news")}`],
     ],
@@ -172,7 +173,8 @@ describe("other services", () => {
     ],
     [
       request(
-        `GET ${at("lambda")}/2015-03-31/functions/${encodeURIComponent(own("lambda", "function:f"))}`,
+        "GET " +
+          `${at("lambda")}/2015-03-31/functions/${encodeURIComponent(own("lambda", "function:f"))}`,
       ),
       [`lambda:GetFunction ${own("lambda", "function:f")}`],
     ],
@@ -246,21 +248,28 @@ describe("other services", () => {
         { body: "{}" },
       ),
       [
-        `bedrock:InvokeModel arn:aws:bedrock:${REGION}::foundation-model/anthropic.claude-3-haiku-20240307-v1:0`,
+        "bedrock:InvokeModel " +
+          `arn:aws:bedrock:${REGION}::foundation-model/anthropic.claude-3-haiku-20240307-v1:0`,
       ],
     ],
     [
       request(
-        `POST ${at("bedrock-runtime")}/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream`,
+        "POST " +
+          `${at("bedrock-runtime")}/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/` +
+          "converse-stream",
         { body: "{}" },
       ),
       [
-        `bedrock:InvokeModelWithResponseStream ${own("bedrock", "inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0")}`,
+        "bedrock:InvokeModelWithResponseStream " +
+          own("bedrock", "inference-profile/eu.anthropic.claude-sonnet-4-5-20250929-v1:0"),
       ],
     ],
     [
       request(
-        `POST ${at("bedrock-runtime")}/model/${encodeURIComponent(own("bedrock", "inference-profile/eu.x"))}/invoke`,
+        "POST " +
+          `${at("bedrock-runtime")}/model/` +
+          encodeURIComponent(own("bedrock", "inference-profile/eu.x")) +
+          "/invoke",
         { body: "{}" },
       ),
       [`bedrock:InvokeModel ${own("bedrock", "inference-profile/eu.x")}`],
@@ -578,10 +587,14 @@ describe("credentials are not handed to the agent", () => {
     json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken", {}),
     json("cognito-identity", "AWSCognitoIdentityService.GetCredentialsForIdentity", {}),
     request(
-      `GET https://portal.sso.${REGION}.amazonaws.com/federation/credentials?role_name=x&account_id=y`,
+      "GET " +
+        `https://portal.sso.${REGION}.amazonaws.com/federation/credentials?role_name=x&` +
+        "account_id=y",
     ),
     request(
-      `GET https://111122223333.s3-control.${REGION}.amazonaws.com/v20180820/accessgrantsinstance/dataaccess?permission=READ&target=s3%3A%2F%2Fx`,
+      "GET " +
+        `https://111122223333.s3-control.${REGION}.amazonaws.com/v20180820/` +
+        "accessgrantsinstance/dataaccess?permission=READ&target=s3%3A%2F%2Fx",
     ),
   ])("%#", (call) => {
     expect(isRefused(call)).toBe(true);

@@ -126,7 +126,8 @@ function resolveByMethod(
             action: `apigateway:${method}`,
             resources: [
               arn(
-                `arn:${endpoint.partition}:apigateway:${endpoint.region}::/${path.segments.join("/")}`,
+                `arn:${endpoint.partition}:apigateway:${endpoint.region}::/` +
+                  path.segments.join("/"),
               ),
               ...(["GET", "HEAD", "DELETE"].includes(method)
                 ? []

@@ -91,7 +91,10 @@ function queueOfUrl(value: StrictJson | undefined, input: Input): ServiceResourc
 }
 const sqs = {
   ...all(
-    "AddPermission ChangeMessageVisibility ChangeMessageVisibilityBatch DeleteMessage DeleteMessageBatch DeleteQueue GetQueueAttributes ListQueueTags PurgeQueue ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes TagQueue UntagQueue",
+    "AddPermission ChangeMessageVisibility ChangeMessageVisibilityBatch DeleteMessage " +
+      "DeleteMessageBatch DeleteQueue GetQueueAttributes ListQueueTags PurgeQueue " +
+      "ReceiveMessage RemovePermission SendMessage SendMessageBatch SetQueueAttributes " +
+      "TagQueue UntagQueue",
     (input) => [queueOfUrl(input.fields()?.["QueueUrl"], input)],
   ),
   CreateQueue: (input: Input) => fieldsOf(queue, ["QueueName"], input),
@@ -111,7 +114,8 @@ const topic = simple("sns", "", "[A-Za-z0-9_-]{1,256}(?:\\.fifo)?");
 const topicArn: Reference = { ...topic, name: /^(?!)/ };
 const sns = {
   ...all(
-    "AddPermission DeleteTopic GetTopicAttributes ListSubscriptionsByTopic PublishBatch RemovePermission SetTopicAttributes Subscribe",
+    "AddPermission DeleteTopic GetTopicAttributes ListSubscriptionsByTopic PublishBatch " +
+      "RemovePermission SetTopicAttributes Subscribe",
     (input) => fieldsOf(topicArn, ["TopicArn"], input),
   ),
   GetDataProtectionPolicy: (input: Input) => fieldsOf(topicArn, ["ResourceArn"], input),
@@ -240,19 +244,29 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   sqs,
   sns,
   lambda: all(
-    "Invoke InvokeAsync InvokeWithResponseStream GetFunction GetFunctionConfiguration GetPolicy GetFunctionConcurrency DeleteFunction UpdateFunctionCode UpdateFunctionConfiguration PublishVersion ListVersionsByFunction ListAliases CreateAlias PutFunctionConcurrency DeleteFunctionConcurrency AddPermission",
+    "Invoke InvokeAsync InvokeWithResponseStream GetFunction GetFunctionConfiguration " +
+      "GetPolicy GetFunctionConcurrency DeleteFunction UpdateFunctionCode " +
+      "UpdateFunctionConfiguration PublishVersion ListVersionsByFunction ListAliases " +
+      "CreateAlias PutFunctionConcurrency DeleteFunctionConcurrency AddPermission",
     functionOf,
   ),
   kms: {
     ...all(
-      "DescribeKey Encrypt Decrypt GenerateDataKey GenerateDataKeyWithoutPlaintext GenerateDataKeyPair GenerateDataKeyPairWithoutPlaintext GenerateMac VerifyMac Sign Verify GetPublicKey GetKeyPolicy PutKeyPolicy GetKeyRotationStatus EnableKey DisableKey EnableKeyRotation DisableKeyRotation ScheduleKeyDeletion CancelKeyDeletion TagResource UntagResource ListResourceTags ListKeyPolicies",
+      "DescribeKey Encrypt Decrypt GenerateDataKey GenerateDataKeyWithoutPlaintext " +
+        "GenerateDataKeyPair GenerateDataKeyPairWithoutPlaintext GenerateMac VerifyMac Sign " +
+        "Verify GetPublicKey GetKeyPolicy PutKeyPolicy GetKeyRotationStatus EnableKey " +
+        "DisableKey EnableKeyRotation DisableKeyRotation ScheduleKeyDeletion " +
+        "CancelKeyDeletion TagResource UntagResource ListResourceTags ListKeyPolicies",
       (input) => fieldsOf(key, ["KeyId"], input),
     ),
     ReEncrypt: (input) => fieldsOf(key, ["SourceKeyId", "DestinationKeyId"], input),
   },
   secretsmanager: {
     ...all(
-      "GetSecretValue PutSecretValue DescribeSecret UpdateSecret DeleteSecret RestoreSecret RotateSecret CancelRotateSecret TagResource UntagResource ListSecretVersionIds UpdateSecretVersionStage GetResourcePolicy PutResourcePolicy DeleteResourcePolicy",
+      "GetSecretValue PutSecretValue DescribeSecret UpdateSecret DeleteSecret " +
+        "RestoreSecret RotateSecret CancelRotateSecret TagResource UntagResource " +
+        "ListSecretVersionIds UpdateSecretVersionStage GetResourcePolicy PutResourcePolicy " +
+        "DeleteResourcePolicy",
       (input) => fieldsOf(secret, ["SecretId"], input),
     ),
     CreateSecret: (input) => fieldsOf(secret, ["Name"], input),
@@ -261,7 +275,8 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   },
   ssm: {
     ...all(
-      "GetParameter PutParameter DeleteParameter GetParameterHistory LabelParameterVersion UnlabelParameterVersion",
+      "GetParameter PutParameter DeleteParameter GetParameterHistory LabelParameterVersion " +
+        "UnlabelParameterVersion",
       (input) => fieldsOf(parameter, ["Name"], input),
     ),
     ...all("GetParameters DeleteParameters", (input) =>
@@ -270,7 +285,10 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   },
   logs: {
     ...all(
-      "CreateLogGroup DeleteLogGroup CreateLogStream DeleteLogStream PutLogEvents PutRetentionPolicy DeleteRetentionPolicy DescribeMetricFilters PutMetricFilter DeleteMetricFilter PutSubscriptionFilter DeleteSubscriptionFilter DescribeSubscriptionFilters",
+      "CreateLogGroup DeleteLogGroup CreateLogStream DeleteLogStream PutLogEvents " +
+        "PutRetentionPolicy DeleteRetentionPolicy DescribeMetricFilters PutMetricFilter " +
+        "DeleteMetricFilter PutSubscriptionFilter DeleteSubscriptionFilter " +
+        "DescribeSubscriptionFilters",
       (input) => fieldsOf(group, ["logGroupName"], input),
     ),
     ...all("GetLogEvents FilterLogEvents DescribeLogStreams GetLogGroupFields", (input) =>
@@ -280,7 +298,10 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
   kinesis: {
     ...all("CreateStream", (input) => fieldsOf(stream, ["StreamName"], input)),
     ...all(
-      "PutRecord PutRecords DescribeStream DescribeStreamSummary DeleteStream GetShardIterator AddTagsToStream RemoveTagsFromStream ListTagsForStream IncreaseStreamRetentionPeriod DecreaseStreamRetentionPeriod MergeShards SplitShard UpdateShardCount",
+      "PutRecord PutRecords DescribeStream DescribeStreamSummary DeleteStream " +
+        "GetShardIterator AddTagsToStream RemoveTagsFromStream ListTagsForStream " +
+        "IncreaseStreamRetentionPeriod DecreaseStreamRetentionPeriod MergeShards SplitShard " +
+        "UpdateShardCount",
       (input) => oneOf(stream, ["StreamName", "StreamARN"], input),
     ),
   },
@@ -304,7 +325,10 @@ const BY_SERVICE: Readonly<Record<string, Readonly<Record<string, Extract>>>> = 
     DescribeStateMachineForExecution: machineOfExecution,
   },
   ecr: all(
-    "BatchCheckLayerAvailability BatchDeleteImage BatchGetImage CompleteLayerUpload CreateRepository DeleteRepository DescribeImages GetDownloadUrlForLayer GetRepositoryPolicy InitiateLayerUpload ListImages PutImage SetRepositoryPolicy UploadLayerPart",
+    "BatchCheckLayerAvailability BatchDeleteImage BatchGetImage CompleteLayerUpload " +
+      "CreateRepository DeleteRepository DescribeImages GetDownloadUrlForLayer " +
+      "GetRepositoryPolicy InitiateLayerUpload ListImages PutImage SetRepositoryPolicy " +
+      "UploadLayerPart",
     ecrRepository,
   ),
   "bedrock-runtime": all(

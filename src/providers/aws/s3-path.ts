@@ -35,7 +35,8 @@ function object(bucket: string, raw: string): S3Target {
   const key = decodeOnce(raw);
   if (key === undefined)
     return doubtful(
-      "the key holds an escape that is broken, a control character, or a byte that should be escaped",
+      "the key holds an escape that is broken, a control character, or a byte that should " +
+        "be escaped",
     );
   return { kind: "object", bucket, key };
 }

@@ -29,7 +29,9 @@ export const sample: ContractSample = {
   requests: [
     {
       request: request(
-        `GET https://management.azure.com/subscriptions/${SUBSCRIPTION}/resourceGroups/data/providers/Microsoft.Compute/virtualMachines/vm-1?api-version=2024-07-01`,
+        "GET " +
+          `https://management.azure.com/subscriptions/${SUBSCRIPTION}/resourceGroups/data/` +
+          "providers/Microsoft.Compute/virtualMachines/vm-1?api-version=2024-07-01",
       ),
       actions: ["Microsoft.Compute/virtualMachines/read"],
     },

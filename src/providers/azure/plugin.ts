@@ -43,7 +43,8 @@ export const plugin: ProviderPlugin = {
   scopeIgnoresCase: true,
   configKeys: {
     places:
-      "Where storage accounts, vaults and registries are, which their hosts do not tell: name=subscription/group, apart by spaces",
+      "Where storage accounts, vaults and registries are, which their hosts do not tell: " +
+      "name=subscription/group, apart by spaces",
     tokenFile:
       "File with the pod's token, for federated-token; where Azure's webhook puts it when left out",
   },
@@ -94,7 +95,8 @@ class AzureInstance implements ProviderInstance {
     if (path === undefined || query === undefined || path.trailingSlash) {
       return unresolved(
         "The path or the query can be read in more than one way",
-        "Send it without //, dot segments, semicolons, plus signs, a slash at the end, and escapes that are not needed.",
+        "Send it without //, dot segments, semicolons, plus signs, a slash at the end, and " +
+          "escapes that are not needed.",
       );
     }
     if (repeatedName(query) !== undefined)
@@ -173,7 +175,8 @@ function readPlaces({ binding, config }: PluginContext): AzurePlaces {
           !GROUP.test(group ?? "")
         ) {
           throw new ConfigError(
-            `Provider ${binding}: config.places must be name=subscription/group, apart by spaces, with the subscription's id`,
+            `Provider ${binding}: config.places must be name=subscription/group, apart by ` +
+              "spaces, with the subscription's id",
           );
         }
         return [name, `${subscription}/${group}`] as const;

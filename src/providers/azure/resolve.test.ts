@@ -59,7 +59,9 @@ describe("Resource Manager", () => {
       `Microsoft.Compute/virtualMachines/start/action ${IN_GROUP}`,
     ],
     [
-      `PUT ${GROUP}/providers/Microsoft.Compute/virtualMachines/vm/providers/Microsoft.Authorization/locks/l`,
+      "PUT " +
+        `${GROUP}/providers/Microsoft.Compute/virtualMachines/vm/providers/Microsoft.` +
+        "Authorization/locks/l",
       `Microsoft.Authorization/locks/write ${IN_GROUP}`,
     ],
     [
@@ -88,7 +90,8 @@ describe("Resource Manager", () => {
     ],
     [
       `POST ${GROUP}/moveResources`,
-      `Microsoft.Resources/subscriptions/resourceGroups/moveResources/action ${IN_GROUP} unscopable`,
+      `Microsoft.Resources/subscriptions/resourceGroups/moveResources/action ${IN_GROUP} ` +
+        "unscopable",
     ],
     [
       `PUT ${GROUP}/providers/Microsoft.Resources/deployments/d`,
@@ -235,7 +238,8 @@ describe("what a body names is judged", () => {
     `GET ${GROUP}/providers/Microsoft.OperationalInsights/workspaces/w/api/query`,
     `GET ${SUB}/providers/Microsoft.Compute/locations/l/sharedGalleries/g`,
     `PUT ${GROUP}/providers/Microsoft.X/y/z/providers/Microsoft.Resources/links/l`,
-    `GET ${GROUP}/providers/Microsoft.X/y/z?targetResourceId=${encodeURIComponent("/subscriptions/x")}`,
+    `GET ${GROUP}/providers/Microsoft.X/y/z` +
+      `?targetResourceId=${encodeURIComponent("/subscriptions/x")}`,
   ])("%s reaches further", (line) => {
     expect(told(request(line)).join()).toContain("unscopable");
   });

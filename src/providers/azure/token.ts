@@ -92,7 +92,8 @@ export async function exchange(
         ? "check tenantId, clientId and that clientSecret has not expired"
         : "check tenantId, clientId and the application's federated credential";
     throw new TokenExchangeError(
-      `login.microsoftonline.com answered ${response.status} to the request for a token of ${audience}${refused ? `; ${advice}` : ""}`,
+      `login.microsoftonline.com answered ${response.status} to the request for a token of ` +
+        `${audience}${refused ? `; ${advice}` : ""}`,
       { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined },
     );
   }

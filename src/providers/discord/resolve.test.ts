@@ -23,7 +23,11 @@ function told(
   });
   if (resolution.kind === "unresolved") return "unresolved";
   const [{ action, resources } = { action: "", resources: [] }] = resolution.actions;
-  return `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}${authenticated ? "" : " (no token)"}`;
+  return (
+    `${action} ` +
+    resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+") +
+    (authenticated ? "" : " (no token)")
+  );
 }
 
 test("each line of the tables is an operation of its category", () => {

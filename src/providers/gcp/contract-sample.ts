@@ -61,7 +61,9 @@ export const sample: ContractSample = {
     },
     {
       request: request(
-        "GET https://compute.googleapis.com/compute/v1/projects/my-project/zones/europe-west1-b/instances",
+        "GET " +
+          "https://compute.googleapis.com/compute/v1/projects/my-project/zones/europe-west1-" +
+          "b/instances",
       ),
       actions: ["compute.instances.list"],
     },

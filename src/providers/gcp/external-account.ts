@@ -47,7 +47,8 @@ export function readExternalAccount(context: PluginContext): ExternalAccount {
   };
   if (typeof file !== "string" || !file.startsWith("/"))
     throw wrong(
-      "has no credential_source.file with an absolute path: of its kinds, files alone are supported",
+      "has no credential_source.file with an absolute path: of its kinds, files alone are " +
+        "supported",
     );
   const field = format?.type === "json" ? format.subject_token_field_name : undefined;
   if (format?.type === "json" && typeof field !== "string")
@@ -103,7 +104,8 @@ export async function exchangeExternalAccount(
     headers: { authorization: `Bearer ${federated.token.reveal()}` },
     signal,
     advice:
-      "check that the identity may impersonate the service account (roles/iam.workloadIdentityUser)",
+      "check that the identity may impersonate the service account " +
+      "(roles/iam.workloadIdentityUser)",
   });
   const { accessToken, expireTime } = answer;
   const expiresAt = typeof expireTime === "string" ? Date.parse(expireTime) : Number.NaN;

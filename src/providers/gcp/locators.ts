@@ -119,14 +119,16 @@ const NAMES: readonly { readonly pattern: RegExp; readonly kind: Kind }[] = [
   {
     kind: "bucket",
     pattern: new RegExp(
-      `(?:storage|www)\\.(?:googleapis|mtls\\.googleapis|cloud\\.google)\\.com(?::\\d+)?/(?:(?:download|upload)/)?storage/v1/b/(${END}+)`,
+      "(?:storage|www)\\.(?:googleapis|mtls\\.googleapis|cloud\\.google)\\.com(?::\\d+)?/" +
+        `(?:(?:download|upload)/)?storage/v1/b/(${END}+)`,
       "gi",
     ),
   },
   {
     kind: "bucket",
     pattern: new RegExp(
-      `storage\\.(?:googleapis|mtls\\.googleapis|cloud\\.google)\\.com(?::\\d+)?/(?!(?:(?:download|upload)/)?storage/v1/|projects/)(${END}+)`,
+      "storage\\.(?:googleapis|mtls\\.googleapis|cloud\\.google)\\.com(?::\\d+)?/(?!(?:(?:" +
+        `download|upload)/)?storage/v1/|projects/)(${END}+)`,
       "gi",
     ),
   },

@@ -150,7 +150,8 @@ describe("a federated identity", () => {
   const impersonated = {
     ...EXTERNAL_ACCOUNT,
     service_account_impersonation_url:
-      "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@p.iam.gserviceaccount.com:generateAccessToken",
+      "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@p.iam." +
+      "gserviceaccount.com:generateAccessToken",
   };
 
   test("exchanges the file's token, read anew each time", async () => {

@@ -122,7 +122,8 @@ function exchangeOf(context: PluginContext): (signal: AbortSignal) => Promise<Fe
     )
   ) {
     throw new ConfigError(
-      `Provider ${context.binding}: config.scopes must be scopes such as ${CLOUD_PLATFORM}, apart by spaces`,
+      `Provider ${context.binding}: config.scopes must be scopes such as ` +
+        `${CLOUD_PLATFORM}, apart by spaces`,
     );
   }
   if (context.authType === "service-account") {

@@ -34,7 +34,9 @@ describe("methods", () => {
       ["storage.objects.insert my-project"],
     ],
     [
-      "PUT https://storage.googleapis.com/upload/storage/v1/b/reports/o?uploadType=resumable&upload_id=x",
+      "PUT " +
+        "https://storage.googleapis.com/upload/storage/v1/b/reports/o?uploadType=resumable&" +
+        "upload_id=x",
       ["storage.objects.insert my-project"],
     ],
     [
@@ -68,7 +70,9 @@ describe("methods", () => {
       ["secretmanager.versions.access p-1"],
     ],
     [
-      "POST https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/locations/us-central1/publishers/google/models/gemini-2.5-pro:generateContent",
+      "POST " +
+        "https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/locations/us-central1/" +
+        "publishers/google/models/gemini-2.5-pro:generateContent",
       ["aiplatform.models.generateContent p-1"],
     ],
     [
@@ -271,7 +275,9 @@ describe("what a body or a parameter names is judged", () => {
   const SUBSCRIPTION = "PUT https://pubsub.googleapis.com/v1/projects/p-1/subscriptions/s";
   const SQL = "POST https://sqladmin.googleapis.com/v1/projects/p-1/instances/i/import";
   const VERTEX =
-    "POST https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/locations/us-central1/publishers/google/models/gemini-2.5-pro:generateContent";
+    "POST " +
+    "https://us-central1-aiplatform.googleapis.com/v1/projects/p-1/locations/us-central1/" +
+    "publishers/google/models/gemini-2.5-pro:generateContent";
 
   const besides = (call: ServiceRequest): readonly string[] =>
     told(call)
@@ -387,24 +393,32 @@ describe("what a body or a parameter names is judged", () => {
 
   test.each([
     [
-      "POST https://compute.googleapis.com/compute/v1/projects/p-1/zones/z/instances?sourceInstanceTemplate=projects%2Fsecret%2Fglobal%2FinstanceTemplates%2Ft",
+      "POST " +
+        "https://compute.googleapis.com/compute/v1/projects/p-1/zones/z/" +
+        "instances?sourceInstanceTemplate=projects%2Fsecret%2Fglobal%2FinstanceTemplates%2Ft",
       ["secret"],
     ],
     ["GET https://storage.googleapis.com/storage/v1/b/reports/o?prefix=projects%2Fsecret", []],
     ["GET https://storage.googleapis.com/storage/v1/b/reports/o/projects%2Fsecret%2Fa", []],
     [
-      "GET https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/x@secret.iam.gserviceaccount.com",
+      "GET " +
+        "https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/x@secret.iam." +
+        "gserviceaccount.com",
       ["secret"],
     ],
     // Methods whose answers or effects concern other projects.
     ["GET https://compute.googleapis.com/compute/v1/projects/p-1/getXpnHost", ["unscopable"]],
     [
-      "GET https://compute.googleapis.com/compute/v1/projects/p-1/aggregated/subnetworks/listUsable",
+      "GET " +
+        "https://compute.googleapis.com/compute/v1/projects/p-1/aggregated/subnetworks/" +
+        "listUsable",
       ["unscopable"],
     ],
     ["GET https://monitoring.googleapis.com/v3/projects/p-1/timeSeries", ["unscopable"]],
     [
-      "DELETE https://monitoring.googleapis.com/v1/locations/global/metricsScopes/secret/projects/p-1",
+      "DELETE " +
+        "https://monitoring.googleapis.com/v1/locations/global/metricsScopes/secret/projects/" +
+        "p-1",
       ["unscopable"],
     ],
     [
@@ -436,14 +450,20 @@ describe("what answers with credentials is refused", () => {
     "POST https://oauth2.googleapis.com/token",
     "POST https://sts.googleapis.com/v1/token",
     "POST https://sts.us-east1.rep.googleapis.com/v1/token",
-    "POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.iam.gserviceaccount.com:generateAccessToken",
+    "POST " +
+      "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b.iam." +
+      "gserviceaccount.com:generateAccessToken",
     "POST https://iamcredentials.mtls.googleapis.com/v1/projects/-/serviceAccounts/a:signJwt",
-    "GET https://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/token",
+    "GET " +
+      "https://metadata.google.internal/computeMetadata/v1/instance/service-accounts/default/" +
+      "token",
     "GET https://accounts.google.com/o/oauth2/auth",
     "POST https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/a@b.c/keys",
     "POST https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/a@b.c/keys:upload",
     "POST https://iam.googleapis.com/v1/projects/p-1/serviceAccounts/a@b.c:signBlob",
-    "POST https://storage.googleapis.com/storage/v1/projects/p-1/hmacKeys?serviceAccountEmail=a@b.c",
+    "POST " +
+      "https://storage.googleapis.com/storage/v1/projects/p-1/" +
+      "hmacKeys?serviceAccountEmail=a@b.c",
     "GET https://redis.googleapis.com/v1/projects/p-1/locations/l/instances/i/authString",
     "GET https://apikeys.googleapis.com/v2/projects/p-1/locations/global/keys/k/keyString",
   ])("%s", (line) => {

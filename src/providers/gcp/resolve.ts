@@ -88,7 +88,8 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
   if (host === undefined)
     return unresolved(
       "This host is not a known API of Google",
-      "Use the API's own host, such as storage.googleapis.com or us-central1-aiplatform.googleapis.com.",
+      "Use the API's own host, such as storage.googleapis.com or " +
+        "us-central1-aiplatform.googleapis.com.",
     );
   if (host.kind === "tokens")
     return unresolved(
@@ -104,8 +105,10 @@ export function resolve(request: ServiceRequest, buckets: BucketProjects): Actio
     return unresolved(
       "The path or the query can be read in more than one way",
       objects
-        ? "Percent-encode the object's name, its slashes and semicolons too, and leave letters, digits and -._~ as they are."
-        : "Send it without //, dot segments, semicolons, plus signs, and escapes that are not needed.",
+        ? "Percent-encode the object's name, its slashes and semicolons too, and leave " +
+            "letters, digits and -._~ as they are."
+        : "Send it without //, dot segments, semicolons, plus signs, and escapes that are " +
+            "not needed.",
     );
   const doubt = doubtOfQuery(query);
   if (doubt !== undefined) return unresolved(doubt);

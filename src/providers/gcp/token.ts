@@ -27,7 +27,8 @@ export function readJson(context: PluginContext, name: string): Readonly<Record<
     // Its content is not shown.
   }
   throw new ConfigError(
-    `Provider ${context.binding}: the Secret's key ${name} must be the JSON file that Google Cloud gave, whole`,
+    `Provider ${context.binding}: the Secret's key ${name} must be the JSON file that ` +
+      "Google Cloud gave, whole",
   );
 }
 
@@ -82,7 +83,8 @@ export async function exchangeServiceAccount(
     exp: seconds + LIFETIME_S,
   };
   const signed = `${part(header)}.${part(claims)}`;
-  const assertion = `${signed}.${sign("RSA-SHA256", Buffer.from(signed), account.key).toString("base64url")}`;
+  const signature = sign("RSA-SHA256", Buffer.from(signed), account.key).toString("base64url");
+  const assertion = `${signed}.${signature}`;
   const body = new URLSearchParams({
     grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
     assertion,
@@ -128,7 +130,8 @@ export async function post(
       response.status !== 429 &&
       response.status !== 408;
     throw new TokenExchangeError(
-      `${host} answered ${response.status} to the request for a token${refused ? `; ${advice}` : ""}`,
+      `${host} answered ${response.status} to the request for a ` +
+        `token${refused ? `; ${advice}` : ""}`,
       { refused, retryAfterMs: Number.isFinite(after) ? after * 1000 : undefined },
     );
   }

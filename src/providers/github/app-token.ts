@@ -35,7 +35,8 @@ export function readAppCredential(context: PluginContext): AppCredential {
   } catch {
     throw wrong(
       "privateKey",
-      "is no private key: it must be the whole PEM file that GitHub generated, with its line breaks",
+      "is no private key: it must be the whole PEM file that GitHub generated, with its " +
+        "line breaks",
     );
   }
   if (key.asymmetricKeyType !== "rsa")
@@ -56,7 +57,9 @@ export function appJwt(credential: AppCredential, nowMs: number): string {
     iss: credential.appId,
   };
   const signed = `${part({ alg: "RS256", typ: "JWT" })}.${part(claims)}`;
-  return `${signed}.${sign("RSA-SHA256", Buffer.from(signed), credential.key).toString("base64url")}`;
+  return (
+    `${signed}.` + sign("RSA-SHA256", Buffer.from(signed), credential.key).toString("base64url")
+  );
 }
 
 /** @throws TokenExchangeError */

@@ -9,7 +9,8 @@ const brief = (resolution: ActionResolution): string =>
     : resolution.actions
         .map(
           ({ action, resources }) =>
-            `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`,
+            `${action} ` +
+            resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+"),
         )
         .join(", ");
 

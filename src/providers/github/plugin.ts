@@ -64,7 +64,8 @@ export const plugin: ProviderPlugin = {
     const hosts = hostsOf(host);
     if (hosts === undefined) {
       throw new ConfigError(
-        `Provider ${context.binding}: config.host must be the host of GitHub Enterprise, e.g. octocorp.ghe.com; leave it out for github.com`,
+        `Provider ${context.binding}: config.host must be the host of GitHub Enterprise, ` +
+          "e.g. octocorp.ghe.com; leave it out for github.com",
       );
     }
     return new GithubInstance(hosts, tokenOf(context, apiBaseOf(host)));

@@ -255,7 +255,8 @@ export const REACHES_FURTHER: Readonly<Record<string, string>> = {
   "migrations/start-import": IMPORTS,
   "migrations/update-import": IMPORTS,
   "pulls/update-branch":
-    "The branch may be of a fork, which this changes; for a branch of the repository itself use POST /repos/{owner}/{repo}/merges",
+    "The branch may be of a fork, which this changes; for a branch of the repository " +
+    "itself use POST /repos/{owner}/{repo}/merges",
   "repos/create-fork": "A fork is a new repository in an account that the body names",
   "repos/create-using-template": "This makes a new repository in an account that the body names",
   "repos/list-forks": "Forks are other repositories",

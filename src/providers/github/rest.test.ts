@@ -24,7 +24,8 @@ function told(method: string, path: string, query = "", sent: Sent = {}): string
   return resolution.actions
     .map(
       ({ action, resources }) =>
-        `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}`,
+        `${action} ` +
+        resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+"),
     )
     .join(", ");
 }

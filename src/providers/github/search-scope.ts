@@ -10,9 +10,12 @@ import { namedRepository } from "./repository.ts";
 /** Qualifiers that only narrow. */
 const NARROWING = new Set(
   (
-    "is state type author assignee mentions commenter involves label milestone no language created updated closed merged " +
-    "comments interactions reactions draft review reviewed-by review-requested user-review-requested status head base in sort " +
-    "path filename extension size linked archived locked reason hash tree parent author-name author-email committer " +
+    "is state type author assignee mentions commenter involves label milestone no language " +
+    "created updated closed merged " +
+    "comments interactions reactions draft review reviewed-by review-requested " +
+    "user-review-requested status head base in sort " +
+    "path filename extension size linked archived locked reason hash tree parent " +
+    "author-name author-email committer " +
     "committer-name committer-email author-date committer-date symbol content"
   ).split(" "),
 );

@@ -89,7 +89,8 @@ export class RotatingToken {
 function refusal(error: unknown): TokenExchangeError {
   const code = typeof error === "string" && /^[a-z_]{1,60}$/.test(error) ? error : "an error";
   return new TokenExchangeError(
-    `Slack answered ${code} to the refresh token; each works once: after a restart the Secret needs a new one`,
+    `Slack answered ${code} to the refresh token; each works once: after a restart the ` +
+      "Secret needs a new one",
     { refused: REFUSALS.has(code) },
   );
 }

@@ -17,7 +17,11 @@ function told(line: string, headers: Readonly<Record<string, string>> = {}, body
   );
   if (resolution.kind === "unresolved") return "unresolved";
   const [{ action, resources } = { action: "", resources: [] }] = resolution.actions;
-  return `${action} ${resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+")}${authenticated ? "" : " (no token)"}`;
+  return (
+    `${action} ` +
+    resources.map((each) => (each.kind === "scoped" ? each.value : each.kind)).join("+") +
+    (authenticated ? "" : " (no token)")
+  );
 }
 
 test("each method is one action", () => {

@@ -20,7 +20,8 @@ import { AppliedError } from "./applied-error.ts";
 import { AppliedStore, type ObjectRef } from "./applied-store.ts";
 
 const MOCK =
-  "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: {provider: mock} # short\n";
+  "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: {name: mock}\nspec: " +
+  "{provider: mock} # short\n";
 const SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: a.b}\nstringData: {key: v}\n";
 const REF: ObjectRef = { kind: "ModelProvider", namespace: "default", name: "mock" };
 const FILE = "modelprovider.default.mock.yaml";
@@ -97,7 +98,8 @@ describe("apply", () => {
     const error = await refused(apply(SECRET, MOCK));
     expect(error.fault).toBe("conflict");
     expect(error.problems).toEqual([
-      "ModelProvider default/mock is defined in mine.yaml:3: edit that file, or take the object out of it and apply again",
+      "ModelProvider default/mock is defined in mine.yaml:3: edit that file, or take the " +
+        "object out of it and apply again",
     ]);
     expect(existsSync(applied)).toBe(false);
   });
@@ -222,7 +224,8 @@ describe("patch", () => {
       change: "configured",
     });
     expect(readFileSync(path.join(applied, FILE), "utf8")).toBe(
-      "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: { name: mock }\nspec: { provider: mock, allowedModels: [ x ] } # short\n",
+      "# mine\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: { name: mock }\nspec: " +
+        "{ provider: mock, allowedModels: [ x ] } # short\n",
     );
     expect(await store.patch(REF, { spec: { allowedModels: ["x"] } })).toEqual({
       ...REF,
@@ -285,7 +288,8 @@ describe("patch", () => {
     const error = await refused(store.patch({ ...REF, name: "mine" }, {}));
     expect([error.fault, error.message]).toEqual([
       "conflict",
-      "ModelProvider default/mine is defined in mine.yaml:2, and is not patched here: edit that file",
+      "ModelProvider default/mine is defined in mine.yaml:2, and is not patched here: edit " +
+        "that file",
     ]);
   });
 });
@@ -302,7 +306,8 @@ describe("delete", () => {
   test("leaves another file's object alone", async () => {
     writeFileSync(path.join(dir, "mine.yaml"), MOCK);
     expect((await refused(store.delete(REF))).message).toBe(
-      "ModelProvider default/mock is defined in mine.yaml:2, and is not deleted here: edit that file",
+      "ModelProvider default/mock is defined in mine.yaml:2, and is not deleted here: edit " +
+        "that file",
     );
     expect(existsSync(path.join(dir, "mine.yaml"))).toBe(true);
   });

@@ -169,7 +169,10 @@ export class AppliedStore {
     const place = this.#options.placeOf(id);
     if (place === undefined || place.startsWith(`${APPLIED_FOLDER}/${fileName(resource)}:`))
       return undefined;
-    return `${label(resource)} is defined in ${place}: edit that file, or take the object out of it and apply again`;
+    return (
+      `${label(resource)} is defined in ${place}: edit that file, or take the object out of ` +
+      "it and apply again"
+    );
   }
 
   async #read(ref: ObjectRef): Promise<string | undefined> {
@@ -245,7 +248,8 @@ function fileName({ kind, namespace, name }: ObjectRef): string {
   // Maximum length of file names in file systems, minus the suffix of temporary names.
   if (file.length > 255)
     throw AppliedError.invalid([
-      `${kind} ${name}: the name is too long to be kept as a file; put it in a file of the folder instead`,
+      `${kind} ${name}: the name is too long to be kept as a file; put it in a file of the ` +
+        "folder instead",
     ]);
   return file;
 }
@@ -278,6 +282,7 @@ function explain(error: unknown, dir: string): unknown {
       ? "cannot be written"
       : "could not be written";
   return new AppliedError("unwritable", [
-    `the resource folder ${dir} ${why} (${code}): make it writable for svc up, or edit its files directly`,
+    `the resource folder ${dir} ${why} (${code}): make it writable for svc up, or edit its ` +
+      "files directly",
   ]);
 }

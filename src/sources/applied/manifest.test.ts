@@ -24,7 +24,8 @@ describe("what is kept", () => {
     );
     expect(more).toEqual([]);
     expect(first?.text).toBe(
-      "# head\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: { name: mock }\nspec: { provider: mock }\n",
+      "# head\napiVersion: svc.io/v1\nkind: ModelProvider\nmetadata: { name: mock }\nspec: " +
+        "{ provider: mock }\n",
     );
     expect(second?.text).toContain("# two");
     expect(second?.text).toContain("{ name: b } # named");
@@ -42,7 +43,8 @@ describe("what is kept", () => {
 
   test("without state and what the server writes", () => {
     const [object] = objects(
-      `${MOCK.replace("mock}", "mock, resourceVersion: x, labels: {a: b}}")}status: {ready: true}\n`,
+      `${MOCK.replace("mock}", "mock, resourceVersion: x, labels: {a: b}}")}status: ` +
+        "{ready: true}\n",
     );
     expect(object?.text).not.toMatch(/status|resourceVersion/);
     expect(object?.text).toContain("labels: { a: b }");
@@ -60,7 +62,11 @@ describe("what is kept", () => {
   test.each([
     [
       "YAML 1.1",
-      `%YAML 1.1\n---\n${MOCK.replace("spec: {provider: mock}", "spec:\n  provider: mock\n  externalAccess: {enabled: yes}")}`,
+      "%YAML 1.1\n---\n" +
+        MOCK.replace(
+          "spec: {provider: mock}",
+          "spec:\n  provider: mock\n  externalAccess: {enabled: yes}",
+        ),
     ],
     ["anchors", MOCK.replace("{name: mock}", "{name: &n mock, labels: {a: *n}}")],
     ["an end mark", `${MOCK}...\n`],
@@ -77,12 +83,14 @@ describe("refused", () => {
   test("the same object twice, in one text or in two", () => {
     expect(problems(`${MOCK}---\n${MOCK}`)).toEqual([
       expect.stringContaining(
-        "0.yaml:6: ModelProvider mock: namespace default already has one of this kind and name, at 0.yaml:1",
+        "0.yaml:6: ModelProvider mock: namespace default already has one of this kind and " +
+          "name, at 0.yaml:1",
       ),
     ]);
     expect(problems(MOCK, MOCK)).toEqual([
       expect.stringContaining(
-        "1.yaml:1: ModelProvider mock: namespace default already has one of this kind and name, at 0.yaml:1",
+        "1.yaml:1: ModelProvider mock: namespace default already has one of this kind and " +
+          "name, at 0.yaml:1",
       ),
     ]);
   });

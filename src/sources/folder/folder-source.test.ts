@@ -33,7 +33,8 @@ afterEach(async () => {
 });
 
 const agent = (name: string, system = "x", more = "") =>
-  `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}}\nspec: {system: "${system}"${more}}\n`;
+  `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: ${name}}\nspec: {system: ` +
+  `"${system}"${more}}\n`;
 const write = (file: string, text: string) => writeFileSync(join(dir, file), text);
 
 async function open(): Promise<Source> {

@@ -110,6 +110,7 @@ function documentSource({ media, param }: DocumentBlock): object {
   }
   throw unsupported(
     param,
-    `is a document of type ${media.mimeType} which has no equivalent at Anthropic (PDF and text have)`,
+    `is a document of type ${media.mimeType} which has no equivalent at Anthropic (PDF and ` +
+      "text have)",
   );
 }

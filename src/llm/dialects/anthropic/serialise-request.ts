@@ -198,7 +198,8 @@ function serialiseReasoning(
   }
   if (callsWithoutThinking(turns)) {
     notes.push(
-      "thinking left out: Anthropic wants the thinking that led to the last tool call, and another provider made it",
+      "thinking left out: Anthropic wants the thinking that led to the last tool call, and " +
+        "another provider made it",
     );
     return { thinking: undefined, effort: undefined, budget: 0 };
   }

@@ -79,7 +79,8 @@ function serialiseResult(result: ToolResultBlock): object {
     if (block.kind === "text") return block.text;
     throw unsupported(
       result.param.replace(/tool_use_id$/, "content"),
-      `holds a tool result with ${block.kind === "image" ? "an image" : "a document"}, which OpenAI does not take`,
+      `holds a tool result with ${block.kind === "image" ? "an image" : "a document"}, ` +
+        "which OpenAI does not take",
     );
   });
   const text = texts.join("\n");

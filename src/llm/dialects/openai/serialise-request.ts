@@ -65,7 +65,8 @@ function serialiseUser({ user, names }: ChatRequest, notes: string[]): object {
   if (user === undefined) return {};
   if (user.length <= LONGEST_USER) return { safety_identifier: user };
   notes.push(
-    `${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that OpenAI takes; it does not change an answer`,
+    `${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that ` +
+      "OpenAI takes; it does not change an answer",
   );
   return {};
 }
@@ -137,7 +138,8 @@ function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): 
       return {};
     case "off":
       notes.push(
-        "thinking turned off: the model's default is used, because most of OpenAI's models have no such parameter",
+        "thinking turned off: the model's default is used, because most of OpenAI's models " +
+          "have no such parameter",
       );
       return {};
     case "effort":

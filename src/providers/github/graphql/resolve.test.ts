@@ -112,19 +112,26 @@ test.each([
   ],
   [
     "gh issue list",
-    `query IssueList($owner:String!,$repo:String!,$limit:Int){repository(owner:$owner,name:$repo){hasIssuesEnabled issues(first:$limit){totalCount nodes{number,title,labels(first:9){nodes{name}}}}}}`,
+    "query " +
+      "IssueList($owner:String!,$repo:String!,$limit:Int){repository(owner:$owner,name:" +
+      "$repo){hasIssuesEnabled issues(first:$limit){totalCount " +
+      "nodes{number,title,labels(first:9){nodes{name}}}}}}",
     { owner: "o", repo: "r", limit: 1 },
     "issues:read o/r, repos:read o/r",
   ],
   [
     "gh pr list --search",
-    `query PullRequestSearch($q:String!,$limit:Int!){search(query:$q,type:ISSUE,first:$limit){issueCount nodes{...on PullRequest{number,title}}}}`,
+    "query " +
+      "PullRequestSearch($q:String!,$limit:Int!){search(query:$q,type:ISSUE,first:" +
+      "$limit){issueCount nodes{...on PullRequest{number,title}}}}",
     { q: "repo:o/r is:pr author:@me", limit: 30 },
     "pulls:read o/r, search:read o/r",
   ],
   [
     "gh's look at what the schema has",
-    `query Repository_fields{Repository:__type(name:"Repository"){fields(includeDeprecated:true){name}}}`,
+    "query " +
+      `Repository_fields{Repository:__type(name:"Repository"){fields(includeDeprecated:` +
+      "true){name}}}",
     undefined,
     "meta:read none",
   ],
@@ -136,13 +143,17 @@ test.each([
   ],
   [
     "gh pr create",
-    "mutation PullRequestCreate($input:CreatePullRequestInput!){createPullRequest(input:$input){pullRequest{id,url}}}",
+    "mutation " +
+      "PullRequestCreate($input:CreatePullRequestInput!){createPullRequest(input:" +
+      "$input){pullRequest{id,url}}}",
     { input: { repositoryId: "R_1" } },
     "pulls:write unscopable",
   ],
   [
     "gh pr merge",
-    "mutation PullRequestMerge($input:MergePullRequestInput!){mergePullRequest(input:$input){clientMutationId}}",
+    "mutation " +
+      "PullRequestMerge($input:MergePullRequestInput!){mergePullRequest(input:" +
+      "$input){clientMutationId}}",
     { input: {} },
     "contents:write unscopable, pulls:write unscopable",
   ],
@@ -184,7 +195,8 @@ test.each([
   ['{repository(owner:"*",name:"r"){id}}', undefined, "unresolved"],
   // Several at once: all of them count.
   [
-    '{a:repository(owner:"o",name:"r"){issue(number:1){title}} b:repository(owner:"x",name:"y"){issue(number:1){title}}}',
+    '{a:repository(owner:"o",name:"r"){issue(number:1){title}} ' +
+      'b:repository(owner:"x",name:"y"){issue(number:1){title}}}',
     undefined,
     "issues:read o/r+x/y",
   ],
@@ -194,17 +206,20 @@ test.each([
     "repos:read o/r+x/y",
   ],
   [
-    'query A{repository(owner:"o",name:"r"){id}} mutation B{deleteRef(input:{refId:"1"}){clientMutationId}}',
+    'query A{repository(owner:"o",name:"r"){id}} mutation ' +
+      'B{deleteRef(input:{refId:"1"}){clientMutationId}}',
     undefined,
     "contents:write unscopable, repos:read o/r",
   ],
   [
-    'query($no:Boolean!){repository(owner:"x",name:"y") @skip(if:$no){id} repository(owner:"o",name:"r"){id}}',
+    'query($no:Boolean!){repository(owner:"x",name:"y") @skip(if:$no){id} ' +
+      'repository(owner:"o",name:"r"){id}}',
     { no: true },
     "repos:read x/y+o/r",
   ],
   [
-    '{...on Query{repository(owner:"x",name:"y"){id}} ...F} fragment F on Query{repository(owner:"o",name:"r"){id}}',
+    '{...on Query{repository(owner:"x",name:"y"){id}} ...F} fragment F on ' +
+      'Query{repository(owner:"o",name:"r"){id}}',
     undefined,
     "repos:read x/y+o/r",
   ],
@@ -213,7 +228,9 @@ test.each([
   [inRepo("owner{repositories(first:9){nodes{name}}}"), undefined, "repos:read o/r+unscopable"],
   [
     inRepo(
-      'owner{...on Organization{repositories(first:9){nodes{object(expression:"HEAD:x"){...on Blob{text}}}}}}',
+      "owner{...on " +
+        'Organization{repositories(first:9){nodes{object(expression:"HEAD:x"){...on ' +
+        "Blob{text}}}}}}",
     ),
     undefined,
     "contents:read o/r+unscopable",
@@ -227,7 +244,8 @@ test.each([
   [inRepo("parent{description}"), undefined, "repos:read o/r+unscopable"],
   [
     inRepo(
-      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on RepositoryDiscussionAuthor{repositoryDiscussions(first:9){nodes{body}}}}}}}",
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on " +
+        "RepositoryDiscussionAuthor{repositoryDiscussions(first:9){nodes{body}}}}}}}",
     ),
     undefined,
     "discussions:read o/r+unscopable",
@@ -275,14 +293,16 @@ test.each([
   ],
   [
     inRepo(
-      "issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{body}}}}}}",
+      "issue(number:1){timelineItems(first:9){nodes{...on " +
+        "CrossReferencedEvent{source{...on Issue{body}}}}}}",
     ),
     undefined,
     "issues:read o/r+unscopable",
   ],
   [
     inRepo(
-      "issue(number:1){timelineItems(first:9){nodes{...on CrossReferencedEvent{source{...on Issue{number url}}}}}}",
+      "issue(number:1){timelineItems(first:9){nodes{...on " +
+        "CrossReferencedEvent{source{...on Issue{number url}}}}}}",
     ),
     undefined,
     "repos:read o/r",
@@ -304,14 +324,16 @@ test.each([
   ],
   [
     inRepo(
-      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on User{issues(first:9){nodes{body}}}}}}}",
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on " +
+        "User{issues(first:9){nodes{body}}}}}}}",
     ),
     undefined,
     "issues:read o/r+unscopable",
   ],
   [
     inRepo(
-      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on Team{discussions(first:9){nodes{body}}}}}}}",
+      "pullRequest(number:1){reviewRequests(first:1){nodes{requestedReviewer{...on " +
+        "Team{discussions(first:9){nodes{body}}}}}}}",
     ),
     undefined,
     "teams:read o/r+unscopable",
@@ -380,7 +402,8 @@ test.each([
   [inRepo("accessTokenOfTomorrow"), undefined, "unresolved"],
   // Mutations.
   [
-    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",branchName:"b"}}){commit{oid url}}}',
+    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",branchName:' +
+      '"b"}}){commit{oid url}}}',
     undefined,
     "contents:write o/r",
   ],
@@ -390,12 +413,14 @@ test.each([
     "contents:write o/r",
   ],
   [
-    'mutation{createCommitOnBranch(input:{branch:{id:"R_1",repositoryNameWithOwner:"o/r"}}){commit{oid}}}',
+    'mutation{createCommitOnBranch(input:{branch:{id:"R_1",repositoryNameWithOwner:"o/' +
+      'r"}}){commit{oid}}}',
     undefined,
     "contents:write unscopable",
   ],
   [
-    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",repositoryNameWithOwner:"x/y"}}){commit{oid}}}',
+    'mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:"o/r",' +
+      'repositoryNameWithOwner:"x/y"}}){commit{oid}}}',
     undefined,
     "contents:write unscopable",
   ],
@@ -505,7 +530,8 @@ test("fragments that stand for billions of fields are judged in time that their 
   const layers = Array.from(
     { length: 60 },
     (_, at) =>
-      `fragment F${at} on Repository{a${at}:parent{...F${at + 1}} b${at}:parent{...F${at + 1}} ...F${at + 1} ...F${at + 1}}`,
+      `fragment F${at} on Repository{a${at}:parent{...F${at + 1}} ` +
+      `b${at}:parent{...F${at + 1}} ...F${at + 1} ...F${at + 1}}`,
   );
   const query = `${inRepo("...F0")} ${layers.join(" ")} fragment F60 on Repository{description}`;
   expect(told(query)).toBe("repos:read o/r+unscopable");

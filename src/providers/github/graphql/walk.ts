@@ -22,7 +22,8 @@ const CREDENTIAL = /token|secret|password|recoverycode/i;
 /** Fields that name an object outside. */
 const NAMING = new Set(
   (
-    "id databaseId fullDatabaseId name nameWithOwner login slug number url resourcePath sshUrl oid isPrivate isFork isArchived isInOrganization " +
+    "id databaseId fullDatabaseId name nameWithOwner login slug number url resourcePath " +
+    "sshUrl oid isPrivate isFork isArchived isInOrganization " +
     "viewerPermission totalCount hasNextPage hasPreviousPage startCursor endCursor cursor"
   ).split(" "),
 );
