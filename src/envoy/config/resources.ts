@@ -1,7 +1,8 @@
 /** Compiles the policy into Envoy's resources. Pure. */
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
+import type { EnvoyResources } from "../xds/snapshot.ts";
 import { clusters } from "./clusters.ts";
-import { duration, type Json } from "./json.ts";
+import { duration } from "./duration.ts";
 import {
   attemptListener,
   EXTERNAL_IDLE,
@@ -25,13 +26,8 @@ export interface EnvoyOptions {
   readonly caFile: string;
 }
 
-export interface EnvoyConfiguration {
-  readonly cluster: readonly Json[];
-  readonly listener: readonly Json[];
-  readonly route: readonly Json[];
-}
-
-export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyConfiguration {
+/** Compiles the configuration of the gateway's Envoy. */
+export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyResources {
   const { external } = options;
   const uploadIdle = duration(options.uploadIdleMs);
   return {

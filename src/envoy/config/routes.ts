@@ -1,5 +1,13 @@
 /** Routes: the paths for the LLM processor, and those that Node answers itself. */
-import { duration, type Json, Message, typed } from "./json.ts";
+import type {
+  Any,
+  HeaderMatcher,
+  Route,
+  RouteConfiguration,
+  RouteMatch,
+} from "../../gen/messages.ts";
+import { duration } from "./duration.ts";
+import { Extension, extension, typed } from "./extensions.ts";
 import { Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
 
 /** Headers that upstreams must not see, and hop-by-hop leftovers. */
@@ -60,10 +68,12 @@ export const GEMINI_PATHS =
 /** Prefixes that the external listener serves; it answers 404 for everything else. */
 const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
 
-const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
+const BY_POST: readonly HeaderMatcher[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
 
-const NO_PROCESSOR: Json = {
-  "envoy.filters.http.ext_proc": typed(Message.extProcPerRoute, { disabled: true }),
+const NO_PROCESSOR: Readonly<Record<string, Any>> = {
+  [Extension.extProc.name]: typed("envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute", {
+    disabled: true,
+  }),
 };
 
 const NOTHING_HERE = JSON.stringify({
@@ -81,11 +91,15 @@ const BASE_INTERVAL_MS = 1;
 /** Longer than any sensible wait for the first bytes of all attempts together. */
 const ANSWER_IDLE = "3600s";
 
-function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): Json {
+function llmRoute(
+  match: RouteMatch,
+  idleTimeout: string,
+  headers: readonly HeaderMatcher[] = BY_POST,
+): Route {
   return {
     name: "llm",
     match: { ...match, headers },
-    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    requestHeadersToRemove: NOT_FOR_UPSTREAMS,
     route: {
       // Set by the processor: without this header the request has no upstream route.
       clusterHeader: InternalHeader.cluster,
@@ -104,10 +118,7 @@ function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): 
           baseInterval: duration(BASE_INTERVAL_MS),
           maxInterval: duration(BASE_INTERVAL_MS),
         },
-        retryPriority: {
-          name: "envoy.retry_priorities.previous_priorities",
-          typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
-        },
+        retryPriority: extension(Extension.previousPriorities, { updateFrequency: 1 }),
       },
     },
   };
@@ -117,19 +128,19 @@ function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): 
  * A forwarded call, whose path is already the upstream's. The listener removes a client's own
  * header before route selection, so only the processor can select this route.
  */
-const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, ANSWER_IDLE, [
+const ON_ITS_WAY: Route = llmRoute({ prefix: "/" }, ANSWER_IDLE, [
   { name: InternalHeader.cluster, presentMatch: true },
 ]);
 
 /** @param uploadIdle a request whose body makes no progress for this time ends with 408 */
-function externalLlmRoutes(uploadIdle: string): Json[] {
+function externalLlmRoutes(uploadIdle: string): Route[] {
   return [
     ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
     llmRoute({ safeRegex: { regex: `/ext${GEMINI_PATHS}` } }, uploadIdle),
   ];
 }
 
-function apiRoute(prefix: string): Json {
+function apiRoute(prefix: string): Route {
   return {
     name: "api",
     match: { prefix },
@@ -139,10 +150,10 @@ function apiRoute(prefix: string): Json {
 }
 
 /** Routes of the listener for an ingress, without the internal API. */
-export function externalRoutes(name: string, uploadIdle: string): Json {
+export function externalRoutes(name: string, uploadIdle: string): RouteConfiguration {
   return {
     name,
-    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
+    responseHeadersToRemove: NOT_FOR_CLIENTS,
     virtualHosts: [
       {
         name,
@@ -169,10 +180,11 @@ export function externalRoutes(name: string, uploadIdle: string): Json {
   };
 }
 
-export function gatewayRoutes(name: string, uploadIdle: string): Json {
+/** Routes of the internal listener, which serves everything. */
+export function gatewayRoutes(name: string, uploadIdle: string): RouteConfiguration {
   return {
     name,
-    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
+    responseHeadersToRemove: NOT_FOR_CLIENTS,
     virtualHosts: [
       {
         name,
@@ -196,7 +208,7 @@ export function gatewayRoutes(name: string, uploadIdle: string): Json {
 }
 
 /** Routes after the relay: to the provider itself. */
-export function relayRoutes(name: string): Json {
+export function relayRoutes(name: string): RouteConfiguration {
   return {
     name,
     virtualHosts: [
@@ -220,10 +232,11 @@ export function relayRoutes(name: string): Json {
   };
 }
 
-export function attemptRoutes(name: string): Json {
+/** Routes of the attempts after the first. */
+export function attemptRoutes(name: string): RouteConfiguration {
   return {
     name,
-    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    requestHeadersToRemove: NOT_FOR_UPSTREAMS,
     virtualHosts: [
       {
         name,
