@@ -3,7 +3,7 @@
  * other paths.
  */
 import { identify } from "../access/identity.ts";
-import { EXTERNAL_PREFIX, splitSurface } from "../access/surface.ts";
+import { EXTERNAL_PREFIX, splitAudience } from "../access/audience.ts";
 import http from "node:http";
 import type { ClientAddress } from "../access/client-address.ts";
 import { InternalHeader } from "../envoy/config/names.ts";
@@ -42,8 +42,8 @@ async function answer(
 ): Promise<void> {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
-  const { surface, pathname: path } = splitSurface(mark < 0 ? url : url.slice(0, mark));
-  const internal = surface === "internal";
+  const { audience, pathname: path } = splitAudience(mark < 0 ? url : url.slice(0, mark));
+  const internal = audience === "internal";
   const query = mark < 0 ? "" : url.slice(mark + 1);
   const get = request.method === "GET" || request.method === "HEAD";
   const fail = (error: PublicError): void => {
@@ -72,7 +72,7 @@ async function answer(
       headers.get("x-forwarded-for"),
     );
     const identity = identify(options.policy(), {
-      surface,
+      audience,
       headers,
       query,
       address,
@@ -89,7 +89,7 @@ async function answer(
       ? failList(
           publicError(
             "model_not_found",
-            `There is no such model here. GET ${surface === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`,
+            `There is no such model here. GET ${audience === "external" ? EXTERNAL_PREFIX : ""}/v1/models lists yours.`,
           ),
         )
       : send(response, 200, "application/json", JSON.stringify(found));

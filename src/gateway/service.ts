@@ -31,6 +31,7 @@ import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
 import { Relay } from "../llm/relay.ts";
 import { localReplyFlags } from "../llm/response-flags.ts";
 import { retryAfterMs } from "../llm/retry-after.ts";
+import { ATTEMPT_PROCESSOR, LLM_PROCESSOR } from "../llm/surface.ts";
 import { eventLoopUtilization } from "../platform/event-loop.ts";
 import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
@@ -48,6 +49,7 @@ import { AdsServer } from "../envoy/xds/ads.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder } from "../envoy/xds/snapshot.ts";
 import { createApi } from "./api.ts";
+import { API_SERVICE } from "./api-surface.ts";
 import { createControl } from "./control.ts";
 import { Recheck } from "./recheck.ts";
 import { redisFromEnvironment } from "./redis.ts";
@@ -55,6 +57,7 @@ import { Rollout } from "./rollout.ts";
 import type { GatewayOptions } from "./options.ts";
 import { compileSidecars, viewSidecar, withBindingStatuses } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
+import { gatewaySurfaces } from "./surfaces.ts";
 import { usageFrom } from "./usage.ts";
 
 export interface GatewayService {
@@ -138,7 +141,8 @@ export async function startGateway(
       external: options.external,
       caFile: options.caFile,
       runDir: options.runDir,
-      uploadIdleMs: options.uploadIdleMs,
+      surfaces: gatewaySurfaces(options),
+      attempts: ATTEMPT_PROCESSOR,
     },
     clock,
     log,
@@ -204,7 +208,7 @@ export async function startGateway(
     relay,
   };
   const llm = await serveExtProc({
-    path: socket("llm.sock"),
+    path: socket(LLM_PROCESSOR.socket),
     maxMessageBytes,
     clock,
     onDefect: defects.reporter("llm"),
@@ -213,7 +217,7 @@ export async function startGateway(
   registerResourceMetrics(registry, calls, llm);
   const attemptOptions = { calls, share };
   const attempts = await serveExtProc({
-    path: socket("attempt.sock"),
+    path: socket(ATTEMPT_PROCESSOR.socket),
     maxMessageBytes,
     clock,
     onDefect: defects.reporter("attempt"),
@@ -257,7 +261,7 @@ export async function startGateway(
         metrics: () => registry.metrics(),
         notReady,
       }),
-      socket("api.sock"),
+      socket(API_SERVICE.socket),
     ),
     await listen(
       createControl({

@@ -1,4 +1,4 @@
-/** Clusters: one for each ModelProvider, its chain, and the internal attempts. */
+/** Clusters: our own servers, each ModelProvider and its chain, and the internal attempts. */
 import { isIP } from "node:net";
 import type { CircuitBreakers, Cluster as ClusterConfig } from "../../gen/messages.ts";
 import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
@@ -11,16 +11,19 @@ import {
 } from "./cluster-parts.ts";
 import { duration } from "./duration.ts";
 import { Extension, extension } from "./extensions.ts";
+import { KEEPALIVE } from "./http.ts";
 import {
   ATTEMPT_LISTENER,
   BUFFER_LIMIT_BYTES,
   chainCluster,
   Cluster,
+  localCluster,
   MAX_ATTEMPTS,
   relayedCluster,
   RelaySocket,
   upstreamCluster,
 } from "./names.ts";
+import type { LocalEndpoint } from "./surface.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -39,8 +42,46 @@ const UNLIMITED: CircuitBreakers = {
   ],
 };
 
+/**
+ * Builds the cluster of a processor: one stream a request, on connections of HTTP/2.
+ * @param runDir folder of its socket
+ */
+export function processorCluster({ name, socket }: LocalEndpoint, runDir: string): ClusterConfig {
+  return {
+    ...serviceCluster({ name, socket }, runDir),
+    ...httpOptions({
+      explicitHttpConfig: {
+        http2ProtocolOptions: {
+          maxConcurrentStreams: 2_147_483_647,
+          initialStreamWindowSize: 1_048_576,
+          initialConnectionWindowSize: 16_777_216,
+          // The peer is this gateway's own process, and each frame belongs to a request that the
+          // listeners have let in. Envoy's default of 10,000 is meant for peers that are not
+          // trusted; a wave of clients that leave would end the connection, and every request.
+          maxOutboundFrames: 1_000_000,
+          maxOutboundControlFrames: 1_000_000,
+          // A processor that hangs is noticed: its streams end, requests fail closed.
+          connectionKeepalive: KEEPALIVE,
+        },
+      },
+    }),
+  };
+}
+
+/**
+ * Builds the cluster of an HTTP server of ours.
+ * @param runDir folder of its socket
+ */
+export function serviceCluster({ name, socket }: LocalEndpoint, runDir: string): ClusterConfig {
+  return {
+    ...oneEndpoint(localCluster(name), unixSocket(`${runDir}/${socket}`)),
+    connectTimeout: duration(CONNECT_TIMEOUT_MS),
+    circuitBreakers: UNLIMITED,
+  };
+}
+
 /** Builds the clusters of the providers, and those of the attempts after the first. */
-export function clusters(
+export function providerClusters(
   providers: Iterable<ModelProviderPolicy>,
   { caFile, runDir }: { readonly caFile: string; readonly runDir: string },
 ): ClusterConfig[] {

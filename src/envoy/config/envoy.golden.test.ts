@@ -12,6 +12,8 @@ import { buildResourceSet } from "../../resources/resource-set.ts";
 import { parseDocuments } from "../../resources/parse.ts";
 import { ProtoRegistry } from "../protobuf/registry.ts";
 import { type EnvoyResources, SnapshotEncoder } from "../xds/snapshot.ts";
+import { gatewaySurfaces } from "../../gateway/surfaces.ts";
+import { ATTEMPT_PROCESSOR } from "../../llm/surface.ts";
 import { compilePolicy } from "../../compile/policy.ts";
 import { compileEnvoy } from "./resources.ts";
 
@@ -43,7 +45,8 @@ function compileCase(name: string): EnvoyResources {
     external: { address: "127.0.0.1", port: 8080 },
     caFile: CA_FILE,
     runDir: "/run/svc",
-    uploadIdleMs: 15_000,
+    surfaces: gatewaySurfaces({ uploadIdleMs: 15_000 }),
+    attempts: ATTEMPT_PROCESSOR,
   });
 }
 

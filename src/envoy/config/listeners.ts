@@ -1,13 +1,11 @@
 /** Listeners: the gateway's own, and the internal one for attempts after the first. */
 import type {
   AccessLogFilter,
-  ExternalProcessor,
   HeaderValueOption,
   HttpConnectionManager,
   HttpFilter,
   Listener,
   LocalReplyConfig,
-  StringMatcher,
 } from "../../gen/messages.ts";
 import { socketAddress } from "./cluster-parts.ts";
 import { duration } from "./duration.ts";
@@ -28,45 +26,16 @@ import {
   CALL_ID_HEADER,
   Cluster,
   InternalHeader,
+  localCluster,
   RelaySocket,
 } from "./names.ts";
+import { filterName } from "./routes.ts";
+import type { CallerListenerName, ProcessorEndpoint } from "./surface.ts";
 
 export interface ListenerAddress {
   readonly address: string;
   readonly port: number;
 }
-
-/** Headers that the processors read; no others are sent to them. */
-const FORWARDED_HEADERS: readonly StringMatcher[] = [
-  { exact: ":method" },
-  { exact: ":path" },
-  { exact: ":status" },
-  { exact: "authorization" },
-  { exact: "x-api-key" },
-  { exact: "api-key" },
-  { exact: "x-goog-api-key" },
-  { exact: "content-type" },
-  { exact: "content-length" },
-  { exact: "content-encoding" },
-  { exact: "anthropic-version" },
-  { exact: "anthropic-beta" },
-  { exact: "retry-after" },
-  { exact: "x-forwarded-for" },
-  { prefix: "x-svc-" },
-  { exact: CALL_ID_HEADER },
-];
-
-/**
- * Maximum time for Node to answer a message; a slower Node is considered hung, and the request
- * fails closed.
- */
-const MESSAGE_TIMEOUT_MS = 15_000;
-
-/**
- * Longer than any possible wait before an attempt (maxRetryAfterMs and maxIntervalMs, 300 s each at
- * most).
- */
-const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 
 /** Maximum idle times of a listener's connections and uploads. */
 export interface IdleTimes {
@@ -85,13 +54,15 @@ export const EXTERNAL_IDLE: IdleTimes = { connection: "90s", headers: "10s" };
 const ACCEPTS_PER_EVENT = 4;
 
 export interface GatewayListener {
-  readonly name: string;
+  readonly name: CallerListenerName;
   readonly at: ListenerAddress;
   readonly idle: IdleTimes;
+  /** The processors of its surfaces. */
+  readonly processors: readonly ProcessorEndpoint[];
 }
 
 /** Builds a listener for callers; its routes have the same name. */
-export function gatewayListener({ name, at, idle }: GatewayListener): Listener {
+export function gatewayListener({ name, at, idle, processors }: GatewayListener): Listener {
   return {
     name,
     trafficDirection: "INBOUND",
@@ -132,33 +103,16 @@ export function gatewayListener({ name, at, idle }: GatewayListener): Listener {
       maxRequestHeadersKb: MAX_REQUEST_HEADERS_KB,
       requestHeadersTimeout: idle.headers,
       requestTimeout: "600s",
-      // Unless a route overrides it: see UPLOAD_IDLE in routes.ts.
+      // Unless a route overrides it: see timeouts.idleMs in surface.ts.
       streamIdleTimeout: "30s",
       localReplyConfig: localReplies(),
-      httpFilters: [
-        processor({
-          grpcService: grpcService(Cluster.llm),
-          allowModeOverride: true,
-          messageTimeout: duration(MESSAGE_TIMEOUT_MS),
-          forwardRules: { allowedHeaders: { patterns: FORWARDED_HEADERS } },
-          processingMode: {
-            requestHeaderMode: "SEND",
-            requestBodyMode: "BUFFERED",
-            requestTrailerMode: "SKIP",
-            responseHeaderMode: "SEND",
-            responseBodyMode: "NONE",
-            responseTrailerMode: "SKIP",
-          },
-        }),
-        noEchoes(),
-        reportingRouter(),
-      ],
+      httpFilters: [...processors.map(processorFilter), noEchoes(), reportingRouter()],
     }),
   };
 }
 
 /** Builds the internal listener, into which the router sends the attempts after the first. */
-export function attemptListener(routeName: string): Listener {
+export function attemptListener(routeName: string, processor: ProcessorEndpoint): Listener {
   return {
     name: ATTEMPT_LISTENER,
     internalListener: {},
@@ -170,23 +124,7 @@ export function attemptListener(routeName: string): Listener {
       // The outer request's limits apply.
       streamIdleTimeout: "0s",
       localReplyConfig: localReplies(),
-      httpFilters: [
-        processor({
-          grpcService: grpcService(Cluster.attempt),
-          messageTimeout: duration(ATTEMPT_MESSAGE_TIMEOUT_MS),
-          forwardRules: { allowedHeaders: { patterns: [{ exact: CALL_ID_HEADER }] } },
-          processingMode: {
-            requestHeaderMode: "SEND",
-            requestBodyMode: "NONE",
-            requestTrailerMode: "SKIP",
-            responseHeaderMode: "SKIP",
-            responseBodyMode: "NONE",
-            responseTrailerMode: "SKIP",
-          },
-        }),
-        noEchoes(),
-        router(),
-      ],
+      httpFilters: [processorFilter(processor), noEchoes(), router()],
     }),
   };
 }
@@ -228,13 +166,25 @@ function routesNamed(routeConfigName: string): Pick<HttpConnectionManager, "rds"
   return { rds: { routeConfigName, configSource: { ads: {}, resourceApiVersion: "V3" } } };
 }
 
-/** Builds the filter of a processor, which fails closed. */
-function processor(settings: ExternalProcessor): HttpFilter {
-  return extension(Extension.extProc, {
-    failureModeAllow: false,
-    mutationRules: { allowAllRouting: true, allowEnvoy: true },
-    ...settings,
-  });
+/**
+ * Builds the filter of a processor, which fails closed. Envoy cannot choose the forwarded headers
+ * or the timeout of a filter by route, so each processor has its own filter, and routes choose
+ * among the filters: see processorOfRoute in routes.ts.
+ */
+function processorFilter(processor: ProcessorEndpoint): HttpFilter {
+  return {
+    ...extension(Extension.extProc, {
+      grpcService: grpcService(localCluster(processor.name)),
+      failureModeAllow: false,
+      allowModeOverride: processor.changesMode,
+      messageTimeout: duration(processor.messageTimeoutMs),
+      mutationRules: { allowAllRouting: true, allowEnvoy: true },
+      forwardRules: { allowedHeaders: { patterns: processor.headers } },
+      processingMode: processor.mode,
+    }),
+    name: filterName(processor),
+    disabled: !processor.seesRequestsWithoutRoute,
+  };
 }
 
 /** Headers that carry a provider's key: see src/llm/upstreams.ts. */
