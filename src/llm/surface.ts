@@ -65,12 +65,16 @@ export const ATTEMPT_PROCESSOR: ProcessorEndpoint = {
   // Longer than any possible wait before an attempt (maxRetryAfterMs and maxIntervalMs, 300 s each
   // at most).
   messageTimeoutMs: 630_000,
+  // It is the only one of its listener, and every request is for it.
   seesRequestsWithoutRoute: true,
 };
 
 const exact = (path: string): SurfacePath => ({ kind: "exact", path });
 
-/** @param uploadIdleMs a request whose body makes no progress for this time ends with 408 */
+/**
+ * Returns the surfaces of the LLM gateway: that of agents, and that of holders of access keys.
+ * @param options.uploadIdleMs a request whose body makes no progress for this time ends with 408
+ */
 export function llmSurfaces({
   uploadIdleMs,
 }: {

@@ -21,8 +21,7 @@ test("settings newer than our definitions are a TypedStruct", () => {
     name: "envoy.http.early_header_mutation.header_mutation",
     typedConfig: {
       "@type": "type.googleapis.com/xds.type.v3.TypedStruct",
-      typeUrl:
-        "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
+      typeUrl: `type.googleapis.com/${Extension.earlyHeaderMutation.message}`,
       value: { mutations: [{ removeOnMatch: { keyMatcher: { prefix: "x-svc-" } } }] },
     },
   });

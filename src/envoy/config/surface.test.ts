@@ -92,6 +92,11 @@ describe("checkSurfaces", () => {
       "surface a: bodyLimitBytes",
     ],
     [
+      "buffered bodies without a limit",
+      [surface("a", processed(processor("p", { mode: { requestBodyMode: "BUFFERED" } })))],
+      "surface a: bodies are buffered",
+    ],
+    [
       "two processors for requests without a route",
       ["a", "b"].map((name) =>
         surface(name, processed(processor(`p-${name}`, { seesRequestsWithoutRoute: true }))),

@@ -118,8 +118,11 @@ export function checkSurfaces(
     "sockets",
     endpoints.map(({ socket }) => socket),
   );
-  for (const { name, bodyLimitBytes = 0 } of surfaces) {
-    if (bodyLimitBytes >= BUFFER_LIMIT_BYTES)
+  for (const { name, bodyLimitBytes, destination } of surfaces) {
+    const buffered = destination.processor?.mode.requestBodyMode === "BUFFERED";
+    if (buffered && bodyLimitBytes === undefined)
+      throw new Error(`surface ${name}: bodies are buffered, but there is no bodyLimitBytes`);
+    if (bodyLimitBytes !== undefined && bodyLimitBytes >= BUFFER_LIMIT_BYTES)
       throw new Error(`surface ${name}: bodyLimitBytes is not below Envoy's buffers`);
   }
   for (const listener of Object.values(CallerListener)) {
