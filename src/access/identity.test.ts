@@ -22,7 +22,7 @@ function policy(key: Partial<AccessKeyPolicy> = {}, provided = open): PolicySnap
 
 function claim(key: string | undefined, more: Partial<IdentityRequest> = {}): IdentityRequest {
   return {
-    surface: "external",
+    audience: "external",
     headers: headers(key === undefined ? {} : { authorization: `Bearer ${key}` }),
     query: "",
     address: "198.51.100.1",
@@ -31,7 +31,7 @@ function claim(key: string | undefined, more: Partial<IdentityRequest> = {}): Id
   };
 }
 
-const INSIDE = { surface: "internal" } as const;
+const INSIDE = { audience: "internal" } as const;
 
 const codeOf = (snapshot: PolicySnapshot, made: IdentityRequest): string => {
   const identity = identify(snapshot, made);
@@ -40,7 +40,7 @@ const codeOf = (snapshot: PolicySnapshot, made: IdentityRequest): string => {
 
 describe("who calls", () => {
   test.each<[string, PolicySnapshot, IdentityRequest, string]>([
-    ["an agent", policy(), claim(TOKEN, { surface: "internal" }), "default/tester"],
+    ["an agent", policy(), claim(TOKEN, { audience: "internal" }), "default/tester"],
     ["an access key", policy(), claim(KEY), "ext:laptop"],
     [
       "one in its vendor's wrapping",
@@ -78,7 +78,7 @@ describe("who calls", () => {
       "address_not_allowed",
     ],
     ["a workload token outside", policy(), claim(TOKEN), "wrong_surface"],
-    ["an access key inside", policy(), claim(KEY, { surface: "internal" }), "wrong_surface"],
+    ["an access key inside", policy(), claim(KEY, { audience: "internal" }), "wrong_surface"],
     ["no key", policy(), claim(undefined), "missing_key"],
     [
       "two keys",

@@ -1,4 +1,4 @@
-/** Identifies the caller of a request by its credential, for every surface of the gateway. */
+/** Identifies the caller of a request by its credential, for every audience of the gateway. */
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type {
   AccessKeyPolicy,
@@ -9,11 +9,11 @@ import type {
 } from "../policy/snapshot.ts";
 import { readCredential } from "./credentials.ts";
 import { type ErrorCode, publicError, type PublicError } from "./errors.ts";
-import type { Surface } from "./surface.ts";
+import type { Audience } from "./audience.ts";
 
 /** IdentityRequest is what a request says about its sender. */
 export interface IdentityRequest {
-  readonly surface: Surface;
+  readonly audience: Audience;
   readonly headers: HeaderMap;
   /** Query without `?`. */
   readonly query: string;
@@ -32,19 +32,19 @@ export type Identity =
       readonly policy: CallerPolicy | undefined;
     };
 
-const KIND_OF_KEY: Readonly<Record<Surface, string>> = {
+const KIND_OF_KEY: Readonly<Record<Audience, string>> = {
   internal: "workload token",
   external: "access key",
 };
 
 export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Identity {
-  const { surface } = request;
+  const { audience } = request;
   const credential = readCredential(request.headers, request.query);
   switch (credential.kind) {
     case "none":
       return refused(
         "missing_key",
-        `No API key: send the ${KIND_OF_KEY[surface]} as your client's API key.`,
+        `No API key: send the ${KIND_OF_KEY[audience]} as your client's API key.`,
       );
     case "conflict":
       return refused("missing_key", "The request carries several different API keys; send one.");
@@ -52,7 +52,7 @@ export function identify(snapshot: PolicySnapshot, request: IdentityRequest): Id
       // Compared by hash, so that the duration of a lookup reveals nothing about a key.
       const agent = snapshot.agentsByTokenHash.get(credential.sha256);
       const entry = snapshot.keysByHash.get(credential.sha256);
-      return surface === "external"
+      return audience === "external"
         ? identifyKey(snapshot, request, entry, agent)
         : identifyAgent(agent, entry);
     }

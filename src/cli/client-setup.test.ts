@@ -28,7 +28,7 @@ function recorder(calls: Call[]): typeof fetch {
 function operation({ url }: Call): string | undefined {
   expect(new URL(url).origin).toBe(BASE);
   const route = parseRoute(new URL(url).pathname);
-  expect(route?.surface).toBe("external");
+  expect(route?.audience).toBe("external");
   return route?.operation;
 }
 

@@ -3,7 +3,7 @@
  * other paths.
  */
 import { identify } from "../access/identity.ts";
-import { EXTERNAL_PREFIX, splitSurface } from "../access/surface.ts";
+import { EXTERNAL_PREFIX, splitAudience } from "../access/audience.ts";
 import http from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
@@ -44,15 +44,15 @@ export function createApi(options: ApiOptions): http.Server {
     return context.text(`${reason ?? "ok"}\n`, reason === undefined ? 200 : 503);
   });
   app.get("*", async (context, next) => {
-    const models = modelsPath(splitSurface(context.req.path).pathname);
+    const models = modelsPath(splitAudience(context.req.path).pathname);
     return models === undefined ? next() : listed(options, context, models);
   });
   app.all("*", (context) => {
-    const { surface, pathname } = splitSurface(context.req.path);
+    const { audience, pathname } = splitAudience(context.req.path);
     const isKnown =
       parseRoute(pathname) !== undefined ||
       pathname === "/v1/models" ||
-      (surface === "internal" && ["/metrics", "/readyz", "/healthz"].includes(pathname));
+      (audience === "internal" && ["/metrics", "/readyz", "/healthz"].includes(pathname));
     const error = isKnown
       ? publicError("method_not_allowed", `${context.req.method} is not allowed here.`)
       : publicError("not_found", "The gateway has no such path.");
@@ -84,7 +84,7 @@ function rawTarget(env: HttpBindings | undefined): {
 
 /** Answers with the models that the caller may use. */
 function listed(options: ApiOptions, context: ApiContext, models: string): Response {
-  const { surface, pathname } = splitSurface(context.req.path);
+  const { audience, pathname } = splitAudience(context.req.path);
   const headers: HeaderMap = new Map(Object.entries(context.req.header()));
   const dialect = listDialect(pathname, headers);
   const address = options.clientAddress(
@@ -92,7 +92,7 @@ function listed(options: ApiOptions, context: ApiContext, models: string): Respo
     headers.get("x-forwarded-for"),
   );
   const identity = identify(options.policy(), {
-    surface,
+    audience,
     headers,
     query: rawTarget(context.env).query,
     address,
@@ -106,7 +106,7 @@ function listed(options: ApiOptions, context: ApiContext, models: string): Respo
   }
   const found = listModels(identity.policy, dialect, models);
   if (found !== undefined) return Response.json(found);
-  const prefix = surface === "external" ? EXTERNAL_PREFIX : "";
+  const prefix = audience === "external" ? EXTERNAL_PREFIX : "";
   const message = `There is no such model here. GET ${prefix}/v1/models lists yours.`;
   return failure(publicError("model_not_found", message), dialect, options.newCallId());
 }

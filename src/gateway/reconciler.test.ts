@@ -15,6 +15,8 @@ import { type LoadResult, NO_GENERATIONS } from "../sources/load-result.ts";
 import type { Source } from "../sources/source.ts";
 import { Reconciler } from "./reconciler.ts";
 import { Rollout } from "./rollout.ts";
+import { gatewaySurfaces } from "./surfaces.ts";
+import { ATTEMPT_PROCESSOR } from "../llm/surface.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { type StatusSink, StatusTable } from "./status-sink.ts";
 
@@ -112,7 +114,8 @@ class World {
         external: undefined,
         caFile: "/ca.pem",
         runDir: "/run/svc",
-        uploadIdleMs: 15_000,
+        surfaces: gatewaySurfaces({ uploadIdleMs: 15_000 }),
+        attempts: ATTEMPT_PROCESSOR,
       },
       clock,
       log: captured.log,

@@ -2,6 +2,7 @@ import path from "node:path";
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import type { Compiled } from "../compile/compile.ts";
+import { ATTEMPT_PROCESSOR } from "../llm/surface.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { PolicySnapshot, ModelProviderPolicy } from "../policy/snapshot.ts";
 import { PolicyStore } from "../policy/store.ts";
@@ -9,6 +10,7 @@ import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder, type XdsSnapshot } from "../envoy/xds/snapshot.ts";
 import { EMPTY_RESOURCE_SET } from "../resources/resource-set.ts";
 import { Rollout } from "./rollout.ts";
+import { gatewaySurfaces } from "./surfaces.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
 
@@ -69,7 +71,8 @@ class World {
         external: undefined,
         caFile: "/ca.pem",
         runDir: "/run/svc",
-        uploadIdleMs: 15_000,
+        surfaces: gatewaySurfaces({ uploadIdleMs: 15_000 }),
+        attempts: ATTEMPT_PROCESSOR,
       },
       clock,
       log: pino({ level: "silent" }),

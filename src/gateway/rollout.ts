@@ -3,17 +3,13 @@
  * then requests use it, its statuses are published, and clusters that only its predecessor names
  * are removed last. Rollouts run one at a time; of several waiting ones, only the newest is used.
  */
-import {
-  compileEnvoy,
-  type EnvoyConfiguration,
-  type EnvoyOptions,
-} from "../envoy/config/resources.ts";
 import type { Compiled } from "../compile/compile.ts";
+import { compileEnvoy, type EnvoyOptions } from "../envoy/config/resources.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 import type { PolicyStore } from "../policy/store.ts";
-import type { SnapshotEncoder, XdsSnapshot } from "../envoy/xds/snapshot.ts";
+import type { EnvoyResources, SnapshotEncoder, XdsSnapshot } from "../envoy/xds/snapshot.ts";
 
 /** The part of the discovery service that a rollout needs. */
 export interface Discovery {
@@ -38,11 +34,11 @@ const ACK_TIMEOUT_MS = 2_000;
 /** Calls that began before a change may still retry at their old provider. */
 const RETIRE_AFTER_MS = 600_000;
 
-type Cluster = EnvoyConfiguration["cluster"][number];
+type Cluster = EnvoyResources["cluster"][number];
 
 export class Rollout {
   readonly #options: RolloutOptions;
-  #current: EnvoyConfiguration = { cluster: [], listener: [], route: [] };
+  #current: EnvoyResources = { cluster: [], listener: [], route: [] };
   /** Clusters that no current policy names, by name, until they are removed. */
   readonly #retiring = new Map<string, Cluster>();
   #next: Compiled | undefined;
@@ -112,14 +108,14 @@ export class Rollout {
     this.#push(this.#current, [...this.#retiring.values()]);
   }
 
-  #push(config: EnvoyConfiguration, retiring: readonly Cluster[]): void {
+  #push(config: EnvoyResources, retiring: readonly Cluster[]): void {
     const { ads, encoder } = this.#options;
     ads.setSnapshot(encoder.encode({ ...config, cluster: [...config.cluster, ...retiring] }));
   }
 }
 
 function nameOf(cluster: Cluster): string {
-  const name = cluster["name"];
-  if (typeof name !== "string") throw new Error("a cluster without a name");
+  const { name } = cluster;
+  if (name === undefined) throw new Error("a cluster without a name");
   return name;
 }

@@ -32,6 +32,7 @@ import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
 import { Relay } from "../llm/relay.ts";
 import { localReplyFlags } from "../llm/response-flags.ts";
 import { retryAfterMs } from "../llm/retry-after.ts";
+import { ATTEMPT_PROCESSOR, LLM_PROCESSOR } from "../llm/surface.ts";
 import { eventLoopUtilization } from "../platform/event-loop.ts";
 import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
@@ -48,6 +49,7 @@ import { AdsServer } from "../envoy/xds/ads.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder } from "../envoy/xds/snapshot.ts";
 import { createApi } from "./api.ts";
+import { API_SERVICE } from "./api-surface.ts";
 import { createControl } from "./control.ts";
 import { Reconciler } from "./reconciler.ts";
 import { redisFromEnvironment } from "./redis.ts";
@@ -57,6 +59,7 @@ import { viewSidecar } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { StatusTable } from "./status-sink.ts";
+import { gatewaySurfaces } from "./surfaces.ts";
 import { usageFrom } from "./usage.ts";
 
 export interface GatewayService {
@@ -152,7 +155,8 @@ export async function startGateway(
       external: options.external,
       caFile: options.caFile,
       runDir: options.runDir,
-      uploadIdleMs: options.uploadIdleMs,
+      surfaces: gatewaySurfaces(options),
+      attempts: ATTEMPT_PROCESSOR,
     },
     clock,
     log,
@@ -201,7 +205,7 @@ export async function startGateway(
     relay,
   };
   const llm = await serveExtProc({
-    path: socket("llm.sock"),
+    path: socket(LLM_PROCESSOR.socket),
     maxMessageBytes,
     clock,
     onDefect: defects.reporter("llm"),
@@ -210,7 +214,7 @@ export async function startGateway(
   registerResourceMetrics(registry, calls, llm);
   const attemptOptions = { calls, share };
   const attempts = await serveExtProc({
-    path: socket("attempt.sock"),
+    path: socket(ATTEMPT_PROCESSOR.socket),
     maxMessageBytes,
     clock,
     onDefect: defects.reporter("attempt"),
@@ -256,7 +260,7 @@ export async function startGateway(
         onDefect: defects.reporter("api"),
         newCallId: randomUUID,
       }),
-      socket("api.sock"),
+      socket(API_SERVICE.socket),
     ),
     await listen(
       createControl({

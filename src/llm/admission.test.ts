@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "./surface.ts";
 import type { Permit } from "./call.ts";
 import { Gateway, provider, type Request, TOKEN } from "./testing.ts";
 import { chat } from "./testing-samples.ts";

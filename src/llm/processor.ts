@@ -12,7 +12,7 @@
  */
 import { ANONYMOUS, callerName } from "../access/caller.ts";
 import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
-import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
+import { InternalHeader } from "../envoy/config/names.ts";
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap, Phase } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
@@ -30,6 +30,7 @@ import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
 import { Refusal, refusalHeaders, type RequestOrigin } from "../access/refusal.ts";
 import { CallResponse, localReplyError, type ResponseOptions } from "./response.ts";
 import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
+import { MAX_REQUEST_BODY_BYTES } from "./surface.ts";
 
 export interface LlmProcessorOptions
   extends ResponseOptions, Omit<PipelineServices, "auditRefuses"> {

@@ -3,7 +3,7 @@
  * settles the call.
  */
 import type { CallOutcome, Settlement } from "./settlement.ts";
-import { InternalHeader, MAX_REQUEST_BODY_BYTES } from "../envoy/config/names.ts";
+import { InternalHeader } from "../envoy/config/names.ts";
 import type { Exchange } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { TimeSource } from "../platform/clock.ts";
@@ -17,6 +17,7 @@ import { dialects } from "./dialects/registry.ts";
 import { publicError, type PublicError } from "../access/errors.ts";
 import type { Relay } from "./relay.ts";
 import { localReplyFlags } from "./response-flags.ts";
+import { MAX_REQUEST_BODY_BYTES } from "./surface.ts";
 
 export interface ResponseOptions {
   readonly calls: CallRegistry;

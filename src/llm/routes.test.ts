@@ -1,9 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { EXTERNAL_LLM_PATHS, GEMINI_PATHS, LLM_PATHS } from "../envoy/config/routes.ts";
-import { dialectOfPath, parseRoute } from "./routes.ts";
+import type { Surface } from "../envoy/config/surface.ts";
+import { dialectOfPath, EXTERNAL_GEMINI_PATHS, GEMINI_PATHS, parseRoute } from "./routes.ts";
+import { llmSurfaces } from "./surface.ts";
 
-const plain = { surface: "internal", model: undefined, stream: undefined, query: "" };
-const external = { ...plain, surface: "external" };
+const plain = { audience: "internal", model: undefined, stream: undefined, query: "" };
+const external = { ...plain, audience: "external" };
 
 describe("parseRoute", () => {
   test.each([
@@ -93,21 +94,27 @@ describe("parseRoute", () => {
   });
 });
 
-test("Envoy sends the processor exactly the paths that it knows", () => {
-  for (const path of LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("internal");
-  for (const path of EXTERNAL_LLM_PATHS) expect(parseRoute(path)?.surface, path).toBe("external");
-  const gemini = new RegExp(`^(?:${GEMINI_PATHS})$`);
-  for (const method of [
-    "generateContent",
-    "streamGenerateContent",
-    "countTokens",
-    "embedContent",
-  ]) {
-    for (const version of ["v1", "v1beta", "v2"]) {
-      const path = `/${version}/models/a/b:${method}`;
-      expect(gemini.test(path), path).toBe(parseRoute(path) !== undefined);
-    }
-  }
+test("every path of the surfaces is of the audience that it is for", () => {
+  const [internal, external] = llmSurfaces({ uploadIdleMs: 1 });
+  const audiences = ({ paths }: Surface) =>
+    new Set(paths.map((path) => path.kind === "exact" && parseRoute(path.path)?.audience));
+  expect(audiences(internal as Surface)).toEqual(new Set(["internal", false]));
+  expect(audiences(external as Surface)).toEqual(new Set(["external", false]));
+  expect(internal?.listeners).toEqual(["svc-gateway"]);
+});
+
+test.each([
+  ["/v1/models/a/b:generateContent", true],
+  ["/v1beta/models/a/b:streamGenerateContent", true],
+  ["/v1beta/models/a:countTokens", true],
+  ["/v1/models/a/b:embedContent", false],
+  ["/v2/models/a:generateContent", false],
+  ["/v1/models/:generateContent", false],
+  ["/v1beta/models/a:generateContent/x", false],
+])("Envoy sends the processor the paths of Gemini that it knows: %s", (path, known) => {
+  expect(new RegExp(`^(?:${GEMINI_PATHS})$`).test(path)).toBe(known);
+  expect(new RegExp(`^(?:${EXTERNAL_GEMINI_PATHS})$`).test(`/ext${path}`)).toBe(known);
+  expect(parseRoute(path) !== undefined).toBe(known);
 });
 
 test("errors speak the language of the path's clients", () => {

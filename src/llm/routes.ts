@@ -3,13 +3,13 @@
  * holders of an access key. Anthropic's clients append `/v1` to their base URL, so
  * `{base_url}/ext/v1` becomes `/ext/v1/v1/...`.
  */
-import { splitSurface, type Surface } from "../access/surface.ts";
+import { type Audience, EXTERNAL_PREFIX, splitAudience } from "../access/audience.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 
 export type LlmOperation = "chat" | "count_tokens" | "embeddings" | "responses";
 
 export interface LlmRoute {
-  readonly surface: Surface;
+  readonly audience: Audience;
   readonly operation: LlmOperation;
   /** Dialect of the caller. */
   readonly dialect: DialectName;
@@ -29,23 +29,34 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
   "/v1/messages/count_tokens": { operation: "count_tokens", dialect: "anthropic" },
 };
 
+/** Exact paths of calls, without Gemini's, all with POST. */
+export const FIXED_PATHS: readonly string[] = Object.keys(FIXED);
+
+/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
 const GEMINI =
   /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+
+/** Gemini's paths as an expression of RE2 that matches the whole path. */
+export const GEMINI_PATHS: string = GEMINI.source.slice(1, -1).replaceAll("\\/", "/");
+
+/** Gemini's paths of the external gateway. */
+export const EXTERNAL_GEMINI_PATHS = `${EXTERNAL_PREFIX}${GEMINI_PATHS}`;
 
 /** @returns undefined if the path is not served, or its model is not valid percent-encoding. */
 export function parseRoute(path: string): LlmRoute | undefined {
   const mark = path.indexOf("?");
-  const { surface, pathname } = splitSurface(mark < 0 ? path : path.slice(0, mark));
+  const { audience, pathname } = splitAudience(mark < 0 ? path : path.slice(0, mark));
   const query = mark < 0 ? "" : path.slice(mark + 1);
   const fixed = Object.hasOwn(FIXED, pathname) ? FIXED[pathname] : undefined;
-  if (fixed !== undefined) return { surface, ...fixed, model: undefined, stream: undefined, query };
+  if (fixed !== undefined)
+    return { audience, ...fixed, model: undefined, stream: undefined, query };
   const match = GEMINI.exec(pathname);
   if (match === null) return undefined;
   const model = decode(match[1] as string);
   if (model === undefined) return undefined;
   const method = match[2] as string;
   return {
-    surface,
+    audience,
     operation: method === "countTokens" ? "count_tokens" : "chat",
     dialect: "gemini",
     model,
@@ -64,7 +75,7 @@ function decode(text: string): string | undefined {
 
 /** Returns the dialect for the error of an unknown path: the one whose clients would use it. */
 export function dialectOfPath(fullPath: string): DialectName {
-  const path = splitSurface(fullPath).pathname;
+  const path = splitAudience(fullPath).pathname;
   if (path.startsWith("/v1beta/") || path.startsWith("/v1/models/")) return "gemini";
   return path.startsWith("/v1/messages") ? "anthropic" : "openai";
 }

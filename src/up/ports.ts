@@ -10,7 +10,8 @@ export async function assertPortFree(address: string, port: number, flag: string
       if (error.code === "EADDRINUSE") {
         reject(
           new StartError(
-            `Port ${port} on ${address} is taken. Stop what uses it, or choose another with ${flag}.`,
+            `Port ${port} on ${address} is taken. Stop what uses it, or choose another ` +
+              `with ${flag}.`,
           ),
         );
       } else if (error.code === "EACCES") {
@@ -22,7 +23,8 @@ export async function assertPortFree(address: string, port: number, flag: string
       } else {
         reject(
           new StartError(
-            `${address}:${port} cannot be listened on: ${error.message}. Change --address or ${flag}.`,
+            `${address}:${port} cannot be listened on: ${error.message}. Change --address ` +
+              `or ${flag}.`,
           ),
         );
       }

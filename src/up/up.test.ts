@@ -345,7 +345,8 @@ describe("Envoy's log", () => {
   test("what is said at every start is not", () => {
     expect(
       lines(
-        "warning|main|There is no configured limit to the number of allowed active downstream connections. Configure",
+        "warning|main|There is no configured limit to the number of allowed active " +
+          "downstream connections. Configure",
         "warning|main|caught ENVOY_SIGTERM",
       ).logged,
     ).toEqual([]);
@@ -498,7 +499,9 @@ describe("startUp, of stand-ins", () => {
 
     test("is there again for a gateway that is started again", async () => {
       up = await start(
-        `${TELLING} if (!require("node:fs").existsSync(options.controlSocket + ".again")) { require("node:fs").writeFileSync(options.controlSocket + ".again", ""); process.exit(1); }`,
+        `${TELLING} if (!require("node:fs").existsSync(options.controlSocket + ".again")) ` +
+          `{ require("node:fs").writeFileSync(options.controlSocket + ".again", ""); ` +
+          "process.exit(1); }",
         {},
         CALLERS,
       );

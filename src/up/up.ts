@@ -217,7 +217,8 @@ async function start(
       }
       await close();
       throw new StartError(
-        `The gateway did not become ready. ${lastWords === "" ? "See its log for the reason." : `Envoy said: ${lastWords}`}`,
+        "The gateway did not become ready. " +
+          (lastWords === "" ? "See its log for the reason." : `Envoy said: ${lastWords}`),
       );
     },
     stop: async () => {
@@ -262,7 +263,8 @@ async function assertNotRunning(state: StatePaths): Promise<void> {
   const answer = await unixRequest(state.controlSocket, "/status").catch(() => undefined);
   if (answer !== undefined) {
     throw new StartError(
-      `Another svc up runs with the state folder ${state.dir}. Stop it, or choose another with --state-dir.`,
+      `Another svc up runs with the state folder ${state.dir}. Stop it, or choose another ` +
+        "with --state-dir.",
     );
   }
 }

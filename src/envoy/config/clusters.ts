@@ -1,17 +1,29 @@
-/** Clusters: one for each ModelProvider, its chain, and the internal attempts. */
+/** Clusters: our own servers, each ModelProvider and its chain, and the internal attempts. */
 import { isIP } from "node:net";
+import type { CircuitBreakers, Cluster as ClusterConfig } from "../../gen/messages.ts";
 import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
-import { duration, type Json, Message, typed } from "./json.ts";
+import {
+  httpOptions,
+  oneEndpoint,
+  socketAddress,
+  unixSocket,
+  upstreamTls,
+} from "./cluster-parts.ts";
+import { duration } from "./duration.ts";
+import { Extension, extension } from "./extensions.ts";
+import { KEEPALIVE } from "./http.ts";
 import {
   ATTEMPT_LISTENER,
   BUFFER_LIMIT_BYTES,
   chainCluster,
   Cluster,
+  localCluster,
   MAX_ATTEMPTS,
   relayedCluster,
   RelaySocket,
   upstreamCluster,
 } from "./names.ts";
+import type { LocalEndpoint } from "./surface.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -19,7 +31,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
  * Envoy's defaults (1,024 requests, 3 concurrent retries) are for small services; the policy has
  * its own limits.
  */
-const UNLIMITED: Json = {
+const UNLIMITED: CircuitBreakers = {
   thresholds: [
     {
       maxConnections: 100_000,
@@ -30,11 +42,50 @@ const UNLIMITED: Json = {
   ],
 };
 
-export function clusters(
+/**
+ * Builds the cluster of a processor: one stream a request, on connections of HTTP/2.
+ * @param runDir folder of its socket
+ */
+export function processorCluster({ name, socket }: LocalEndpoint, runDir: string): ClusterConfig {
+  return {
+    ...serviceCluster({ name, socket }, runDir),
+    ...httpOptions({
+      explicitHttpConfig: {
+        http2ProtocolOptions: {
+          maxConcurrentStreams: 2_147_483_647,
+          initialStreamWindowSize: 1_048_576,
+          initialConnectionWindowSize: 16_777_216,
+          // The peer is this gateway's own process, and each frame belongs to a request that the
+          // listeners have let in. Envoy's default of 10,000 is meant for peers that are not
+          // trusted; a wave of clients that leave would end the connection, and every request.
+          maxOutboundFrames: 1_000_000,
+          maxOutboundControlFrames: 1_000_000,
+          // A processor that hangs is noticed: its streams end, requests fail closed.
+          connectionKeepalive: KEEPALIVE,
+        },
+      },
+    }),
+  };
+}
+
+/**
+ * Builds the cluster of an HTTP server of ours.
+ * @param runDir folder of its socket
+ */
+export function serviceCluster({ name, socket }: LocalEndpoint, runDir: string): ClusterConfig {
+  return {
+    ...oneEndpoint(localCluster(name), unixSocket(`${runDir}/${socket}`)),
+    connectTimeout: duration(CONNECT_TIMEOUT_MS),
+    circuitBreakers: UNLIMITED,
+  };
+}
+
+/** Builds the clusters of the providers, and those of the attempts after the first. */
+export function providerClusters(
   providers: Iterable<ModelProviderPolicy>,
   { caFile, runDir }: { readonly caFile: string; readonly runDir: string },
-): Json[] {
-  const out: Json[] = [attemptsCluster()];
+): ClusterConfig[] {
+  const out: ClusterConfig[] = [attemptsCluster()];
   for (const provider of providers) {
     if (provider.readsToEnd) {
       out.push(
@@ -50,66 +101,36 @@ export function clusters(
 }
 
 /** The relay, instead of the provider. */
-function relayCluster(name: string, runDir: string): Json {
-  const address = { pipe: { path: `${runDir}/${RelaySocket.relay}` } };
+function relayCluster(name: string, runDir: string): ClusterConfig {
   return {
-    name,
-    type: "STATIC",
+    ...oneEndpoint(name, unixSocket(`${runDir}/${RelaySocket.relay}`)),
     connectTimeout: "1s",
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
     circuitBreakers: UNLIMITED,
-    loadAssignment: {
-      clusterName: name,
-      endpoints: [{ lbEndpoints: [{ endpoint: { address } }] }],
-    },
   };
 }
 
-function providerCluster(name: string, provider: ModelProviderPolicy, caFile: string): Json {
+function providerCluster(
+  name: string,
+  provider: ModelProviderPolicy,
+  caFile: string,
+): ClusterConfig {
   const { host, port, tls } = provider.endpoint;
+  const named = isIP(host) === 0;
   return {
-    name,
+    ...oneEndpoint(name, socketAddress(host, port)),
     // LOGICAL_DNS: a vendor's name resolves to other addresses at each lookup, and connections to
     // old ones stay usable.
-    ...(isIP(host) === 0
-      ? { type: "LOGICAL_DNS", dnsLookupFamily: "V4_PREFERRED" }
-      : { type: "STATIC" }),
+    type: named ? "LOGICAL_DNS" : "STATIC",
+    dnsLookupFamily: named ? "V4_PREFERRED" : undefined,
     connectTimeout: duration(CONNECT_TIMEOUT_MS),
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
     circuitBreakers: UNLIMITED,
-    loadAssignment: {
-      clusterName: name,
-      endpoints: [
-        {
-          lbEndpoints: [
-            { endpoint: { address: { socketAddress: { address: host, portValue: port } } } },
-          ],
-        },
-      ],
-    },
-    ...(tls ? { transportSocket: tlsSocket(host, caFile) } : {}),
-    typedExtensionProtocolOptions: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": typed(Message.httpProtocolOptions, {
-        commonHttpProtocolOptions: { idleTimeout: "60s" },
-        ...(tls ? { autoConfig: {} } : { explicitHttpConfig: { httpProtocolOptions: {} } }),
-      }),
-    },
-  };
-}
-
-function tlsSocket(host: string, caFile: string): Json {
-  const san: Json =
-    isIP(host) === 0
-      ? { sanType: "DNS", matcher: { exact: host } }
-      : { sanType: "IP_ADDRESS", matcher: { exact: host } };
-  return {
-    name: "envoy.transport_sockets.tls",
-    typedConfig: typed(Message.upstreamTls, {
-      ...(isIP(host) === 0 ? { sni: host } : {}),
-      commonTlsContext: {
-        tlsParams: { tlsMinimumProtocolVersion: "TLSv1_2" },
-        validationContext: { trustedCa: { filename: caFile }, matchTypedSubjectAltNames: [san] },
-      },
+    transportSocket: tls ? upstreamTls({ caFile, host }) : undefined,
+    ...httpOptions({
+      commonHttpProtocolOptions: { idleTimeout: "60s" },
+      autoConfig: tls ? {} : undefined,
+      explicitHttpConfig: tls ? undefined : { httpProtocolOptions: {} },
     }),
   };
 }
@@ -118,22 +139,19 @@ function tlsSocket(host: string, caFile: string): Json {
  * Priority 0 is the provider itself; each retry moves to the next priority, and thereby into the
  * internal listener.
  */
-function chain(provider: ModelProviderPolicy): Json {
+function chain(provider: ModelProviderPolicy): ClusterConfig {
   return {
     name: chainCluster(provider),
     connectTimeout: duration(CONNECT_TIMEOUT_MS),
     lbPolicy: "CLUSTER_PROVIDED",
-    clusterType: {
-      name: "envoy.clusters.aggregate",
-      typedConfig: typed(Message.aggregate, {
-        clusters: [upstreamCluster(provider), Cluster.attempts],
-      }),
-    },
+    clusterType: extension(Extension.aggregate, {
+      clusters: [upstreamCluster(provider), Cluster.attempts],
+    }),
     circuitBreakers: UNLIMITED,
   };
 }
 
-function attemptsCluster(): Json {
+function attemptsCluster(): ClusterConfig {
   return {
     name: Cluster.attempts,
     type: "STATIC",

@@ -4,10 +4,8 @@
  * built-in filter that compares their values, so this is a script. It must be between the filter
  * that injects the credential and the router.
  */
-import type { Json } from "./json.ts";
-
-export const LUA = "envoy.filters.http.lua";
-export const LUA_TYPE = "type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua";
+import type { HttpFilter } from "../../gen/messages.ts";
+import { Extension, extension } from "./extensions.ts";
 
 /** Minimum length of a credential; shorter ones are placeholders, and may occur in any header. */
 const SHORTEST = 8;
@@ -67,21 +65,19 @@ end
 `;
 }
 
-/**
- * For the gateway: the request's own headers contain the provider's key. @returns Lua's settings
- */
-export function echoesOfHeaders(names: readonly string[]): Json {
+/** Builds the filter of the gateway: the request's own headers contain the provider's key. */
+export function echoesOfHeaders(names: readonly string[]): HttpFilter {
   const note = { namespace: "svc.echoes", key: "sent" };
   // No log of the gateway contains every request's metadata: there is nothing to remove.
-  return settings(noteHeaders(names, note) + removeEchoes(note, ""));
+  return lua(noteHeaders(names, note) + removeEchoes(note, ""));
 }
 
-/** For the sidecar: the authorizer notes the injected credential. @returns Lua's settings */
-export function echoesOfNote(note: Note): Json {
+/** Builds the filter of the sidecar: the authorizer notes the injected credential. */
+export function echoesOfNote(note: Note): HttpFilter {
   const { namespace, key } = note;
-  return settings(removeEchoes(note, `metadata:set("${namespace}", "${key}", "")`));
+  return lua(removeEchoes(note, `metadata:set("${namespace}", "${key}", "")`));
 }
 
-function settings(script: string): Json {
-  return { default_source_code: { inline_string: script } };
+function lua(script: string): HttpFilter {
+  return extension(Extension.lua, { defaultSourceCode: { inlineString: script } });
 }

@@ -11,9 +11,11 @@ import { parse, stringify } from "yaml";
 import { buildResourceSet } from "../../resources/resource-set.ts";
 import { parseDocuments } from "../../resources/parse.ts";
 import { ProtoRegistry } from "../protobuf/registry.ts";
-import { SnapshotEncoder } from "../xds/snapshot.ts";
+import { type EnvoyResources, SnapshotEncoder } from "../xds/snapshot.ts";
+import { gatewaySurfaces } from "../../gateway/surfaces.ts";
+import { ATTEMPT_PROCESSOR } from "../../llm/surface.ts";
 import { compilePolicy } from "../../compile/policy.ts";
-import { compileEnvoy, type EnvoyConfiguration } from "./resources.ts";
+import { compileEnvoy } from "./resources.ts";
 
 const root = path.join(import.meta.dirname, "../../..");
 const testdata = path.join(import.meta.dirname, "testdata/gateway");
@@ -28,7 +30,7 @@ const CA_FILE = "/etc/ssl/certs/ca-certificates.crt";
 
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-function compileCase(name: string): EnvoyConfiguration {
+function compileCase(name: string): EnvoyResources {
   const file = `${name}.in.yaml`;
   const parsed = parseDocuments(readFileSync(path.join(testdata, file), "utf8"), file);
   expect(parsed.problems).toEqual([]);
@@ -43,7 +45,8 @@ function compileCase(name: string): EnvoyConfiguration {
     external: { address: "127.0.0.1", port: 8080 },
     caFile: CA_FILE,
     runDir: "/run/svc",
-    uploadIdleMs: 15_000,
+    surfaces: gatewaySurfaces({ uploadIdleMs: 15_000 }),
+    attempts: ATTEMPT_PROCESSOR,
   });
 }
 
@@ -59,7 +62,7 @@ function envoyPath(): string {
 }
 
 /** The bootstrap with the resources as static ones: routes are inside their listeners. */
-function validated(config: EnvoyConfiguration, name: string): void {
+function validated(config: EnvoyResources, name: string): void {
   const bootstrap = parse(
     readFileSync(path.join(root, "envoy/bootstrap.yaml"), "utf8")
       .replaceAll("${RUN_DIR}", scratch)
@@ -77,7 +80,7 @@ function validated(config: EnvoyConfiguration, name: string): void {
     const { rds, ...rest } = value as { rds: { routeConfigName: string } };
     return {
       ...rest,
-      routeConfig: config.route.find((route) => route["name"] === rds.routeConfigName),
+      routeConfig: config.route.find((route) => route.name === rds.routeConfigName),
     };
   }) as unknown[];
   const own = path.join(scratch, "ca.pem");

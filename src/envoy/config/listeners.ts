@@ -1,51 +1,41 @@
 /** Listeners: the gateway's own, and the internal one for attempts after the first. */
-import { echoesOfHeaders, LUA, LUA_TYPE } from "./echoes.ts";
-import { duration, type Json, Message, typed } from "./json.ts";
+import type {
+  AccessLogFilter,
+  HeaderValueOption,
+  HttpConnectionManager,
+  HttpFilter,
+  Listener,
+  LocalReplyConfig,
+} from "../../gen/messages.ts";
+import { socketAddress } from "./cluster-parts.ts";
+import { duration } from "./duration.ts";
+import { echoesOfHeaders } from "./echoes.ts";
+import { Extension, extension } from "./extensions.ts";
+import {
+  CLIENT_HTTP2,
+  connectionManager,
+  grpcAccessLog,
+  grpcService,
+  MAX_REQUEST_HEADERS_KB,
+  ownHeadersOnly,
+  router,
+} from "./http.ts";
 import {
   ATTEMPT_LISTENER,
   BUFFER_LIMIT_BYTES,
   CALL_ID_HEADER,
   Cluster,
   InternalHeader,
+  localCluster,
   RelaySocket,
 } from "./names.ts";
+import { filterName } from "./routes.ts";
+import type { CallerListenerName, ProcessorEndpoint } from "./surface.ts";
 
 export interface ListenerAddress {
   readonly address: string;
   readonly port: number;
 }
-
-/** Headers that the processors read; no others are sent to them. */
-const FORWARDED_HEADERS: readonly Json[] = [
-  { exact: ":method" },
-  { exact: ":path" },
-  { exact: ":status" },
-  { exact: "authorization" },
-  { exact: "x-api-key" },
-  { exact: "api-key" },
-  { exact: "x-goog-api-key" },
-  { exact: "content-type" },
-  { exact: "content-length" },
-  { exact: "content-encoding" },
-  { exact: "anthropic-version" },
-  { exact: "anthropic-beta" },
-  { exact: "retry-after" },
-  { exact: "x-forwarded-for" },
-  { prefix: "x-svc-" },
-  { exact: CALL_ID_HEADER },
-];
-
-/**
- * Maximum time for Node to answer a message; a slower Node is considered hung, and the request
- * fails closed.
- */
-const MESSAGE_TIMEOUT_MS = 15_000;
-
-/**
- * Longer than any possible wait before an attempt (maxRetryAfterMs and maxIntervalMs, 300 s each at
- * most).
- */
-const ATTEMPT_MESSAGE_TIMEOUT_MS = 630_000;
 
 /** Maximum idle times of a listener's connections and uploads. */
 export interface IdleTimes {
@@ -64,269 +54,181 @@ export const EXTERNAL_IDLE: IdleTimes = { connection: "90s", headers: "10s" };
 const ACCEPTS_PER_EVENT = 4;
 
 export interface GatewayListener {
-  readonly name: string;
+  readonly name: CallerListenerName;
   readonly at: ListenerAddress;
   readonly idle: IdleTimes;
+  /** The processors of its surfaces. */
+  readonly processors: readonly ProcessorEndpoint[];
 }
 
-/** A listener's routes have the same name as the listener. */
-export function gatewayListener({ name, at, idle }: GatewayListener): Json {
+/** Builds a listener for callers; its routes have the same name. */
+export function gatewayListener({ name, at, idle, processors }: GatewayListener): Listener {
   return {
     name,
     trafficDirection: "INBOUND",
-    address: { socketAddress: { address: at.address, portValue: at.port } },
-    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    address: socketAddress(at.address, at.port),
     // A wave of new connections does not delay open ones.
     maxConnectionsToAcceptPerSocketEvent: ACCEPTS_PER_EVENT,
-    filterChains: [
-      {
-        filters: [
-          {
-            name: "envoy.filters.network.http_connection_manager",
-            typedConfig: typed(Message.connectionManager, {
-              statPrefix: name,
-              rds: {
-                routeConfigName: name,
-                configSource: { ads: {}, resourceApiVersion: "V3" },
-              },
-              useRemoteAddress: true,
-              skipXffAppend: true,
-              // Set by our processor: see CALL_ID_HEADER.
-              generateRequestId: false,
-              earlyHeaderMutationExtensions: [ownHeadersOnly()],
-              normalizePath: true,
-              mergeSlashes: true,
-              commonHttpProtocolOptions: {
-                idleTimeout: idle.connection,
-                headersWithUnderscoresAction: "ALLOW",
-              },
-              httpProtocolOptions: { enableTrailers: true },
-              http2ProtocolOptions: {
-                maxConcurrentStreams: 256,
-                initialStreamWindowSize: 1_048_576,
-                initialConnectionWindowSize: 16_777_216,
-              },
-              maxRequestHeadersKb: 96,
-              requestHeadersTimeout: idle.headers,
-              requestTimeout: "600s",
-              // Unless a route overrides it: see UPLOAD_IDLE in routes.ts.
-              streamIdleTimeout: "30s",
-              localReplyConfig: localReplies(),
-              httpFilters: [
-                {
-                  name: "envoy.filters.http.ext_proc",
-                  typedConfig: typed(Message.extProc, {
-                    grpcService: { envoyGrpc: { clusterName: Cluster.llm } },
-                    failureModeAllow: false,
-                    allowModeOverride: true,
-                    messageTimeout: duration(MESSAGE_TIMEOUT_MS),
-                    mutationRules: { allowAllRouting: true, allowEnvoy: true },
-                    forwardRules: { allowedHeaders: { patterns: [...FORWARDED_HEADERS] } },
-                    processingMode: {
-                      requestHeaderMode: "SEND",
-                      requestBodyMode: "BUFFERED",
-                      requestTrailerMode: "SKIP",
-                      responseHeaderMode: "SEND",
-                      responseBodyMode: "NONE",
-                      responseTrailerMode: "SKIP",
-                    },
-                  }),
-                },
-                noEchoes(),
-                router(),
-              ],
-            }),
-          },
-        ],
-      },
-    ],
-  };
-}
-
-/**
- * Removes, before anything reads them, the headers by which a client could control Envoy's router
- * (`x-envoy-*`) or impersonate our components (`x-svc-*`), and notes the address of the
- * connection's peer. It does not matter whether Envoy considers the client's address internal. As a
- * TypedStruct, because `remove_on_match` is newer than our copy of the definitions.
- */
-function ownHeadersOnly(): Json {
-  return {
-    name: "envoy.http.early_header_mutation.header_mutation",
-    typedConfig: typed("xds.type.v3.TypedStruct", {
-      typeUrl:
-        "type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation",
-      value: {
-        mutations: [
-          ...["x-envoy-", "x-svc-"].map((prefix) => ({
-            remove_on_match: { key_matcher: { prefix } },
-          })),
+    ...serving({
+      ...routesNamed(name),
+      statPrefix: name,
+      useRemoteAddress: true,
+      skipXffAppend: true,
+      // Set by our processor: see CALL_ID_HEADER.
+      generateRequestId: false,
+      earlyHeaderMutationExtensions: [
+        ownHeadersOnly([
           // Used to report failed attempts: a client must not choose it.
           { remove: CALL_ID_HEADER },
+          // The address of the connection's peer.
           {
             append: {
               header: {
                 key: InternalHeader.peer,
                 value: "%DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT%",
               },
-              append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+              appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
             },
           },
-        ],
+        ]),
+      ],
+      normalizePath: true,
+      mergeSlashes: true,
+      commonHttpProtocolOptions: {
+        idleTimeout: idle.connection,
+        headersWithUnderscoresAction: "ALLOW",
       },
+      httpProtocolOptions: { enableTrailers: true },
+      http2ProtocolOptions: CLIENT_HTTP2,
+      maxRequestHeadersKb: MAX_REQUEST_HEADERS_KB,
+      requestHeadersTimeout: idle.headers,
+      requestTimeout: "600s",
+      // Unless a route overrides it: see timeouts.idleMs in surface.ts.
+      streamIdleTimeout: "30s",
+      localReplyConfig: localReplies(),
+      httpFilters: [...processors.map(processorFilter), noEchoes(), reportingRouter()],
     }),
   };
 }
 
-export function attemptListener(routeName: string): Json {
+/** Builds the internal listener, into which the router sends the attempts after the first. */
+export function attemptListener(routeName: string, processor: ProcessorEndpoint): Listener {
   return {
     name: ATTEMPT_LISTENER,
     internalListener: {},
+    ...serving({
+      ...routesNamed(routeName),
+      statPrefix: ATTEMPT_LISTENER,
+      generateRequestId: false,
+      httpProtocolOptions: { enableTrailers: true },
+      // The outer request's limits apply.
+      streamIdleTimeout: "0s",
+      localReplyConfig: localReplies(),
+      httpFilters: [processorFilter(processor), noEchoes(), router()],
+    }),
+  };
+}
+
+/** Private: only the relay sends to it, on a socket that only this user may open. */
+export function relayListener(routeName: string, runDir: string): Listener {
+  return {
+    name: "svc-relay",
+    address: { pipe: { path: `${runDir}/${RelaySocket.envoy}`, mode: 0o600 } },
+    ...serving({
+      ...routesNamed(routeName),
+      statPrefix: "svc-relay",
+      generateRequestId: false,
+      preserveExternalRequestId: true,
+      skipXffAppend: true,
+      useRemoteAddress: false,
+      serverHeaderTransformation: "PASS_THROUGH",
+      httpProtocolOptions: { enableTrailers: true },
+      // The first pass enforces the timeouts.
+      streamIdleTimeout: "0s",
+      localReplyConfig: localReplies(),
+      httpFilters: [router()],
+    }),
+  };
+}
+
+/** Builds the fields of a listener that serves HTTP on every connection. */
+function serving(
+  manager: HttpConnectionManager,
+): Pick<Listener, "perConnectionBufferLimitBytes" | "filterChains"> {
+  return {
     perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
-    filterChains: [
-      {
-        filters: [
-          {
-            name: "envoy.filters.network.http_connection_manager",
-            typedConfig: typed(Message.connectionManager, {
-              statPrefix: ATTEMPT_LISTENER,
-              rds: {
-                routeConfigName: routeName,
-                configSource: { ads: {}, resourceApiVersion: "V3" },
-              },
-              generateRequestId: false,
-              httpProtocolOptions: { enableTrailers: true },
-              // The outer request's limits apply.
-              streamIdleTimeout: "0s",
-              localReplyConfig: localReplies(),
-              httpFilters: [
-                {
-                  name: "envoy.filters.http.ext_proc",
-                  typedConfig: typed(Message.extProc, {
-                    grpcService: { envoyGrpc: { clusterName: Cluster.attempt } },
-                    failureModeAllow: false,
-                    messageTimeout: duration(ATTEMPT_MESSAGE_TIMEOUT_MS),
-                    mutationRules: { allowAllRouting: true, allowEnvoy: true },
-                    forwardRules: { allowedHeaders: { patterns: [{ exact: CALL_ID_HEADER }] } },
-                    processingMode: {
-                      requestHeaderMode: "SEND",
-                      requestBodyMode: "NONE",
-                      requestTrailerMode: "SKIP",
-                      responseHeaderMode: "SKIP",
-                      responseBodyMode: "NONE",
-                      responseTrailerMode: "SKIP",
-                    },
-                  }),
-                },
-                noEchoes(),
-                {
-                  name: "envoy.filters.http.router",
-                  typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }),
-                },
-              ],
-            }),
-          },
-        ],
-      },
-    ],
+    filterChains: [{ filters: [connectionManager(manager)] }],
+  };
+}
+
+/** Builds the field of a connection manager that names its routes. */
+function routesNamed(routeConfigName: string): Pick<HttpConnectionManager, "rds"> {
+  return { rds: { routeConfigName, configSource: { ads: {}, resourceApiVersion: "V3" } } };
+}
+
+/**
+ * Builds the filter of a processor, which fails closed. Envoy cannot choose the forwarded headers
+ * or the timeout of a filter by route, so each processor has its own filter, and routes choose
+ * among the filters: see processorOfRoute in routes.ts.
+ */
+function processorFilter(processor: ProcessorEndpoint): HttpFilter {
+  return {
+    ...extension(Extension.extProc, {
+      grpcService: grpcService(localCluster(processor.name)),
+      failureModeAllow: false,
+      allowModeOverride: processor.changesMode,
+      messageTimeout: duration(processor.messageTimeoutMs),
+      mutationRules: { allowAllRouting: true, allowEnvoy: true },
+      forwardRules: { allowedHeaders: { patterns: processor.headers } },
+      processingMode: processor.mode,
+    }),
+    name: filterName(processor),
+    disabled: !processor.seesRequestsWithoutRoute,
   };
 }
 
 /** Headers that carry a provider's key: see src/llm/upstreams.ts. */
 const KEY_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
-/**
- * Prevents that a provider's key reaches the caller in a header. Our copy of the definitions lacks
- * Lua's.
- */
-function noEchoes(): Json {
-  return {
-    name: LUA,
-    typedConfig: typed("xds.type.v3.TypedStruct", {
-      typeUrl: LUA_TYPE,
-      value: echoesOfHeaders(KEY_HEADERS),
-    }),
-  };
-}
-
-/** Private: only the relay sends to it, on a socket that only this user may open. */
-export function relayListener(routeName: string, runDir: string): Json {
-  return {
-    name: "svc-relay",
-    address: { pipe: { path: `${runDir}/${RelaySocket.envoy}`, mode: 0o600 } },
-    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
-    filterChains: [
-      {
-        filters: [
-          {
-            name: "envoy.filters.network.http_connection_manager",
-            typedConfig: typed(Message.connectionManager, {
-              statPrefix: "svc-relay",
-              rds: {
-                routeConfigName: routeName,
-                configSource: { ads: {}, resourceApiVersion: "V3" },
-              },
-              generateRequestId: false,
-              preserveExternalRequestId: true,
-              skipXffAppend: true,
-              useRemoteAddress: false,
-              serverHeaderTransformation: "PASS_THROUGH",
-              httpProtocolOptions: { enableTrailers: true },
-              // The first pass enforces the timeouts.
-              streamIdleTimeout: "0s",
-              localReplyConfig: localReplies(),
-              httpFilters: [
-                {
-                  name: "envoy.filters.http.router",
-                  typedConfig: typed(Message.router, { suppressEnvoyHeaders: true }),
-                },
-              ],
-            }),
-          },
-        ],
-      },
-    ],
-  };
+/** Prevents that a provider's key reaches the caller in a header. */
+function noEchoes(): HttpFilter {
+  return echoesOfHeaders(KEY_HEADERS);
 }
 
 /** The router reports every failed attempt, so that the next one knows its delay. */
-function router(): Json {
-  return {
-    name: "envoy.filters.http.router",
-    typedConfig: typed(Message.router, {
-      suppressEnvoyHeaders: true,
-      upstreamLog: [
-        {
-          name: "failed-attempts",
-          filter: {
-            orFilter: {
-              filters: [
-                {
-                  statusCodeFilter: {
-                    comparison: {
-                      op: "GE",
-                      value: { defaultValue: 400, runtimeKey: "svc.failed_attempt_status" },
-                    },
+function reportingRouter(): HttpFilter {
+  return router({
+    upstreamLog: [
+      {
+        filter: {
+          orFilter: {
+            filters: [
+              {
+                statusCodeFilter: {
+                  comparison: {
+                    op: "GE",
+                    value: { defaultValue: 400, runtimeKey: "svc.failed_attempt_status" },
                   },
                 },
-                { responseFlagFilter: {} },
-              ],
-            },
+              },
+              { responseFlagFilter: {} },
+            ],
           },
-          typedConfig: typed(Message.httpGrpcAccessLog, {
-            commonConfig: {
-              logName: "failed-attempts",
-              grpcService: { envoyGrpc: { clusterName: Cluster.control } },
-              transportApiVersion: "V3",
-              // Sent one at a time, because a retry waits for it.
-              bufferSizeBytes: 0,
-              bufferFlushInterval: "0.010s",
-            },
-            additionalResponseHeadersToLog: ["retry-after", "retry-after-ms", InternalHeader.local],
-          }),
         },
-      ],
-    }),
-  };
+        ...grpcAccessLog({
+          commonConfig: {
+            logName: "failed-attempts",
+            grpcService: grpcService(Cluster.control),
+            transportApiVersion: "V3",
+            // Sent one at a time, because a retry waits for it.
+            bufferSizeBytes: 0,
+            bufferFlushInterval: "0.010s",
+          },
+          additionalResponseHeadersToLog: ["retry-after", "retry-after-ms", InternalHeader.local],
+        }),
+      },
+    ],
+  });
 }
 
 /**
@@ -334,23 +236,20 @@ function router(): Json {
  * can read (Gemini paths have their own). The LLM processor sees the mark and writes a better
  * error; without it, this body is sent.
  */
-function localReplies(): Json {
-  const notOurs: Json = {
-    extensionFilter: {
-      name: "envoy.access_loggers.extension_filters.cel",
-      typedConfig: typed(Message.celFilter, {
-        expression:
-          "!response.code_details.startsWith('svc') && response.code_details != 'direct_response'",
-      }),
-    },
+function localReplies(): LocalReplyConfig {
+  const notOurs: AccessLogFilter = {
+    extensionFilter: extension(Extension.celFilter, {
+      expression:
+        "!response.code_details.startsWith('svc') && response.code_details != 'direct_response'",
+    }),
   };
-  const mark: Json[] = [
+  const mark: readonly HeaderValueOption[] = [
     {
       header: { key: InternalHeader.local, value: "%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%" },
       appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
     },
   ];
-  const geminiPath: Json = {
+  const geminiPath: AccessLogFilter = {
     headerFilter: {
       header: {
         name: ":path",

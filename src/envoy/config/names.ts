@@ -1,15 +1,21 @@
 /** Names shared by Envoy's configuration and the processors. */
 import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
 
-/** Clusters of `envoy/bootstrap.yaml`. */
+/** Clusters that are always there. */
 export const Cluster = {
+  /** Discovery and access logs, in `envoy/bootstrap.yaml`. */
   control: "svc_control",
-  llm: "svc_llm",
-  attempt: "svc_attempt",
-  api: "svc_api",
   /** Endpoints of the internal listener, one priority for each attempt after the first. */
   attempts: "svc_attempts",
 } as const;
+
+/** Cluster of a processor or an HTTP server of ours, by its name. */
+export function localCluster(name: string): string {
+  return `svc_${name}`;
+}
+
+/** Names that would make one of the clusters that are always there. */
+export const RESERVED_NAMES: readonly string[] = ["control", "attempts"];
 
 /**
  * Maximum number of attempts of a request, the first included: the priorities of {@link
@@ -71,12 +77,9 @@ export function chainCluster(provider: ModelProviderPolicy): string {
   return `chain/${place(provider)}`;
 }
 
-/** Maximum size of a request body in bytes; larger ones are answered with 413. */
-export const MAX_REQUEST_BODY_BYTES = 32 * 1024 * 1024;
-
 /**
- * Size of Envoy's buffers. It is above the body limit, so that an allowed body is never truncated,
- * and so that its translation (which may be longer) can still be retried: a body above this limit
- * would silently disable retries.
+ * Size of Envoy's buffers. It is above the body limit of every surface, so that an allowed body is
+ * never truncated, and so that its translation (which may be longer) can still be retried: a body
+ * above this limit would silently disable retries.
  */
 export const BUFFER_LIMIT_BYTES = 48 * 1024 * 1024;

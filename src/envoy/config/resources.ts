@@ -1,52 +1,76 @@
-/** Compiles the policy into Envoy's resources. Pure. */
+/** Compiles the policy and the surfaces into Envoy's resources. Pure. */
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
-import { clusters } from "./clusters.ts";
-import { duration, type Json } from "./json.ts";
+import type { EnvoyResources } from "../xds/snapshot.ts";
+import { processorCluster, providerClusters, serviceCluster } from "./clusters.ts";
 import {
   attemptListener,
   EXTERNAL_IDLE,
   gatewayListener,
   INTERNAL_IDLE,
+  type IdleTimes,
   type ListenerAddress,
   relayListener,
 } from "./listeners.ts";
-import { attemptRoutes, externalRoutes, gatewayRoutes, relayRoutes } from "./routes.ts";
+import { attemptRoutes, callerRoutes, relayRoutes } from "./routes.ts";
+import {
+  CallerListener,
+  type CallerListenerName,
+  checkSurfaces,
+  type ProcessorEndpoint,
+  processorsOf,
+  servicesOf,
+  type Surface,
+  surfacesOf,
+} from "./surface.ts";
 
 export interface EnvoyOptions {
+  /** What is served to callers. */
+  readonly surfaces: readonly Surface[];
+  /** The processor of attempts after the first. */
+  readonly attempts: ProcessorEndpoint;
   /** Internal listener, which serves everything. */
   readonly gateway: ListenerAddress;
   /** Listener for an ingress; undefined for none. */
   readonly external: ListenerAddress | undefined;
-  /** Maximum pause of an upload in milliseconds. */
-  readonly uploadIdleMs: number;
   /** Folder of the Unix sockets between Envoy and the gateway service. */
   readonly runDir: string;
   /** PEM bundle against which upstreams' certificates are verified. */
   readonly caFile: string;
 }
 
-export interface EnvoyConfiguration {
-  readonly cluster: readonly Json[];
-  readonly listener: readonly Json[];
-  readonly route: readonly Json[];
+interface Listening {
+  readonly name: CallerListenerName;
+  readonly at: ListenerAddress;
+  readonly idle: IdleTimes;
 }
 
-export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyConfiguration {
-  const { external } = options;
-  const uploadIdle = duration(options.uploadIdleMs);
+/**
+ * Compiles the configuration of the gateway's Envoy.
+ * @throws Error if the surfaces cannot be served together
+ */
+export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyResources {
+  const { attempts, external, gateway, runDir, surfaces } = options;
+  checkSurfaces(surfaces, [attempts]);
+  const listening: Listening[] = [
+    { name: CallerListener.internal, at: gateway, idle: INTERNAL_IDLE },
+  ];
+  if (external !== undefined)
+    listening.push({ name: CallerListener.external, at: external, idle: EXTERNAL_IDLE });
   return {
-    cluster: clusters(policy.providers.values(), options),
+    cluster: [
+      ...[...processorsOf(surfaces), attempts].map((one) => processorCluster(one, runDir)),
+      ...servicesOf(surfaces).map((one) => serviceCluster(one, runDir)),
+      ...providerClusters(policy.providers.values(), options),
+    ],
     listener: [
-      gatewayListener({ name: "svc-gateway", at: options.gateway, idle: INTERNAL_IDLE }),
-      ...(external === undefined
-        ? []
-        : [gatewayListener({ name: "svc-external", at: external, idle: EXTERNAL_IDLE })]),
-      attemptListener("svc-attempt"),
-      relayListener("svc-relay", options.runDir),
+      ...listening.map((one) =>
+        gatewayListener({ ...one, processors: processorsOf(surfacesOf(surfaces, one.name)) }),
+      ),
+      attemptListener("svc-attempt", attempts),
+      relayListener("svc-relay", runDir),
     ],
     route: [
-      gatewayRoutes("svc-gateway", uploadIdle),
-      ...(external === undefined ? [] : [externalRoutes("svc-external", uploadIdle)]),
+      ...listening.map(({ name }) => callerRoutes(name, surfacesOf(surfaces, name))),
       attemptRoutes("svc-attempt"),
       relayRoutes("svc-relay"),
     ],

@@ -1,6 +1,23 @@
-/** Routes: the paths for the LLM processor, and those that Node answers itself. */
-import { duration, type Json, Message, typed } from "./json.ts";
-import { Cluster, InternalHeader, MAX_ATTEMPTS } from "./names.ts";
+/** Routes: the paths of the surfaces, and the routes of the internal listeners. */
+import type {
+  Any,
+  HeaderMatcher,
+  Route,
+  RouteAction,
+  RouteConfiguration,
+  RouteMatch,
+} from "../../gen/messages.ts";
+import { duration } from "./duration.ts";
+import { Extension, extension, typed } from "./extensions.ts";
+import { InternalHeader, localCluster, MAX_ATTEMPTS } from "./names.ts";
+import {
+  CallerListener,
+  type CallerListenerName,
+  type ProcessorEndpoint,
+  processorsOf,
+  type Surface,
+  type SurfacePath,
+} from "./surface.ts";
 
 /** Headers that upstreams must not see, and hop-by-hop leftovers. */
 const NOT_FOR_UPSTREAMS: readonly string[] = [
@@ -38,34 +55,6 @@ const NOT_FOR_CLIENTS: readonly string[] = [
   "x-envoy-upstream-service-time",
 ];
 
-/** Paths of the LLM processor, all with POST. A test keeps them equal to `src/llm/routes.ts`. */
-export const LLM_PATHS: readonly string[] = [
-  "/v1/chat/completions",
-  "/v1/messages",
-  "/v1/messages/count_tokens",
-  "/v1/embeddings",
-  "/v1/responses",
-];
-
-/** The same paths below `/ext`; Anthropic's clients add another `/v1`. */
-export const EXTERNAL_LLM_PATHS: readonly string[] = LLM_PATHS.flatMap((path) => [
-  `/ext${path}`,
-  `/ext/v1${path}`,
-]);
-
-/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
-export const GEMINI_PATHS =
-  "/v1(beta)?/models/.+:(generateContent|streamGenerateContent|countTokens)";
-
-/** Prefixes that the external listener serves; it answers 404 for everything else. */
-const EXTERNAL_PREFIXES: readonly string[] = ["/ext/", "/webhooks/", "/agents/", "/sessions/"];
-
-const BY_POST: Json[] = [{ name: ":method", stringMatch: { exact: "POST" } }];
-
-const NO_PROCESSOR: Json = {
-  "envoy.filters.http.ext_proc": typed(Message.extProcPerRoute, { disabled: true }),
-};
-
 const NOTHING_HERE = JSON.stringify({
   type: "error",
   error: {
@@ -78,125 +67,172 @@ const NOTHING_HERE = JSON.stringify({
 
 const BASE_INTERVAL_MS = 1;
 
+/** A timeout that is not in force. */
+const NO_LIMIT = "0s";
+
 /** Longer than any sensible wait for the first bytes of all attempts together. */
 const ANSWER_IDLE = "3600s";
 
-function llmRoute(match: Json, idleTimeout: string, headers: Json[] = BY_POST): Json {
-  return {
-    name: "llm",
-    match: { ...match, headers },
-    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
-    route: {
-      // Set by the processor: without this header the request has no upstream route.
-      clusterHeader: InternalHeader.cluster,
-      clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-      // No limit on the total time, because answers may stream without limit. Attempts have limits
-      // by header.
-      timeout: "0s",
-      idleTimeout,
-      retryPolicy: {
-        retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
-        retriableStatusCodes: [429],
-        // The processor sets the number (x-envoy-max-retries) and paces the retries, so Envoy need
-        // not wait.
-        numRetries: MAX_ATTEMPTS - 1,
-        retryBackOff: {
-          baseInterval: duration(BASE_INTERVAL_MS),
-          maxInterval: duration(BASE_INTERVAL_MS),
-        },
-        retryPriority: {
-          name: "envoy.retry_priorities.previous_priorities",
-          typedConfig: typed(Message.previousPriorities, { updateFrequency: 1 }),
-        },
-      },
+/** Name of a processor's HTTP filter. */
+export function filterName({ name }: ProcessorEndpoint): string {
+  return `${Extension.extProc.name}.${name}`;
+}
+
+/**
+ * Builds the part of a route that enables the filter of its processor and disables the others.
+ * @param processor undefined for none
+ * @param all processors of the listener
+ */
+function processorOfRoute(
+  processor: ProcessorEndpoint | undefined,
+  all: readonly ProcessorEndpoint[],
+): Readonly<Record<string, Any>> | undefined {
+  const changed = all.filter((one) => (one === processor) !== one.seesRequestsWithoutRoute);
+  if (changed.length === 0) return undefined;
+  return Object.fromEntries(
+    changed.map((one) => [
+      filterName(one),
+      typed(
+        "envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute",
+        one === processor ? { overrides: {} } : { disabled: true },
+      ),
+    ]),
+  );
+}
+
+/** Routes to the provider's cluster that the processor has chosen, with retries. */
+const TO_PROVIDER: RouteAction = {
+  // Set by the processor: without this header the request has no upstream route.
+  clusterHeader: InternalHeader.cluster,
+  clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+  retryPolicy: {
+    retryOn: "5xx,reset,connect-failure,refused-stream,retriable-status-codes",
+    retriableStatusCodes: [429],
+    // The processor sets the number (x-envoy-max-retries) and paces the retries, so Envoy need not
+    // wait.
+    numRetries: MAX_ATTEMPTS - 1,
+    retryBackOff: {
+      baseInterval: duration(BASE_INTERVAL_MS),
+      maxInterval: duration(BASE_INTERVAL_MS),
     },
+    retryPriority: extension(Extension.previousPriorities, { updateFrequency: 1 }),
+  },
+};
+
+/**
+ * A forwarded call, whose path is already the upstream's. The listener removes a client's own
+ * header before route selection, so only a processor can select this route.
+ */
+const ON_ITS_WAY: Route = {
+  name: "forwarded",
+  match: { prefix: "/", headers: [{ name: InternalHeader.cluster, presentMatch: true }] },
+  requestHeadersToRemove: NOT_FOR_UPSTREAMS,
+  route: { ...TO_PROVIDER, timeout: NO_LIMIT, idleTimeout: ANSWER_IDLE },
+};
+
+/** Builds the routes of a surface, one for each path. */
+function surfaceRoutes(surface: Surface, all: readonly ProcessorEndpoint[]): Route[] {
+  const { name, paths, methods, destination, timeouts } = surface;
+  const headers = methods === undefined ? undefined : [ofMethods(methods)];
+  const limits: RouteAction = {
+    timeout: timeouts.answerMs === undefined ? NO_LIMIT : duration(timeouts.answerMs),
+    idleTimeout: timeouts.idleMs === undefined ? undefined : duration(timeouts.idleMs),
+  };
+  return paths.map((path) => ({
+    name,
+    match: { ...matching(path), headers },
+    ...(destination.kind === "provider"
+      ? {
+          requestHeadersToRemove: NOT_FOR_UPSTREAMS,
+          route: { ...TO_PROVIDER, ...limits },
+        }
+      : { route: { cluster: localCluster(destination.service.name), ...limits } }),
+    typedPerFilterConfig: processorOfRoute(destination.processor, all),
+  }));
+}
+
+function matching(path: SurfacePath): RouteMatch {
+  switch (path.kind) {
+    case "exact":
+      return { path: path.path };
+    case "prefix":
+      return { prefix: path.path };
+    case "template":
+      return { safeRegex: { regex: path.regex } };
+  }
+}
+
+function ofMethods(methods: readonly string[]): HeaderMatcher {
+  const [only, ...others] = methods;
+  return {
+    name: ":method",
+    stringMatch:
+      others.length === 0 ? { exact: only } : { safeRegex: { regex: methods.join("|") } },
   };
 }
 
 /**
- * A forwarded call, whose path is already the upstream's. The listener removes a client's own
- * header before route selection, so only the processor can select this route.
+ * Builds the routes of a listener for callers. Exact paths go before templates, and templates
+ * before prefixes, of which the longest is first: the order of the surfaces does not matter.
  */
-const ON_ITS_WAY: Json = llmRoute({ prefix: "/" }, ANSWER_IDLE, [
-  { name: InternalHeader.cluster, presentMatch: true },
-]);
-
-/** @param uploadIdle a request whose body makes no progress for this time ends with 408 */
-function externalLlmRoutes(uploadIdle: string): Json[] {
-  return [
-    ...EXTERNAL_LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
-    llmRoute({ safeRegex: { regex: `/ext${GEMINI_PATHS}` } }, uploadIdle),
-  ];
-}
-
-function apiRoute(prefix: string): Json {
-  return {
-    name: "api",
-    match: { prefix },
-    route: { cluster: Cluster.api, timeout: "30s" },
-    typedPerFilterConfig: NO_PROCESSOR,
-  };
-}
-
-/** Routes of the listener for an ingress, without the internal API. */
-export function externalRoutes(name: string, uploadIdle: string): Json {
+export function callerRoutes(
+  name: CallerListenerName,
+  surfaces: readonly Surface[],
+): RouteConfiguration {
+  const all = processorsOf(surfaces);
+  const none = processorOfRoute(undefined, all);
+  const routes = surfaces.flatMap((surface) => surfaceRoutes(surface, all));
+  const { exact = [], template = [], prefix = [] } = Object.groupBy(routes, kindOf);
   return {
     name,
-    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
+    responseHeadersToRemove: NOT_FOR_CLIENTS,
     virtualHosts: [
       {
         name,
         domains: ["*"],
         routes: [
           ON_ITS_WAY,
-          ...externalLlmRoutes(uploadIdle),
-          ...EXTERNAL_PREFIXES.map(apiRoute),
-          {
-            name: "nothing",
-            match: { prefix: "/" },
-            directResponse: { status: 404, body: { inlineString: NOTHING_HERE } },
-            responseHeadersToAdd: [
-              {
-                header: { key: "content-type", value: "application/json" },
-                appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
-              },
-            ],
-            typedPerFilterConfig: NO_PROCESSOR,
-          },
+          ...exact,
+          ...template,
+          ...(name === CallerListener.internal ? [{ ...HEALTHZ, typedPerFilterConfig: none }] : []),
+          ...prefix.toSorted((a, b) => lengthOfPrefix(b) - lengthOfPrefix(a)),
+          ...(name === CallerListener.external ? [{ ...NOTHING, typedPerFilterConfig: none }] : []),
         ],
       },
     ],
   };
 }
 
-export function gatewayRoutes(name: string, uploadIdle: string): Json {
-  return {
-    name,
-    responseHeadersToRemove: [...NOT_FOR_CLIENTS],
-    virtualHosts: [
-      {
-        name,
-        domains: ["*"],
-        routes: [
-          ON_ITS_WAY,
-          ...LLM_PATHS.map((path) => llmRoute({ path }, uploadIdle)),
-          llmRoute({ safeRegex: { regex: GEMINI_PATHS } }, uploadIdle),
-          ...externalLlmRoutes(uploadIdle),
-          {
-            name: "healthz",
-            match: { path: "/healthz" },
-            directResponse: { status: 200, body: { inlineString: "ok\n" } },
-            typedPerFilterConfig: NO_PROCESSOR,
-          },
-          apiRoute("/"),
-        ],
-      },
-    ],
-  };
+function kindOf({ match }: Route): SurfacePath["kind"] {
+  if (match?.path !== undefined) return "exact";
+  return match?.safeRegex === undefined ? "prefix" : "template";
 }
+
+function lengthOfPrefix({ match }: Route): number {
+  return match?.prefix?.length ?? 0;
+}
+
+const HEALTHZ: Route = {
+  name: "healthz",
+  match: { path: "/healthz" },
+  directResponse: { status: 200, body: { inlineString: "ok\n" } },
+};
+
+/** Answers 404 for every path that no surface of the external listener serves. */
+const NOTHING: Route = {
+  name: "nothing",
+  match: { prefix: "/" },
+  directResponse: { status: 404, body: { inlineString: NOTHING_HERE } },
+  responseHeadersToAdd: [
+    {
+      header: { key: "content-type", value: "application/json" },
+      appendAction: "OVERWRITE_IF_EXISTS_OR_ADD",
+    },
+  ],
+};
 
 /** Routes after the relay: to the provider itself. */
-export function relayRoutes(name: string): Json {
+export function relayRoutes(name: string): RouteConfiguration {
   return {
     name,
     virtualHosts: [
@@ -211,7 +247,7 @@ export function relayRoutes(name: string): Json {
             route: {
               clusterHeader: InternalHeader.relay,
               clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-              timeout: "0s",
+              timeout: NO_LIMIT,
             },
           },
         ],
@@ -220,10 +256,11 @@ export function relayRoutes(name: string): Json {
   };
 }
 
-export function attemptRoutes(name: string): Json {
+/** Routes of the attempts after the first. */
+export function attemptRoutes(name: string): RouteConfiguration {
   return {
     name,
-    requestHeadersToRemove: [...NOT_FOR_UPSTREAMS],
+    requestHeadersToRemove: NOT_FOR_UPSTREAMS,
     virtualHosts: [
       {
         name,
@@ -235,7 +272,7 @@ export function attemptRoutes(name: string): Json {
             route: {
               clusterHeader: InternalHeader.upstream,
               clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
-              timeout: "0s",
+              timeout: NO_LIMIT,
             },
           },
         ],

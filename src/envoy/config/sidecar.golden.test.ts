@@ -6,10 +6,13 @@ import { execFileSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import type { JsonValue } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { compileBodyRules, FORMS } from "../../binding/body-rules.ts";
+import type { Bootstrap } from "../../gen/messages.ts";
 import { plugins } from "../../providers/registry.ts";
+import { ProtoRegistry } from "../protobuf/registry.ts";
 import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
 
 const GOLDEN = path.join(import.meta.dirname, "testdata/sidecar/bootstrap.out.yaml");
@@ -46,7 +49,7 @@ const RULES: readonly SidecarBodyRule[] = [
   FORMS,
 ];
 
-const bootstrap = (caFile: string, bodies = RULES): object =>
+const bootstrap = (caFile: string, bodies = RULES): Bootstrap =>
   sidecarBootstrap({
     nodeId: "svc-sidecar",
     runDir: "/run/svc",
@@ -61,6 +64,17 @@ test("is as it was", () => {
   const actual = stringify(bootstrap("/ca.pem"), { lineWidth: 0, aliasDuplicateObjects: false });
   if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(GOLDEN, actual);
   expect(actual).toBe(readFileSync(GOLDEN, "utf8"));
+});
+
+test("fits our copy of the definitions, except for the fields that newer.ts lists", () => {
+  const protos = ProtoRegistry.load(path.join(root, "src/gen/envoy.binpb"));
+  const { staticResources, ...rest } = bootstrap("/ca.pem");
+  const listeners = staticResources?.listeners
+    ?.filter(({ name }) => name !== "svc-https")
+    .map((listener) => ({ ...listener, address: undefined }));
+  const known = { ...rest, staticResources: { ...staticResources, listeners } };
+  const json = JSON.parse(JSON.stringify(known)) as JsonValue;
+  expect(() => protos.encode("envoy.config.bootstrap.v3.Bootstrap", json)).not.toThrow();
 });
 
 /** The maximum number of hosts of a Provider, with names of maximum length. */

@@ -3,8 +3,37 @@
  * of Providers needs a new sidecar). It has plain and TLS listeners, one authorization call for
  * each request, and one cluster for all real endpoints, whose address the authorizer returns.
  */
-import { echoesOfNote, LUA, LUA_TYPE } from "./echoes.ts";
-import type { Json } from "./json.ts";
+import type {
+  Bootstrap,
+  CheckSettings,
+  Cluster,
+  FilterChain,
+  HeaderMatcher,
+  Listener,
+  Route,
+  RouteMatch,
+  TransportSocket,
+} from "../../gen/messages.ts";
+import {
+  type HttpOptions,
+  httpOptions,
+  oneEndpoint,
+  socketAddress,
+  unixSocket,
+  upstreamTls,
+} from "./cluster-parts.ts";
+import { echoesOfNote } from "./echoes.ts";
+import { type ExtensionConfig, Extension, extension, typed } from "./extensions.ts";
+import {
+  CLIENT_HTTP2,
+  connectionManager,
+  grpcAccessLog,
+  grpcService,
+  KEEPALIVE,
+  MAX_REQUEST_HEADERS_KB,
+  ownHeadersOnly,
+  router,
+} from "./http.ts";
 
 export interface SidecarListener {
   readonly address: string;
@@ -41,16 +70,16 @@ export interface SidecarOptions {
   readonly caFile: string;
 }
 
-const EXTENSIONS = "type.googleapis.com/envoy.extensions";
 const AUTHORIZER = "svc_authorizer";
 const ACCESS_LOG = "svc_access_log";
 const SECRETS = "svc_secrets";
 const UPSTREAM = "service";
 const UPSTREAM_H1 = "service-h1";
-const AUTHZ = "envoy.filters.http.ext_authz";
+const GATEWAY = "gateway";
+const AUTHZ = Extension.extAuthz.name;
 
 /** Headers that Envoy adds: the service must see the agent's request. */
-const NOT_FOR_SERVICES: string[] = [
+const NOT_FOR_SERVICES: readonly string[] = [
   "x-forwarded-proto",
   "x-forwarded-for",
   "x-envoy-external-address",
@@ -70,28 +99,32 @@ const MAX_REGEX_SIZE = 100_000;
  */
 const CONNECTION_IDLE = "3600s";
 
-export function sidecarBootstrap(options: SidecarOptions): Json {
+/** Size of the buffers of connections. */
+const BUFFER_LIMIT_BYTES = 1_048_576;
+
+/** Builds the sidecar's complete bootstrap. */
+export function sidecarBootstrap(options: SidecarOptions): Bootstrap {
   const { runDir, http, https, gateway } = options;
   return {
     node: { id: options.nodeId, cluster: "svc-sidecar" },
-    admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 384 } } },
-    layered_runtime: {
+    admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 0o600 } } },
+    layeredRuntime: {
       layers: [
         {
           name: "static",
-          static_layer: {
+          staticLayer: {
             "re2.max_program_size.error_level": MAX_REGEX_SIZE,
             "re2.max_program_size.warn_level": MAX_REGEX_SIZE,
           },
         },
       ],
     },
-    static_resources: {
+    staticResources: {
       listeners: [
-        listener("svc-http", http, { filters: [connectionManager("http", options)] }),
+        listener("svc-http", http, { filters: [serving("http", options)] }),
         listener("svc-https", https, {
-          filters: [connectionManager("https", options)],
-          transport_socket: intercepting(),
+          filters: [serving("https", options)],
+          transportSocket: intercepting(),
         }),
         ...(gateway === undefined
           ? []
@@ -103,11 +136,11 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
         service(ACCESS_LOG, `${runDir}/access-log.sock`),
         service(SECRETS, `${runDir}/secrets.sock`),
         upstream(UPSTREAM, options.caFile, {
-          auto_config: { http2_protocol_options: {}, http_protocol_options: {} },
+          autoConfig: { http2ProtocolOptions: {}, httpProtocolOptions: {} },
         }),
         // Most servers support upgrades only in HTTP/1.1.
         upstream(UPSTREAM_H1, options.caFile, {
-          explicit_http_config: { http_protocol_options: {} },
+          explicitHttpConfig: { httpProtocolOptions: {} },
         }),
         ...(gateway === undefined ? [] : [gatewayCluster(gateway.target)]),
       ],
@@ -115,299 +148,204 @@ export function sidecarBootstrap(options: SidecarOptions): Json {
   };
 }
 
-function listener(name: string, { address, port, netns }: SidecarListener, chain: Json): Json {
-  const tls = "transport_socket" in chain;
+function listener(
+  name: string,
+  { address, port, netns }: SidecarListener,
+  chain: FilterChain,
+): Listener {
   return {
     name,
-    traffic_direction: "OUTBOUND",
+    trafficDirection: "OUTBOUND",
     address: {
-      socket_address: {
-        address,
-        port_value: port,
-        ...(netns === undefined ? {} : { network_namespace_filepath: netns }),
-      },
+      socketAddress: { address, portValue: port, networkNamespaceFilepath: netns },
     },
-    per_connection_buffer_limit_bytes: 1_048_576,
-    ...(tls
-      ? {
-          listener_filters: [
-            {
-              name: "envoy.filters.listener.tls_inspector",
-              typed_config: {
-                "@type": `${EXTENSIONS}.filters.listener.tls_inspector.v3.TlsInspector`,
-              },
-            },
-          ],
-        }
-      : {}),
-    filter_chains: [chain],
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    listenerFilters:
+      chain.transportSocket === undefined ? undefined : [extension(Extension.tlsInspector, {})],
+    filterChains: [chain],
   };
 }
 
 /** A certificate for each server name, minted on first use: see src/envoy/sds/server.ts. */
-function intercepting(): Json {
-  return {
-    name: "envoy.transport_sockets.tls",
-    typed_config: {
-      "@type": `${EXTENSIONS}.transport_sockets.tls.v3.DownstreamTlsContext`,
-      // Not available together with on-demand certificates.
-      disable_stateless_session_resumption: true,
-      disable_stateful_session_resumption: true,
-      common_tls_context: {
-        alpn_protocols: ["h2", "http/1.1"],
-        custom_tls_certificate_selector: {
-          name: "on-demand",
-          typed_config: {
-            "@type": `${EXTENSIONS}.transport_sockets.tls.cert_selectors.on_demand_secret.v3.Config`,
-            config_source: {
-              resource_api_version: "V3",
-              api_config_source: {
-                api_type: "DELTA_GRPC",
-                transport_api_version: "V3",
-                grpc_services: [{ envoy_grpc: { cluster_name: SECRETS } }],
-              },
-            },
-            certificate_mapper: {
-              name: "sni",
-              // A handshake without a server name gets no certificate.
-              typed_config: {
-                "@type": `${EXTENSIONS}.transport_sockets.tls.cert_mappers.sni.v3.SNI`,
-                default_value: "-",
-              },
-            },
+function intercepting(): TransportSocket {
+  return extension(Extension.downstreamTls, {
+    // Not available together with on-demand certificates.
+    disableStatelessSessionResumption: true,
+    disableStatefulSessionResumption: true,
+    commonTlsContext: {
+      alpnProtocols: ["h2", "http/1.1"],
+      customTlsCertificateSelector: extension(Extension.onDemandCertificates, {
+        configSource: {
+          resourceApiVersion: "V3",
+          apiConfigSource: {
+            apiType: "DELTA_GRPC",
+            transportApiVersion: "V3",
+            grpcServices: [grpcService(SECRETS)],
           },
         },
-      },
+        // A handshake without a server name gets no certificate.
+        certificateMapper: extension(Extension.certificateByServerName, { defaultValue: "-" }),
+      }),
     },
-  };
+  });
 }
 
-function connectionManager(name: string, { bodies }: SidecarOptions): Json {
-  return {
-    name: "envoy.filters.network.http_connection_manager",
-    typed_config: {
-      "@type": `${EXTENSIONS}.filters.network.http_connection_manager.v3.HttpConnectionManager`,
-      stat_prefix: name,
-      use_remote_address: true,
-      skip_xff_append: true,
-      generate_request_id: false,
-      preserve_external_request_id: true,
-      server_header_transformation: "PASS_THROUGH",
-      // The proxy forwards exactly the bytes that it evaluated: paths are not changed.
-      normalize_path: false,
-      merge_slashes: false,
-      path_with_escaped_slashes_action: "KEEP_UNCHANGED",
-      proxy_100_continue: true,
-      common_http_protocol_options: {
-        idle_timeout: CONNECTION_IDLE,
-        // The service refuses such names (src/binding/disguised.ts), except in object metadata,
-        // where they are common and would be lost.
-        headers_with_underscores_action: "ALLOW",
-      },
-      http_protocol_options: { enable_trailers: true },
-      http2_protocol_options: {
-        max_concurrent_streams: 256,
-        initial_stream_window_size: 1_048_576,
-        initial_connection_window_size: 16_777_216,
-        allow_connect: true,
-      },
-      max_request_headers_kb: 96,
-      request_headers_timeout: "15s",
-      stream_idle_timeout: "0s",
-      upgrade_configs: [{ upgrade_type: "websocket" }],
-      early_header_mutation_extensions: [
+function serving(name: string, { bodies }: SidecarOptions): ExtensionConfig {
+  return connectionManager({
+    statPrefix: name,
+    useRemoteAddress: true,
+    skipXffAppend: true,
+    generateRequestId: false,
+    preserveExternalRequestId: true,
+    serverHeaderTransformation: "PASS_THROUGH",
+    // The proxy forwards exactly the bytes that it evaluated: paths are not changed.
+    normalizePath: false,
+    mergeSlashes: false,
+    pathWithEscapedSlashesAction: "KEEP_UNCHANGED",
+    proxy100Continue: true,
+    commonHttpProtocolOptions: {
+      idleTimeout: CONNECTION_IDLE,
+      // The service refuses such names (src/binding/disguised.ts), except in object metadata,
+      // where they are common and would be lost.
+      headersWithUnderscoresAction: "ALLOW",
+    },
+    httpProtocolOptions: { enableTrailers: true },
+    http2ProtocolOptions: { ...CLIENT_HTTP2, allowConnect: true },
+    maxRequestHeadersKb: MAX_REQUEST_HEADERS_KB,
+    requestHeadersTimeout: "15s",
+    streamIdleTimeout: "0s",
+    upgradeConfigs: [{ upgradeType: "websocket" }],
+    earlyHeaderMutationExtensions: [ownHeadersOnly()],
+    routeConfig: {
+      name,
+      requestHeadersToRemove: NOT_FOR_SERVICES,
+      virtualHosts: [
         {
-          name: "envoy.http.early_header_mutation.header_mutation",
-          typed_config: {
-            "@type": `${EXTENSIONS}.http.early_header_mutation.header_mutation.v3.HeaderMutation`,
-            mutations: ["x-envoy-", "x-svc-"].map((prefix) => ({
-              remove_on_match: { key_matcher: { prefix } },
-            })),
-          },
-        },
-      ],
-      route_config: {
-        name,
-        request_headers_to_remove: NOT_FOR_SERVICES,
-        virtual_hosts: [
-          {
-            name: "services",
-            domains: ["*"],
-            routes: [
-              ...bodies.map(bodyRoute),
-              route(
-                { prefix: "/", headers: [{ name: "upgrade", present_match: true }] },
-                UPSTREAM_H1,
-              ),
-              route({ prefix: "/" }, UPSTREAM),
-            ],
-          },
-        ],
-      },
-      http_filters: [
-        {
-          name: AUTHZ,
-          typed_config: {
-            "@type": `${EXTENSIONS}.filters.http.ext_authz.v3.ExtAuthz`,
-            transport_api_version: "V3",
-            grpc_service: { envoy_grpc: { cluster_name: AUTHORIZER }, timeout: "30s" },
-            failure_mode_allow: false,
-            status_on_error: { code: "ServiceUnavailable" },
-            include_tls_session: true,
-            encode_raw_headers: true,
-            // Only for pack_as_bytes, which takes effect here and not on the routes
-            // (envoyproxy/envoy#35623): without it a body is sent as text with other bytes
-            // replaced, and differs from the forwarded one. Each route determines whether the body
-            // is read.
-            with_request_body: { max_request_bytes: 1, pack_as_bytes: true },
-          },
-        },
-        // The authorizer's note of the injected credential: see src/binding/authorizer.ts.
-        {
-          name: LUA,
-          typed_config: {
-            "@type": LUA_TYPE,
-            ...echoesOfNote({ namespace: AUTHZ, key: "credentials" }),
-          },
-        },
-        {
-          name: "envoy.filters.http.router",
-          typed_config: {
-            "@type": `${EXTENSIONS}.filters.http.router.v3.Router`,
-            suppress_envoy_headers: true,
-          },
-        },
-      ],
-      access_log: [
-        {
-          name: "ended",
-          typed_config: {
-            "@type": `${EXTENSIONS}.access_loggers.grpc.v3.HttpGrpcAccessLogConfig`,
-            common_config: {
-              log_name: "ended",
-              grpc_service: { envoy_grpc: { cluster_name: ACCESS_LOG } },
-              transport_api_version: "V3",
-              buffer_flush_interval: "0.1s",
-            },
-          },
+          name: "services",
+          domains: ["*"],
+          routes: [
+            ...bodies.map(bodyRoute),
+            route({ prefix: "/", headers: [{ name: "upgrade", presentMatch: true }] }, UPSTREAM_H1),
+            route({ prefix: "/" }, UPSTREAM),
+          ],
         },
       ],
     },
-  };
+    httpFilters: [
+      extension(Extension.extAuthz, {
+        transportApiVersion: "V3",
+        grpcService: { ...grpcService(AUTHORIZER), timeout: "30s" },
+        failureModeAllow: false,
+        statusOnError: { code: "ServiceUnavailable" },
+        includeTlsSession: true,
+        encodeRawHeaders: true,
+        // Only for packAsBytes, which takes effect here and not on the routes
+        // (envoyproxy/envoy#35623): without it a body is sent as text with other bytes
+        // replaced, and differs from the forwarded one. Each route determines whether the body
+        // is read.
+        withRequestBody: { maxRequestBytes: 1, packAsBytes: true },
+      }),
+      // The authorizer's note of the injected credential: see src/binding/authorizer.ts.
+      echoesOfNote({ namespace: AUTHZ, key: "credentials" }),
+      router(),
+    ],
+    accessLog: [
+      grpcAccessLog({
+        commonConfig: {
+          logName: "ended",
+          grpcService: grpcService(ACCESS_LOG),
+          transportApiVersion: "V3",
+          bufferFlushInterval: "0.1s",
+        },
+      }),
+    ],
+  });
 }
 
-/** @param settings of the authorization call */
+/** @param checkSettings of the authorization call */
 function route(
-  match: Json,
+  match: RouteMatch,
   cluster: string,
-  settings: Json = { disable_request_body_buffering: true },
-): Json {
+  checkSettings: CheckSettings = { disableRequestBodyBuffering: true },
+): Route {
   return {
     match,
     // No limit on the total time of uploads, downloads and streams.
-    route: { cluster, timeout: "0s", idle_timeout: "0s" },
-    typed_per_filter_config: {
-      [AUTHZ]: {
-        "@type": `${EXTENSIONS}.filters.http.ext_authz.v3.ExtAuthzPerRoute`,
-        check_settings: settings,
-      },
+    route: { cluster, timeout: "0s", idleTimeout: "0s" },
+    typedPerFilterConfig: {
+      [AUTHZ]: typed("envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute", {
+        checkSettings,
+      }),
     },
   };
 }
 
-function bodyRoute({ authority, methods, path, contentType, maxBytes }: SidecarBodyRule): Json {
-  const headers: Json[] = [
-    { name: ":authority", string_match: { safe_regex: { regex: authority } } },
-  ];
-  if (methods !== undefined)
-    headers.push({ name: ":method", string_match: { safe_regex: { regex: methods.join("|") } } });
-  if (contentType !== undefined)
-    headers.push({ name: "content-type", string_match: { safe_regex: { regex: contentType } } });
-  const settings =
+function bodyRoute({ authority, methods, path, contentType, maxBytes }: SidecarBodyRule): Route {
+  const headers: HeaderMatcher[] = [matching(":authority", authority)];
+  if (methods !== undefined) headers.push(matching(":method", methods.join("|")));
+  if (contentType !== undefined) headers.push(matching("content-type", contentType));
+  const settings: CheckSettings | undefined =
     maxBytes === undefined
       ? undefined
       : {
-          with_request_body: {
-            max_request_bytes: maxBytes,
-            allow_partial_message: false,
-            pack_as_bytes: true,
+          withRequestBody: {
+            maxRequestBytes: maxBytes,
+            allowPartialMessage: false,
+            packAsBytes: true,
           },
         };
-  return route({ safe_regex: { regex: path }, headers }, UPSTREAM, settings);
+  return route({ safeRegex: { regex: path }, headers }, UPSTREAM, settings);
+}
+
+/** @param regex RE2 for the whole value of the header */
+function matching(name: string, regex: string): HeaderMatcher {
+  return { name, stringMatch: { safeRegex: { regex } } };
 }
 
 /**
  * The authorizer sets the destination in the request's metadata; the certificate there must be
  * valid for the requested host.
  */
-function upstream(name: string, caFile: string, protocol: Json): Json {
+function upstream(name: string, caFile: string, protocol: HttpOptions): Cluster {
   return {
     name,
     type: "ORIGINAL_DST",
-    lb_policy: "CLUSTER_PROVIDED",
-    connect_timeout: "10s",
-    cleanup_interval: "60s",
-    per_connection_buffer_limit_bytes: 1_048_576,
-    original_dst_lb_config: { metadata_key: { key: AUTHZ, path: [{ key: "upstream" }] } },
-    circuit_breakers: {
-      thresholds: [{ max_connections: 10_000, max_pending_requests: 10_000, max_requests: 10_000 }],
+    lbPolicy: "CLUSTER_PROVIDED",
+    connectTimeout: "10s",
+    cleanupInterval: "60s",
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    originalDstLbConfig: { metadataKey: { key: AUTHZ, path: [{ key: "upstream" }] } },
+    circuitBreakers: {
+      thresholds: [{ maxConnections: 10_000, maxPendingRequests: 10_000, maxRequests: 10_000 }],
     },
-    transport_socket: {
-      name: "envoy.transport_sockets.tls",
-      typed_config: {
-        "@type": `${EXTENSIONS}.transport_sockets.tls.v3.UpstreamTlsContext`,
-        common_tls_context: {
-          tls_params: { tls_minimum_protocol_version: "TLSv1_2" },
-          validation_context: { trusted_ca: { filename: caFile } },
-        },
-      },
-    },
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
-        upstream_http_protocol_options: { auto_sni: true, auto_san_validation: true },
-        common_http_protocol_options: { idle_timeout: "300s" },
-        ...protocol,
-      },
-    },
+    transportSocket: upstreamTls({ caFile }),
+    ...httpOptions({
+      upstreamHttpProtocolOptions: { autoSni: true, autoSanValidation: true },
+      commonHttpProtocolOptions: { idleTimeout: "300s" },
+      ...protocol,
+    }),
   };
 }
 
-function service(name: string, socket: string): Json {
+function service(name: string, socket: string): Cluster {
   return {
-    name,
-    type: "STATIC",
-    connect_timeout: "1s",
-    circuit_breakers: {
-      thresholds: [
-        { max_connections: 100_000, max_pending_requests: 100_000, max_requests: 100_000 },
-      ],
+    ...oneEndpoint(name, unixSocket(socket)),
+    connectTimeout: "1s",
+    circuitBreakers: {
+      thresholds: [{ maxConnections: 100_000, maxPendingRequests: 100_000, maxRequests: 100_000 }],
     },
-    typed_extension_protocol_options: {
-      "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
-        "@type": `${EXTENSIONS}.upstreams.http.v3.HttpProtocolOptions`,
-        explicit_http_config: {
-          http2_protocol_options: { connection_keepalive: { interval: "10s", timeout: "5s" } },
-        },
-      },
-    },
-    load_assignment: {
-      cluster_name: name,
-      endpoints: [{ lb_endpoints: [{ endpoint: { address: { pipe: { path: socket } } } }] }],
-    },
+    ...httpOptions({
+      explicitHttpConfig: { http2ProtocolOptions: { connectionKeepalive: KEEPALIVE } },
+    }),
   };
 }
 
-function toGateway(): Json {
-  return {
-    name: "envoy.filters.network.tcp_proxy",
-    typed_config: {
-      "@type": `${EXTENSIONS}.filters.network.tcp_proxy.v3.TcpProxy`,
-      stat_prefix: "gateway",
-      cluster: "gateway",
-      idle_timeout: CONNECTION_IDLE,
-    },
-  };
+function toGateway(): ExtensionConfig {
+  return extension(Extension.tcpProxy, {
+    statPrefix: GATEWAY,
+    cluster: GATEWAY,
+    idleTimeout: CONNECTION_IDLE,
+  });
 }
 
 function gatewayCluster({
@@ -416,20 +354,6 @@ function gatewayCluster({
 }: {
   readonly address: string;
   readonly port: number;
-}): Json {
-  return {
-    name: "gateway",
-    type: "STATIC",
-    connect_timeout: "1s",
-    load_assignment: {
-      cluster_name: "gateway",
-      endpoints: [
-        {
-          lb_endpoints: [
-            { endpoint: { address: { socket_address: { address, port_value: port } } } },
-          ],
-        },
-      ],
-    },
-  };
+}): Cluster {
+  return { ...oneEndpoint(GATEWAY, socketAddress(address, port)), connectTimeout: "1s" };
 }

@@ -1,5 +1,5 @@
 /**
- * Envoy's messages by reflection over the descriptor set that `npm run generate` makes: resources
+ * Envoy's messages by reflection over the descriptor set that `make generate` makes: resources
  * are written as plain JSON (as in Envoy's YAML, `@type` included) and become protobuf here. An
  * unknown field or type is an error.
  */
@@ -9,16 +9,12 @@ import {
   fromBinary,
   fromJson,
   type DescMessage,
-  type JsonObject,
   type JsonValue,
   type Message,
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
-
-/** A resource in protobuf's JSON form. */
-export type ResourceJson = JsonObject;
 
 const TYPE_PREFIX = "type.googleapis.com/";
 

@@ -2,7 +2,9 @@
  * The intended state of Envoy: resources by type and name, each with its own version. Immutable.
  */
 import { createHash } from "node:crypto";
-import type { ProtoRegistry, ResourceJson } from "../protobuf/registry.ts";
+import type { JsonValue } from "@bufbuild/protobuf";
+import type { Cluster, Listener, RouteConfiguration } from "../../gen/messages.ts";
+import type { ProtoRegistry } from "../protobuf/registry.ts";
 
 export const TypeUrl = {
   cluster: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
@@ -30,8 +32,12 @@ export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = {
   route: new Map(),
 };
 
-/** The resources of a snapshot in JSON, by type; each has a unique `name`. */
-export type EnvoyResources = Readonly<Record<ResourceType, readonly ResourceJson[]>>;
+/** The resources of a snapshot in protobuf's JSON form, by type; each has a unique `name`. */
+export interface EnvoyResources {
+  readonly cluster: readonly Cluster[];
+  readonly listener: readonly Listener[];
+  readonly route: readonly RouteConfiguration[];
+}
 
 /** Encodes resources; unchanged ones are not encoded again. */
 export class SnapshotEncoder {
@@ -47,8 +53,8 @@ export class SnapshotEncoder {
     const used = new Map<string, VersionedResource>();
     const of = (type: ResourceType): ReadonlyMap<string, VersionedResource> => {
       const byName = new Map<string, VersionedResource>();
-      for (const json of resources[type]) {
-        const resource = this.#encodeOne(type, json, used);
+      for (const fields of resources[type]) {
+        const resource = this.#encodeOne(type, fields, used);
         if (byName.has(resource.name))
           throw new Error(`two ${type} resources named ${resource.name}`);
         byName.set(resource.name, resource);
@@ -62,15 +68,17 @@ export class SnapshotEncoder {
 
   #encodeOne(
     type: ResourceType,
-    json: ResourceJson,
+    fields: EnvoyResources[ResourceType][number],
     used: Map<string, VersionedResource>,
   ): VersionedResource {
-    const key = `${type}\n${JSON.stringify(json)}`;
+    const text = JSON.stringify(fields);
+    const key = `${type}\n${text}`;
     let resource = this.#cache.get(key);
     if (resource === undefined) {
-      const name = json["name"];
-      if (typeof name !== "string") throw new Error(`a ${type} resource without a name`);
-      const bytes = this.#registry.encode(TypeUrl[type], json);
+      const { name } = fields;
+      if (name === undefined) throw new Error(`a ${type} resource without a name`);
+      // Parsed again, because fields that are undefined are not JSON.
+      const bytes = this.#registry.encode(TypeUrl[type], JSON.parse(text) as JsonValue);
       resource = {
         name,
         version: createHash("sha256").update(bytes).digest("hex").slice(0, 16),

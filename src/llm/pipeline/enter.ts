@@ -4,7 +4,7 @@
  * exhausted budget also refuses here.
  */
 import type { Admission, Amounts } from "../../limits/contract.ts";
-import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
 import { type LimitSubject, subjectOf } from "../../limits/subject.ts";
 import { limitRefusal } from "../budget.ts";
 import { Entry } from "../entry.ts";

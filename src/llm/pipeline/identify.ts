@@ -30,7 +30,7 @@ export function identify(arrival: Arrival, context: RequestContext): Outcome<Ide
   if (route === undefined) return refuse("not_found", "The gateway has no such path.");
   if (headers.get(":method") !== "POST") return refuse("method_not_allowed", "Use POST here.");
   const identity = identifyCaller(context.snapshot, {
-    surface: route.surface,
+    audience: route.audience,
     headers,
     query: route.query,
     address,

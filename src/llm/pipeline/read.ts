@@ -2,7 +2,7 @@
  * The stage that reads the body: JSON within bounds, and the facts for the decisions about the
  * call.
  */
-import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
 import { readFacts, type RequestFacts } from "../facts.ts";
 import { JsonBody } from "../json-body.ts";
 import { refuse } from "../../access/refusal.ts";

@@ -2,7 +2,7 @@
  * The second stage: the caller's share of this process. It precedes the limits, so that a caller
  * above its limits cannot occupy the process with refused requests.
  */
-import { MAX_REQUEST_BODY_BYTES } from "../../envoy/config/names.ts";
+import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
 import { callerName } from "../../access/caller.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
 import type { RequestContext } from "./context.ts";

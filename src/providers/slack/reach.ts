@@ -13,7 +13,7 @@ import { jsonMembers, type StrictJson, parseStrictJson } from "../strict-json.ts
 import { channelResource } from "./channel.ts";
 
 const PAGE = "cursor limit";
-const TASKS = "task_display_mode";
+const RECIPIENT = "recipient_team_id recipient_user_id";
 const SENDER = "as_user icon_emoji icon_url username";
 const MESSAGE = `text blocks attachments markdown_text metadata mrkdwn parse link_names ${SENDER}`;
 const POSTED = `${MESSAGE} thread_ts reply_broadcast unfurl_links unfurl_media`;
@@ -36,7 +36,7 @@ export const ARGUMENTS: Readonly<Record<string, string>> = {
   "chat.postEphemeral": `user thread_ts ${MESSAGE}`,
   "chat.postMessage": POSTED,
   "chat.scheduleMessage": `post_at ${POSTED}`,
-  "chat.startStream": `thread_ts recipient_team_id recipient_user_id ${TASKS} ${STREAMED} ${SENDER}`,
+  "chat.startStream": `thread_ts ${RECIPIENT} task_display_mode ${STREAMED} ${SENDER}`,
   "chat.stopStream": `ts blocks metadata ${STREAMED}`,
   "chat.unfurl":
     "ts unfurls user_auth_message user_auth_required user_auth_url user_auth_blocks metadata",
