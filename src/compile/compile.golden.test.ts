@@ -6,9 +6,10 @@
  * documents of an earlier load from those that replace them.
  */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { Goldens, goldenInputs } from "../platform/testing-goldens.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { plugins } from "../providers/registry.ts";
 import { parseDocuments } from "../resources/parse.ts";
@@ -17,27 +18,19 @@ import type { LoadResult } from "../sources/load-result.ts";
 import { compile } from "./compile.ts";
 
 const DIR = fileURLToPath(new URL("./testdata/compile/", import.meta.url));
-const UPDATE = process.env["UPDATE_GOLDEN"] === "1";
 
-const files = readdirSync(DIR);
-const names = files
-  .filter((file) => file.endsWith(".in.yaml"))
-  .map((file) => file.slice(0, -".in.yaml".length));
-const orphans = files.filter(
-  (file) => file.endsWith(".out.yaml") && !names.includes(file.slice(0, -".out.yaml".length)),
-);
-if (UPDATE) for (const orphan of orphans) rmSync(DIR + orphan);
+const names = goldenInputs(DIR);
+const goldens = new Goldens(DIR);
 
 describe("compile golden", () => {
-  test("every output has its input", () => {
-    expect(UPDATE ? [] : orphans).toEqual([]);
-    expect(names.length).toBeGreaterThan(0);
-  });
-
   test.each(names)("%s", (name) => {
     const actual = compileText(readFileSync(`${DIR}${name}.in.yaml`, "utf8"), `${name}.in.yaml`);
-    if (UPDATE) writeFileSync(`${DIR}${name}.out.yaml`, actual);
-    expect(actual).toBe(readFileSync(`${DIR}${name}.out.yaml`, "utf8"));
+    goldens.check(`${name}.out.yaml`, actual);
+  });
+
+  afterAll(() => {
+    expect(names.length).toBeGreaterThan(0);
+    goldens.checkOrphans(".out.yaml");
   });
 });
 

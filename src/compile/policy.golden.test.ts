@@ -4,9 +4,10 @@
  * NAME=value`, `# ask <agent> <model>`, `# ask key:<namespace>/<name> <model>`, `# no mock`.
  */
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { Goldens, goldenInputs } from "../platform/testing-goldens.ts";
+import { afterAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import type {
   AgentPolicy,
@@ -21,30 +22,22 @@ import { buildResourceSet } from "../resources/resource-set.ts";
 import { compilePolicy } from "./policy.ts";
 
 const DIR = fileURLToPath(new URL("./testdata/policy/", import.meta.url));
-const UPDATE = process.env["UPDATE_GOLDEN"] === "1";
 
 const tokenHashOf = (namespace: string, name: string) =>
   createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex");
 
-const files = readdirSync(DIR);
-const names = files
-  .filter((file) => file.endsWith(".in.yaml"))
-  .map((file) => file.slice(0, -".in.yaml".length));
-const orphans = files.filter(
-  (file) => file.endsWith(".out.yaml") && !names.includes(file.slice(0, -".out.yaml".length)),
-);
-if (UPDATE) for (const orphan of orphans) rmSync(DIR + orphan);
+const names = goldenInputs(DIR);
+const goldens = new Goldens(DIR);
 
 describe("compilePolicy golden", () => {
-  test("every output has its input", () => {
-    expect(UPDATE ? [] : orphans).toEqual([]);
-    expect(names.length).toBeGreaterThan(0);
-  });
-
   test.each(names)("%s", (name) => {
     const actual = compileText(readFileSync(`${DIR}${name}.in.yaml`, "utf8"), `${name}.in.yaml`);
-    if (UPDATE) writeFileSync(`${DIR}${name}.out.yaml`, actual);
-    expect(actual).toBe(readFileSync(`${DIR}${name}.out.yaml`, "utf8"));
+    goldens.check(`${name}.out.yaml`, actual);
+  });
+
+  afterAll(() => {
+    expect(names.length).toBeGreaterThan(0);
+    goldens.checkOrphans(".out.yaml");
   });
 });
 

@@ -3,7 +3,7 @@
  * written anew, and those without a case are deleted.
  */
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { expect } from "vitest";
 
 export const UPDATING_GOLDENS = process.env["UPDATE_GOLDEN"] === "1";
@@ -14,7 +14,7 @@ export class Goldens {
 
   /** @param folder absolute path */
   constructor(folder: string) {
-    this.#folder = folder;
+    this.#folder = resolve(folder);
   }
 
   check(file: string, content: string): void {
@@ -49,6 +49,12 @@ export class Goldens {
     if (UPDATING_GOLDENS) for (const path of orphans) rmSync(path);
     else expect(orphans).toEqual([]);
   }
+}
+
+/** Returns the names of the cases of a folder with pairs `<name>.in.yaml -> <name>.out.yaml`. */
+export function goldenInputs(folder: string): string[] {
+  const inputs = readdirSync(folder).filter((file) => file.endsWith(".in.yaml"));
+  return inputs.map((file) => file.slice(0, -".in.yaml".length));
 }
 
 export function pretty(value: unknown): string {

@@ -3,11 +3,12 @@
  * Envoy.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
+import { Goldens, goldenInputs } from "../../platform/testing-goldens.ts";
 import { buildResourceSet } from "../../resources/resource-set.ts";
 import { parseDocuments } from "../../resources/parse.ts";
 import { ProtoRegistry } from "../protobuf/registry.ts";
@@ -19,10 +20,8 @@ import { compileEnvoy } from "./resources.ts";
 
 const root = path.join(import.meta.dirname, "../../..");
 const testdata = path.join(import.meta.dirname, "testdata/gateway");
-const update = process.env["UPDATE_GOLDEN"] === "1";
-const cases = readdirSync(testdata)
-  .filter((file) => file.endsWith(".in.yaml"))
-  .map((file) => file.replace(".in.yaml", ""));
+const cases = goldenInputs(testdata);
+const goldens = new Goldens(testdata);
 const scratch = mkdtempSync(path.join(os.tmpdir(), "svc-golden-"));
 const protos = ProtoRegistry.load(path.join(root, "src/gen/envoy.binpb"));
 /** Any PEM bundle will do: the golden names a path that need not exist here. */
@@ -95,20 +94,12 @@ function validated(config: EnvoyResources, name: string): void {
 }
 
 describe("Envoy's configuration", () => {
-  test("no output is left without its input", () => {
-    const orphans = readdirSync(testdata).filter(
-      (file) => file.endsWith(".out.yaml") && !cases.includes(file.replace(".out.yaml", "")),
-    );
-    if (update) for (const orphan of orphans) rmSync(path.join(testdata, orphan));
-    else expect(orphans).toEqual([]);
-  });
+  afterAll(() => goldens.checkOrphans(".out.yaml"));
 
   test.each(cases)("%s", (name) => {
     const config = compileCase(name);
     const text = stringify(config, { aliasDuplicateObjects: false, lineWidth: 0 });
-    const out = path.join(testdata, `${name}.out.yaml`);
-    if (update) writeFileSync(out, text);
-    expect(text).toBe(readFileSync(out, "utf8"));
+    goldens.check(`${name}.out.yaml`, text);
     new SnapshotEncoder(protos).encode(config);
     validated(config, name);
   });

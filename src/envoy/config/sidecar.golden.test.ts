@@ -1,9 +1,8 @@
 /**
  * The sidecar's whole Envoy configuration, as a golden file that the real Envoy accepts.
- * `UPDATE_GOLDEN=1` writes it.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { JsonValue } from "@bufbuild/protobuf";
@@ -11,11 +10,12 @@ import { expect, test } from "vitest";
 import { stringify } from "yaml";
 import { compileBodyRules, FORMS } from "../../binding/body-rules.ts";
 import type { Bootstrap } from "../../gen/messages.ts";
+import { Goldens } from "../../platform/testing-goldens.ts";
 import { plugins } from "../../providers/registry.ts";
 import { ProtoRegistry } from "../protobuf/registry.ts";
 import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
 
-const GOLDEN = path.join(import.meta.dirname, "testdata/sidecar/bootstrap.out.yaml");
+const goldens = new Goldens(path.join(import.meta.dirname, "testdata/sidecar"));
 const CA_FILE = path.join(import.meta.dirname, "testdata/ca.pem");
 const root = path.resolve(import.meta.dirname, "../../..");
 
@@ -62,8 +62,7 @@ const bootstrap = (caFile: string, bodies = RULES): Bootstrap =>
 
 test("is as it was", () => {
   const actual = stringify(bootstrap("/ca.pem"), { lineWidth: 0, aliasDuplicateObjects: false });
-  if (process.env["UPDATE_GOLDEN"] === "1") writeFileSync(GOLDEN, actual);
-  expect(actual).toBe(readFileSync(GOLDEN, "utf8"));
+  goldens.check("bootstrap.out.yaml", actual);
 });
 
 test("fits our copy of the definitions, except for the fields that newer.ts lists", () => {
