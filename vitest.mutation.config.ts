@@ -11,7 +11,7 @@ export default defineConfig({
     include: ["src/**/*.test.ts"],
     exclude: [
       "src/*.test.ts",
-      "src/audit/torn.test.ts",
+      "src/audit/writer/torn.test.ts",
       "src/cli/**",
       "src/envoy/config/*.golden.test.ts",
       // A real client waits long for what a mutant does not send; flow-control.test.ts counts it.

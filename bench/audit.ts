@@ -10,9 +10,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import type { AuditEvent } from "../src/audit/event.ts";
-import { findChains } from "../src/audit/layout.ts";
-import { verifyChain } from "../src/audit/verify.ts";
-import { openAuditWriter } from "../src/audit/writer.ts";
+import { findChains } from "../src/audit/chain/layout.ts";
+import { verifyChain } from "../src/audit/reader/verify.ts";
+import { openAuditWriter } from "../src/audit/writer/writer.ts";
 import { systemClock } from "../src/platform/clock.ts";
 
 const count = Number(process.argv[2] ?? 1_000_000);

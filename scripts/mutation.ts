@@ -1,8 +1,8 @@
 /**
  * Runs Stryker over the code that decides, and sums its report up. Run: `make mutation`.
  *
- * - `FILES="src/audit/verify.ts src/audit/chain.ts:10-20"` mutates only these, with or without a
- *   range of lines.
+ * - `FILES="src/audit/reader/verify.ts src/audit/chain/chain.ts:10-20"` mutates only these, with or
+ *   without a range of lines.
  * - `CHANGED=1` mutates only lines that differ from the branch `BASE`, main by default.
  * - `SAMPLE=300` tries as many mutants, picked at random; `SEED=2` picks others.
  */

@@ -3,7 +3,7 @@
  * behind.
  */
 import { describe, expect, test } from "vitest";
-import { ASSUMED_OUTPUT_TOKENS } from "../../src/llm/call-size.ts";
+import { ASSUMED_OUTPUT_TOKENS } from "../../src/llm/request/call-size.ts";
 import { type Ask, begin, events } from "../support/client.ts";
 import { useFixture } from "../support/fixture.ts";
 import { MODELS } from "../support/samples.ts";

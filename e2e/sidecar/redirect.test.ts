@@ -1,6 +1,6 @@
 /**
  * The redirect by the kernel itself, in a network namespace that simulates a pod: see
- * support/redirect-probe.ts.
+ * e2e/support/redirect-probe.ts.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import path from "node:path";

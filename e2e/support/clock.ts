@@ -2,7 +2,7 @@
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { DAY_MS } from "../../src/limits/day.ts";
+import { DAY_MS } from "../../src/limits/memory/day.ts";
 import { preloadGateway } from "./preload.ts";
 
 export class TimeOfDay {

@@ -2,9 +2,9 @@
 import type { Registry } from "prom-client";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
-import type { AuditFiles } from "./files.ts";
+import type { AuditFiles } from "./chain/files.ts";
 import type { AuditSink } from "./sink.ts";
-import type { SpaceOptions, SpaceStatus } from "./volume.ts";
+import type { SpaceOptions, SpaceStatus } from "./writer/volume.ts";
 
 export interface AuditWriter extends AuditSink {
   /**

@@ -10,11 +10,11 @@ import { Registry } from "prom-client";
 import { FakeClock } from "../platform/testing.ts";
 import type { AuditWriterOptions, AuditWriter } from "./contract.ts";
 import type { AppendOutcome, AuditEvent } from "./event.ts";
-import { type AuditFile, type AuditFiles, systemFiles } from "./files.ts";
-import { findChains } from "./layout.ts";
-import type { AuditRecord } from "./record.ts";
-import { type ChainReport, verifyChain, type VerifyOptions } from "./verify.ts";
-import { openAuditWriter } from "./writer.ts";
+import { type AuditFile, type AuditFiles, systemFiles } from "./chain/files.ts";
+import { findChains } from "./chain/layout.ts";
+import type { AuditRecord } from "./chain/record.ts";
+import { type ChainReport, verifyChain, type VerifyOptions } from "./reader/verify.ts";
+import { openAuditWriter } from "./writer/writer.ts";
 
 /** Real files, until a failure is configured; nothing waits for the disk. */
 export class FailingFiles implements AuditFiles {

@@ -1,7 +1,7 @@
 /** Client text is stored bounded and printable, wherever it is stored. */
 import { describe, expect, test } from "vitest";
-import { encodeFields, MAX_FIELDS } from "../audit/record.ts";
-import { REFUSAL_LIMITS, REFUSALS_LEFT_OUT } from "../audit/refusals.ts";
+import { encodeFields, MAX_FIELDS } from "../audit/chain/record.ts";
+import { REFUSAL_LIMITS, REFUSALS_LEFT_OUT } from "../audit/refusals/refusals.ts";
 import { clientText, clientTexts } from "../platform/client-text.ts";
 import type { ResolvedAction } from "../providers/contract.ts";
 import { TestSidecar } from "./testing.ts";

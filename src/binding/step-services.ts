@@ -1,4 +1,4 @@
-import type { RefusalLog } from "../audit/refusals.ts";
+import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";

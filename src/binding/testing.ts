@@ -4,7 +4,7 @@
  */
 import { Registry } from "prom-client";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
-import { RefusalLog } from "../audit/refusals.ts";
+import { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink, AuditState } from "../audit/sink.ts";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";

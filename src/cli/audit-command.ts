@@ -4,13 +4,13 @@
  */
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
-import { createFilter, workloadOf } from "../audit/filter.ts";
-import { findChains } from "../audit/layout.ts";
-import { printable, renderReport, tableHead, tableRow } from "../audit/present.ts";
-import { loadPublicKey } from "../audit/signing-key.ts";
-import { AuditLog, type Found } from "../audit/tail.ts";
-import { type ChainReport, verifyChain } from "../audit/verify.ts";
-import { readWitness } from "../audit/witness.ts";
+import { createFilter, workloadOf } from "../audit/reader/filter.ts";
+import { findChains } from "../audit/chain/layout.ts";
+import { printable, renderReport, tableHead, tableRow } from "../audit/reader/present.ts";
+import { loadPublicKey } from "../audit/chain/signing-key.ts";
+import { AuditLog, type Found } from "../audit/reader/tail.ts";
+import { type ChainReport, verifyChain } from "../audit/reader/verify.ts";
+import { readWitness } from "../audit/reader/witness.ts";
 import { parseDuration } from "../platform/duration.ts";
 import { statePaths } from "../host/state.ts";
 import { type AuditSession, processSession } from "./audit-session.ts";

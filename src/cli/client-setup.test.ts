@@ -4,7 +4,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
-import { parseRoute } from "../llm/routes.ts";
+import { parseRoute } from "../llm/request/routes.ts";
 import { clientBaseURL } from "./client-setup.ts";
 
 const BASE = "https://gateway.example.com";

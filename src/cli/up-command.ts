@@ -1,6 +1,6 @@
 /** `svc up`. */
 import { Command, InvalidArgumentError, Option } from "commander";
-import type { SpaceThreshold } from "../audit/volume.ts";
+import type { SpaceThreshold } from "../audit/writer/volume.ts";
 import { compileCidrs } from "../platform/cidr.ts";
 import { createLog } from "../platform/log.ts";
 import { parseSize } from "../platform/size.ts";

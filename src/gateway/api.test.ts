@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { compileClientAddress } from "../access/client-address.ts";
-import { AuditTrail } from "../llm/audit-trail.ts";
+import { AuditTrail } from "../llm/settlement/audit-trail.ts";
 import { provider, snapshot, TOKEN } from "../llm/testing.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createApi } from "./api.ts";

@@ -10,12 +10,12 @@ import { type Context, Hono } from "hono";
 import type { ClientAddress } from "../access/client-address.ts";
 import { InternalHeader } from "../envoy/config/names.ts";
 import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
-import type { AuditTrail } from "../llm/audit-trail.ts";
+import type { AuditTrail } from "../llm/settlement/audit-trail.ts";
 import { dialects } from "../llm/dialects/registry.ts";
 import { publicError, type PublicError } from "../access/errors.ts";
 import { Refusal, refusalHeaders } from "../access/refusal.ts";
-import { dialectOfPath, parseRoute } from "../llm/routes.ts";
-import { listDialect, listModels } from "../llm/models-list.ts";
+import { dialectOfPath, parseRoute } from "../llm/request/routes.ts";
+import { listDialect, listModels } from "../llm/request/models-list.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { DialectName, PolicySnapshot } from "../policy/snapshot.ts";
 

@@ -1,7 +1,7 @@
 /** Address of the shared counters: from the environment, because it may contain a password. */
 import { readFileSync } from "node:fs";
 import type { Env } from "../compile/policy-secrets.ts";
-import { parseRedisSettings, type RedisOptions } from "../limits/redis-options.ts";
+import { parseRedisSettings, type RedisOptions } from "../limits/redis/redis-options.ts";
 
 /**
  * Reads `SVC_REDIS_URL` and the related variables.

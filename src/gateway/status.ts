@@ -1,7 +1,7 @@
 /** Content of `svc status`. */
-import type { LeftOutReason } from "../audit/omissions.ts";
+import type { LeftOutReason } from "../audit/refusals/omissions.ts";
 import type { AuditState } from "../audit/sink.ts";
-import type { SpaceStatus } from "../audit/volume.ts";
+import type { SpaceStatus } from "../audit/writer/volume.ts";
 import type { PublishedStatus } from "../policy/status.ts";
 import type { NodeStatus } from "../envoy/xds/ads.ts";
 

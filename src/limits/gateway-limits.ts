@@ -16,13 +16,13 @@ import type {
   Subject,
   CountedUsage,
 } from "./contract.ts";
-import { covers, wholeAmounts } from "./day-account.ts";
-import { utcDay } from "./day.ts";
-import { type LimitExceeded, refusalOf } from "./decide.ts";
-import { encoded } from "./keys.ts";
-import { HeldLease } from "./held-lease.ts";
-import { Ledger, type ScopeLedger } from "./ledger.ts";
-import type { RedisOptions } from "./redis-options.ts";
+import { covers, wholeAmounts } from "./memory/day-account.ts";
+import { utcDay } from "./memory/day.ts";
+import { type LimitExceeded, refusalOf } from "./memory/decide.ts";
+import { encoded } from "./redis/keys.ts";
+import { HeldLease } from "./memory/held-lease.ts";
+import { Ledger, type ScopeLedger } from "./memory/ledger.ts";
+import type { RedisOptions } from "./redis/redis-options.ts";
 import {
   admitWords,
   type AdmitWords,
@@ -31,9 +31,9 @@ import {
   readAdmit,
   syncWords,
   type Writer,
-} from "./shared-scope.ts";
-import { Store } from "./store.ts";
-import { StoreMetrics } from "./store-metrics.ts";
+} from "./redis/shared-scope.ts";
+import { Store } from "./redis/store.ts";
+import { StoreMetrics } from "./redis/store-metrics.ts";
 
 export interface GatewayLimitsOptions {
   /** Without it, all counters are in this process's memory. */

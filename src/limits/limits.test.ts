@@ -7,8 +7,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { RedisServer } from "../../e2e/support/redis.ts";
 import { until } from "../../e2e/support/wait.ts";
 import type { Admission, AdmitRequest, Check, Lease } from "./contract.ts";
-import { DAY_MS } from "./day.ts";
-import { parseRedisSettings } from "./redis-options.ts";
+import { DAY_MS } from "./memory/day.ts";
+import { parseRedisSettings } from "./redis/redis-options.ts";
 import { FakeClock } from "../platform/testing.ts";
 import {
   concurrency,

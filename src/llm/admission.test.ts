@@ -388,7 +388,7 @@ describe("a Permit", () => {
   });
 
   test.each([
-    ["Permit", path.join("llm", "authorize.ts")],
+    ["Permit", path.join("llm", "request", "authorize.ts")],
     ["ServicePermit", path.join("binding", "judge.ts")],
   ])("%s is asserted in %s alone", (name, only) => {
     const files = readdirSync(path.resolve(import.meta.dirname, ".."), {

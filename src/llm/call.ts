@@ -7,19 +7,19 @@ import type { PublicError } from "../access/errors.ts";
 import type { LimitSubject } from "../limits/subject.ts";
 import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
-import type { CallSize } from "./call-size.ts";
+import type { CallSize } from "./request/call-size.ts";
 import type { VendorHeaders } from "./dialects/contract.ts";
 import type { Usage } from "./dialects/dialect.ts";
-import type { Entry } from "./entry.ts";
-import type { RequestFacts } from "./facts.ts";
-import type { JsonBody } from "./json-body.ts";
-import type { Failure, RetryPlan, AttemptTarget } from "./retry-plan.ts";
-import type { LlmRoute } from "./routes.ts";
+import type { Entry } from "./request/entry.ts";
+import type { RequestFacts } from "./request/facts.ts";
+import type { JsonBody } from "./request/json-body.ts";
+import type { Failure, RetryPlan, AttemptTarget } from "./attempts/retry-plan.ts";
+import type { LlmRoute } from "./request/routes.ts";
 
 /**
- * Proof that a caller may use a model, at the providers that the permit names. Only `authorize.ts`
- * creates one, and every function that adds a provider's key to a request requires one: code
- * without the check does not compile.
+ * Proof that a caller may use a model, at the providers that the permit names. Only
+ * `request/authorize.ts` creates one, and every function that adds a provider's key to a request
+ * requires one: code without the check does not compile.
  */
 export interface Permit {
   readonly caller: CallerPolicy;

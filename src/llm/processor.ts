@@ -8,7 +8,7 @@
  *   response body     translate, count                                    -> settle at the end
  *
  * `pipeline/stages.ts` lists the stages. Attempts after the first are made ready by
- * `attempt-processor.ts`.
+ * `attempts/attempt-processor.ts`.
  */
 import { ANONYMOUS, callerName } from "../access/caller.ts";
 import { type ClientAddress, UNKNOWN_ADDRESS } from "../access/client-address.ts";
@@ -16,20 +16,20 @@ import { InternalHeader } from "../envoy/config/names.ts";
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap, Phase } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
-import type { AuditTrail } from "./audit-trail.ts";
+import type { AuditTrail } from "./settlement/audit-trail.ts";
 import type { DialectName } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "../access/errors.ts";
-import type { RequestFacts } from "./facts.ts";
-import type { LlmMetrics } from "./metrics.ts";
+import type { RequestFacts } from "./request/facts.ts";
+import type { LlmMetrics } from "./settlement/metrics.ts";
 import type { PipelineServices, RequestContext } from "./pipeline/context.ts";
 import type { Entered } from "./pipeline/enter.ts";
 import type { Arrival, Identified } from "./pipeline/identify.ts";
 import type { Prepared } from "./pipeline/prepare.ts";
 import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
 import { Refusal, refusalHeaders, type RequestOrigin } from "../access/refusal.ts";
-import { CallResponse, localReplyError, type ResponseOptions } from "./response.ts";
-import { dialectOfPath, type LlmRoute, parseRoute } from "./routes.ts";
+import { CallResponse, localReplyError, type ResponseOptions } from "./answer/response.ts";
+import { dialectOfPath, type LlmRoute, parseRoute } from "./request/routes.ts";
 import { MAX_REQUEST_BODY_BYTES } from "./surface.ts";
 
 export interface LlmProcessorOptions

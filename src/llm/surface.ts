@@ -7,7 +7,7 @@ import {
   type Surface,
   type SurfacePath,
 } from "../envoy/config/surface.ts";
-import { EXTERNAL_GEMINI_PATHS, FIXED_PATHS, GEMINI_PATHS } from "./routes.ts";
+import { EXTERNAL_GEMINI_PATHS, FIXED_PATHS, GEMINI_PATHS } from "./request/routes.ts";
 
 /** Maximum size of a request body in bytes; larger ones are answered with 413. */
 export const MAX_REQUEST_BODY_BYTES = 32 * 1024 * 1024;
@@ -48,7 +48,7 @@ export const LLM_PROCESSOR: ProcessorEndpoint = {
   seesRequestsWithoutRoute: true,
 };
 
-/** The processor of attempts after the first: see attempt-processor.ts. */
+/** The processor of attempts after the first: see attempts/attempt-processor.ts. */
 export const ATTEMPT_PROCESSOR: ProcessorEndpoint = {
   name: "attempt",
   socket: "attempt.sock",

@@ -3,14 +3,14 @@
  * whole calls.
  */
 import type { Limits } from "../limits/contract.ts";
-import type { CallOutcome, Settlement } from "./settlement.ts";
+import type { CallOutcome, Settlement } from "./settlement/settlement.ts";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
 import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
-import { RefusalLog } from "../audit/refusals.ts";
+import { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink, AuditState } from "../audit/sink.ts";
 import { RequestGuard } from "../envoy/ext-proc/request-guard.ts";
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
@@ -22,8 +22,8 @@ import type {
   Phase,
   PhaseKind,
 } from "../envoy/ext-proc/messages.ts";
-import { BytesInFlight } from "../limits/bytes-in-flight.ts";
-import { FairShare } from "../limits/fair-share.ts";
+import { BytesInFlight } from "../limits/load/bytes-in-flight.ts";
+import { FairShare } from "../limits/load/fair-share.ts";
 import { createLimits } from "../limits/limits.ts";
 import { FakeClock } from "../platform/testing.ts";
 import { Secret } from "../platform/secret.ts";
@@ -37,14 +37,14 @@ import type {
   ModelProviderPolicy,
 } from "../policy/snapshot.ts";
 import { createPriceBook } from "../pricing/price-book.ts";
-import { Accounting } from "./accounting.ts";
-import { AttemptProcessor } from "./attempt-processor.ts";
-import { AuditTrail, LLM_REFUSED } from "./audit-trail.ts";
+import { Accounting } from "./settlement/accounting.ts";
+import { AttemptProcessor } from "./attempts/attempt-processor.ts";
+import { AuditTrail, LLM_REFUSED } from "./settlement/audit-trail.ts";
 import type { Call } from "./call.ts";
-import { CallLog } from "./call-log.ts";
+import { CallLog } from "./settlement/call-log.ts";
 import { CallRegistry } from "./call-registry.ts";
-import { ExpectedDemand } from "./expected-demand.ts";
-import { LlmMetrics } from "./metrics.ts";
+import { ExpectedDemand } from "./request/expected-demand.ts";
+import { LlmMetrics } from "./settlement/metrics.ts";
 import { LlmProcessor } from "./processor.ts";
 import { chat } from "./testing-samples.ts";
 

@@ -6,7 +6,7 @@
 import { rmSync, statSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import type { SpaceOptions } from "../audit/volume.ts";
+import type { SpaceOptions } from "../audit/writer/volume.ts";
 import type { GatewayOptionsInput } from "../gateway/options.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { startMock } from "../mock/server.ts";

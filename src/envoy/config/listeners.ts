@@ -187,7 +187,7 @@ function processorFilter(processor: ProcessorEndpoint): HttpFilter {
   };
 }
 
-/** Headers that carry a provider's key: see src/llm/upstreams.ts. */
+/** Headers that carry a provider's key: see src/llm/attempts/upstreams.ts. */
 const KEY_HEADERS = ["authorization", "x-api-key", "api-key", "x-goog-api-key"];
 
 /** Prevents that a provider's key reaches the caller in a header. */

@@ -34,7 +34,7 @@ export const InternalHeader = {
   cluster: "x-svc-cluster",
   /** Cluster of an attempt after the first. */
   upstream: "x-svc-upstream",
-  /** Cluster after the relay: see `llm/relay.ts`. */
+  /** Cluster after the relay: see `llm/attempts/relay.ts`. */
   relay: "x-svc-relay",
   /** Address of the connection's peer, as Envoy sees it: see `access/client-address.ts`. */
   peer: "x-svc-peer",

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
 import { redactSecrets } from "./redact.ts";
-import { JsonBody } from "../json-body.ts";
+import { JsonBody } from "../request/json-body.ts";
 import { dialects } from "./registry.ts";
 
 const bodyOf = (value: unknown): JsonBody => JsonBody.read(Buffer.from(JSON.stringify(value)));

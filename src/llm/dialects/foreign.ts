@@ -4,7 +4,7 @@
  */
 import type { RequestFormat } from "./contract.ts";
 import { isObject } from "./fields.ts";
-import { JsonBody } from "../json-body.ts";
+import { JsonBody } from "../request/json-body.ts";
 
 /** Returns `body` itself if there is nothing to remove. */
 export function stripForeign({ foreignReasoning }: RequestFormat, body: JsonBody): JsonBody {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
 import type { DialectName } from "./dialect.ts";
-import { JsonBody } from "../json-body.ts";
+import { JsonBody } from "../request/json-body.ts";
 import { passRequest } from "./pass-request.ts";
 import { dialects } from "./registry.ts";
 

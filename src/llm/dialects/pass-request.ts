@@ -6,7 +6,7 @@ import { stripForeign } from "./foreign.ts";
 import type { OutputLimitField, RequestFormat } from "./contract.ts";
 import { BadRequestError } from "./dialect.ts";
 import { isObject, type JsonObject } from "./fields.ts";
-import type { JsonBody } from "../json-body.ts";
+import type { JsonBody } from "../request/json-body.ts";
 
 export interface PassChange {
   /** Model to request; undefined keeps the body's. Ignored if the path contains it. */

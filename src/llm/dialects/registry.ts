@@ -1,6 +1,6 @@
 /**
  * The dialects, and the translations between them. A new dialect is a folder and a line here, and
- * its paths in `llm/routes.ts`.
+ * its paths in `llm/request/routes.ts`.
  */
 import { anthropic } from "./anthropic/dialect.ts";
 import type { Dialect } from "./contract.ts";

@@ -1,6 +1,6 @@
 /** The stage that checks whether the caller may use the model, and permits the call. */
 import { refuse, Refusal } from "../../access/refusal.ts";
-import { authorize as authorizeModel, permitFor } from "../authorize.ts";
+import { authorize as authorizeModel, permitFor } from "../request/authorize.ts";
 import type { Permit } from "../call.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";

@@ -1,11 +1,11 @@
 /** RequestContext is the data shared by the stages of one request. */
 import type { Limits } from "../../limits/contract.ts";
-import type { BytesInFlight } from "../../limits/bytes-in-flight.ts";
-import type { FairShare } from "../../limits/fair-share.ts";
+import type { BytesInFlight } from "../../limits/load/bytes-in-flight.ts";
+import type { FairShare } from "../../limits/load/fair-share.ts";
 import type { TimeSource } from "../../platform/clock.ts";
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
 import type { PriceBook } from "../../pricing/price-book.ts";
-import type { ExpectedDemand } from "../expected-demand.ts";
+import type { ExpectedDemand } from "../request/expected-demand.ts";
 
 /** Dependencies of the stages. */
 export interface PipelineServices {

@@ -4,7 +4,7 @@ import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
 import type { VendorHeaders } from "../dialects/contract.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
-import type { LlmRoute } from "../routes.ts";
+import type { LlmRoute } from "../request/routes.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";
 

@@ -1,9 +1,9 @@
 /** The stage that refuses bodies which choose values that only the gateway may choose. */
 import { countsCost } from "../../limits/subject.ts";
 import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
-import { authorize as authorizeModel } from "../authorize.ts";
+import { authorize as authorizeModel } from "../request/authorize.ts";
 import { refuse, type Refusal } from "../../access/refusal.ts";
-import { type Restricted, restrictedFields } from "../restricted-fields.ts";
+import { type Restricted, restrictedFields } from "../request/restricted-fields.ts";
 import type { Authorized } from "./authorize.ts";
 import type { Outcome } from "./pipeline.ts";
 import type { BodyArrival, ReadBody } from "./read.ts";

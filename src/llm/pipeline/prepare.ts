@@ -9,8 +9,8 @@ import {
 } from "../../envoy/config/names.ts";
 import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
-import { prepareAttempt } from "../prepare.ts";
-import { RetryPlan } from "../retry-plan.ts";
+import { prepareAttempt } from "../attempts/prepare.ts";
+import { RetryPlan } from "../attempts/retry-plan.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";

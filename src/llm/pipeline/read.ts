@@ -3,8 +3,8 @@
  * call.
  */
 import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
-import { readFacts, type RequestFacts } from "../facts.ts";
-import { JsonBody } from "../json-body.ts";
+import { readFacts, type RequestFacts } from "../request/facts.ts";
+import { JsonBody } from "../request/json-body.ts";
 import { refuse } from "../../access/refusal.ts";
 import type { Entered } from "./enter.ts";
 import type { Identified } from "./identify.ts";

@@ -1,5 +1,5 @@
 /** The stage that estimates the size of the call, if a limit needs it. */
-import { type CallSize, sizeOf } from "../call-size.ts";
+import { type CallSize, sizeOf } from "../request/call-size.ts";
 import { Refusal } from "../../access/refusal.ts";
 import { countsCost } from "../../limits/subject.ts";
 import type { Outcome } from "./pipeline.ts";

@@ -1,0 +1,304 @@
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { Registry } from "prom-client";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { CapturedLog, FakeClock } from "../../platform/testing.ts";
+import { systemFiles } from "../chain/files.ts";
+import { append, call, FailingFiles, logged, until, AuditWorld } from "../testing.ts";
+import { type SpaceOptions, VolumeWatch } from "./volume.ts";
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const GIB = 1024 * MIB;
+
+let dir: string;
+
+beforeEach(() => {
+  dir = mkdtempSync(path.join(os.tmpdir(), "svc-volume-"));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+interface Watched {
+  readonly watch: VolumeWatch;
+  readonly files: FailingFiles;
+  readonly clock: FakeClock;
+  readonly captured: CapturedLog;
+  readonly registry: Registry;
+}
+
+function watched(space: SpaceOptions = {}): Watched {
+  const files = new FailingFiles();
+  const clock = new FakeClock();
+  const captured = new CapturedLog();
+  const registry = new Registry();
+  const watch = new VolumeWatch({ dir, space, files, clock, log: captured.log, registry });
+  return { watch, files, clock, captured, registry };
+}
+
+describe("the state of a volume", () => {
+  test.each<[string, SpaceOptions, number, number, string]>([
+    ["a large one, by the defaults", {}, 1 * GIB, 500 * GIB, "ok"],
+    ["below a GiB of a large one", {}, 1 * GIB - 1, 500 * GIB, "low"],
+    ["at 256 MiB of a large one", {}, 256 * MIB, 500 * GIB, "low"],
+    ["below 256 MiB of a large one", {}, 256 * MIB - 1, 500 * GIB, "full"],
+    ["a tenth of a small one", {}, 100 * MIB, 1000 * MIB, "ok"],
+    ["below a tenth of a small one", {}, 100 * MIB - 1, 1000 * MIB, "low"],
+    ["below a fiftieth of a small one", {}, 20 * MIB - 1, 1000 * MIB, "full"],
+    ["without a byte left", {}, 0, 1000 * MIB, "full"],
+    ["that has no size", {}, 0, 0, "ok"],
+    ["by bytes of its own", { low: { kind: "bytes", bytes: 500 } }, 499, 1000, "low"],
+    ["by bytes of its own, full", { full: { kind: "bytes", bytes: 10 } }, 9, 1000, "full"],
+    ["by a part of its own", { low: { kind: "fraction", fraction: 0.5 } }, 499, 1000, "low"],
+    [
+      "by a part of its own, full",
+      { full: { kind: "fraction", fraction: 0.5 } },
+      499,
+      1000,
+      "full",
+    ],
+    [
+      "by the greater one, where they are the wrong way round",
+      { low: { kind: "bytes", bytes: 10 }, full: { kind: "bytes", bytes: 100 } },
+      50,
+      1000,
+      "full",
+    ],
+  ])("%s", async (_name, space, free, total, expected) => {
+    const { watch, files } = watched(space);
+    files.space = { free, total };
+    await watch.look();
+    expect(watch.state).toBe(expected);
+  });
+
+  test("counts what was written since it was measured", async () => {
+    const { watch, files } = watched({ full: { kind: "bytes", bytes: 100 } });
+    files.space = { free: 1_000, total: 10_000 };
+    await watch.look();
+    watch.wrote(901);
+    expect(watch.state).toBe("full");
+    expect(watch.status.freeBytes).toBe(99);
+    watch.wrote(1_000_000);
+    expect(watch.status.freeBytes).toBe(0);
+    // The next measurement includes it.
+    await watch.look();
+    expect(watch.status.freeBytes).toBe(1_000);
+  });
+
+  test("is not known where it cannot be measured: nothing is held back for that", async () => {
+    const { watch, files, captured } = watched();
+    files.space = { free: 0, total: 1_000 };
+    await watch.look();
+    expect(watch.state).toBe("full");
+    files.spaceError = "EIO";
+    await watch.look();
+    await watch.look();
+    expect(watch.state).toBe("ok");
+    expect(watch.status.freeBytes).toBeUndefined();
+    const told = captured.lines.filter(({ msg }) => msg === "space cannot be measured");
+    expect(told).toMatchObject([{ reason: "EIO" }]);
+  });
+
+  test("of a real one", async () => {
+    const { bsize, blocks } = statfsSync(dir);
+    const { free, total } = await systemFiles.volume(dir);
+    expect(total).toBe(bsize * blocks);
+    expect(free).toBeGreaterThan(0);
+    expect(free).toBeLessThanOrEqual(total);
+  });
+});
+
+describe("the bound of all chains", () => {
+  const write = (chain: string, name: string, bytes: number): void => {
+    mkdirSync(path.join(dir, chain), { recursive: true });
+    writeFileSync(path.join(dir, chain, name), "x".repeat(bytes));
+  };
+
+  test("is of all of them, sidecars' too: low at 90 %, full at 98 %", async () => {
+    const { watch } = watched({ maxBytes: 10_000 });
+    write("gateway", "000001.jsonl", 4_000);
+    write("gateway", "checkpoints.jsonl", 1_000);
+    write("run-1", "000001.jsonl", 3_999);
+    await watch.look();
+    expect([watch.state, watch.status.chainsBytes]).toEqual(["ok", 8_999]);
+    watch.wrote(1);
+    expect(watch.state).toBe("low");
+    watch.wrote(799);
+    expect(watch.state).toBe("low");
+    watch.wrote(1);
+    expect(watch.state).toBe("full");
+  });
+
+  test("has room again as soon as segments are archived", async () => {
+    const { watch } = watched({ maxBytes: 10_000 });
+    write("gateway", "000001.jsonl", 9_000);
+    write("gateway", "000002.jsonl", 1_000);
+    await watch.look();
+    expect(watch.state).toBe("full");
+    rmSync(path.join(dir, "gateway/000001.jsonl"));
+    await watch.look();
+    expect([watch.state, watch.status.chainsBytes]).toEqual(["ok", 1_000]);
+  });
+
+  test("without one, only the volume's state counts", async () => {
+    const { watch } = watched();
+    write("gateway", "000001.jsonl", 1_000_000);
+    await watch.look();
+    expect(watch.state).toBe("ok");
+  });
+});
+
+test("is looked at once a second, told of in the log when it changes, and shown in metrics", async () => {
+  const { watch, files, clock, captured, registry } = watched();
+  files.space = { free: 10, total: 100 };
+  const states: string[] = [];
+  await watch.start((state) => states.push(state));
+  files.space = { free: 1, total: 100 };
+  await clock.advanceAndSettle(1_000);
+  expect(await registry.metrics()).toMatch(
+    /svc_audit_space\{state="ok"\} 0\nsvc_audit_space\{state="low"\} 0\nsvc_audit_space\{state="full"\} 1/,
+  );
+  expect(await registry.metrics()).toContain("svc_audit_free_bytes 1\n");
+  expect(await registry.metrics()).toContain("svc_audit_chains_bytes 0\n");
+  await clock.advanceAndSettle(3_000);
+  files.space = { free: 50, total: 100 };
+  await clock.advanceAndSettle(1_000);
+  expect(states).toEqual(["ok", "full", "full", "full", "full", "ok"]);
+  expect(captured.lines.map(({ level, state }) => [level, state])).toEqual([
+    [40, "full"],
+    [30, "ok"],
+  ]);
+  watch.stop();
+  expect(clock.pending).toEqual([]);
+});
+
+describe("a writer on a volume that is short of space", () => {
+  let world: AuditWorld;
+  beforeEach(() => {
+    world = new AuditWorld();
+  });
+  afterEach(() => world.remove());
+
+  const FULL = { free: 1 * MIB, total: 1 * GIB };
+  const LOW = { free: 50 * MIB, total: 1 * GIB };
+  const PLENTY = { free: 500 * MIB, total: 1 * GIB };
+
+  const look = async (): Promise<void> => {
+    const { looks } = world.files;
+    world.clock.advance(1_000);
+    await until(() => world.files.looks > looks);
+    await new Promise(setImmediate);
+  };
+
+  test("full: takes no new work, and records of calls under way; nothing is lost", async () => {
+    const writer = await world.open();
+    expect([writer.state, writer.refusing]).toEqual(["ok", false]);
+    world.files.space = FULL;
+    await look();
+    expect([writer.state, writer.refusing]).toEqual(["full", true]);
+    expect(await append(writer, call(1))).toBe("committed");
+    world.files.space = PLENTY;
+    await look();
+    expect([writer.state, writer.refusing]).toEqual(["ok", false]);
+    expect(await append(writer, call(2))).toBe("committed");
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 0, lost: 0, closed: true });
+  });
+
+  test("low: takes new work", async () => {
+    const writer = await world.open();
+    world.files.space = LOW;
+    await look();
+    expect([writer.state, writer.refusing]).toEqual(["low", false]);
+    await writer.close();
+  });
+
+  test("full from the start: that is known before anything is let through", async () => {
+    world.files.space = FULL;
+    const writer = await world.open();
+    expect([writer.state, writer.refusing]).toEqual(["full", true]);
+    await writer.close();
+  });
+
+  test("full, with onFailure continue: calls go on, and are on record as long as there is space", async () => {
+    world.files.space = FULL;
+    const writer = await world.open({ onFailure: "continue" });
+    expect([writer.state, writer.refusing]).toEqual(["full", false]);
+    expect(await append(writer, call(1))).toBe("committed");
+    world.files.room = 50;
+    expect(await append(writer, call(2))).toBe("lost");
+    expect(writer.state).toBe("failing");
+    world.files.room = Number.POSITIVE_INFINITY;
+    world.files.space = PLENTY;
+    await look();
+    await until(() => writer.state === "ok");
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 1 });
+  });
+
+  test("a write that ends in the middle: space that comes back is used at once, not at the next try", async () => {
+    const writer = await world.open();
+    await append(writer, call(0));
+    world.files.space = FULL;
+    world.files.room = 100;
+    expect(await append(writer, call(1))).toBe("failed");
+    await look();
+    // The delay between retries reaches its maximum.
+    world.files.room = 0;
+    const tries = (): number => logged(world, "audit chain cannot be written").length;
+    for (let i = 0; i < 8; i += 1) {
+      const before = tries();
+      world.clock.advance(10_000);
+      await until(() => tries() > before);
+    }
+    expect(writer.state).toBe("failing");
+    world.files.room = Number.POSITIVE_INFINITY;
+    world.files.space = PLENTY;
+    await look();
+    await until(() => writer.state === "ok");
+    expect(await append(writer, call(2))).toBe("committed");
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 1, closed: true });
+  });
+
+  test("a disk that takes a few bytes at a time: each record is whole, and nothing is lost", async () => {
+    world.files.mostBytes = 7;
+    const writer = await world.open();
+    for (let i = 0; i < 20; i += 1) expect(await append(writer, call(i))).toBe("committed");
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 0, closed: true });
+    expect(world.types().filter((type) => type === "LLM_CALL")).toHaveLength(20);
+  });
+
+  test("a disk that takes a few bytes at a time and then none: the rest of the record is cut off", async () => {
+    const writer = await world.open();
+    world.files.mostBytes = 7;
+    world.files.room = 40;
+    expect(await append(writer, call(0))).toBe("failed");
+    world.files.room = Number.POSITIVE_INFINITY;
+    world.clock.advance(100);
+    await until(() => !writer.refusing);
+    expect(await append(writer, call(1))).toBe("committed");
+    await writer.close();
+    expect(world.verify()).toMatchObject({ fault: undefined, torn: 0, gaps: 1, lost: 1 });
+  });
+
+  test("the bound of all chains: no new work until something is archived", async () => {
+    const writer = await world.open({ space: { maxBytes: 20_000 }, segmentBytes: 10_000 });
+    for (let i = 0; !writer.refusing; i += 1)
+      expect(await append(writer, call(i))).toBe("committed");
+    expect(writer.state).toBe("full");
+    rmSync(world.path("000001.jsonl"));
+    await look();
+    await until(() => !writer.refusing);
+    expect(await append(writer, call(0))).toBe("committed");
+    await writer.close();
+  });
+
+  test("is looked at no more once it is closed", async () => {
+    const writer = await world.open();
+    await writer.close();
+    expect(world.clock.pending).toEqual([]);
+  });
+});

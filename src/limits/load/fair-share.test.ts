@@ -1,0 +1,234 @@
+import { Registry } from "prom-client";
+import { describe, expect, test } from "vitest";
+import { FakeClock, settled } from "../../platform/testing.ts";
+import { FairShare } from "./fair-share.ts";
+
+const MIB = 1024 * 1024;
+const ROUND_MS = 50;
+
+function create() {
+  const clock = new FakeClock();
+  const registry = new Registry();
+  let utilization = 0;
+  const share = new FairShare({ clock, registry, utilization: () => utilization });
+  const metric = async (name: string) => (await registry.getSingleMetric(name)?.get())?.values;
+  /** Answers to requests that waited, in order of arrival. */
+  const answers: [caller: string, admitted: boolean][] = [];
+  const enter = (caller: string, bytes = 0): "at once" | "waits" => {
+    const turn = share.enter(caller, bytes);
+    if (turn === undefined) return "at once";
+    void turn.then((admitted) => answers.push([caller, admitted]));
+    return "waits";
+  };
+  /**
+   * Simulates one second in which the callers do the given milliseconds of work at the given
+   * utilization of the loop.
+   */
+  const second = (busy: number, work: Readonly<Record<string, number>>): void => {
+    utilization = busy;
+    for (let round = 0; round < 1_000 / ROUND_MS; round += 1) {
+      for (const [caller, ms] of Object.entries(work))
+        share.charge(caller, (ms * ROUND_MS) / 1_000);
+      clock.advance(ROUND_MS);
+      enter("probe");
+    }
+  };
+  return { clock, share, enter, second, answers, metric };
+}
+
+test("a caller that is alone may use the whole process", () => {
+  const { clock, share } = create();
+  for (let n = 0; n < 100; n += 1) {
+    expect(share.enter("a", 31 * MIB)).toBeUndefined();
+    clock.advance(50);
+  }
+});
+
+test("while the event loop is not busy, nobody waits", () => {
+  const { second, enter } = create();
+  second(0.7, { a: 600, b: 100 });
+  expect([enter("a"), enter("b")]).toEqual(["at once", "at once"]);
+});
+
+test("one long step makes nobody wait", () => {
+  const { clock, second, enter, share } = create();
+  second(0.1, { a: 50, b: 50 });
+  share.charge("a", 200);
+  second(0.1, { a: 50, b: 50 });
+  clock.advance(ROUND_MS);
+  expect([enter("a"), enter("b")]).toEqual(["at once", "at once"]);
+});
+
+test("while it is busy, the caller that uses most waits, and the others do not", () => {
+  const { second, enter } = create();
+  second(1, { greedy: 900, small: 10 });
+  expect([enter("greedy"), enter("small"), enter("new")]).toEqual(["waits", "at once", "at once"]);
+});
+
+test("many small callers have what they want, and the large ones the same share each", () => {
+  const { second, enter } = create();
+  const small = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`small ${n}`, 5]));
+  second(1, { ...small, x: 300, y: 300, z: 300 });
+  expect([enter("x"), enter("y"), enter("z")]).toEqual(["waits", "waits", "waits"]);
+  expect([enter("small 7"), enter("small 19")]).toEqual(["at once", "at once"]);
+});
+
+test("who waits is let in when the loop is no longer busy", async () => {
+  const { clock, second, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  expect(enter("greedy")).toBe("waits");
+  second(0.2, { small: 10 });
+  await clock.advanceAndSettle(ROUND_MS);
+  expect(answers).toEqual([["greedy", true]]);
+  expect(enter("greedy")).toBe("at once");
+});
+
+test("a round admits several requests of a caller that has done work and entered none", async () => {
+  const { clock, second, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  for (let n = 0; n < 30; n += 1) expect(enter("greedy")).toBe("waits");
+  for (let round = 0; answers.length === 0 && round < 20; round += 1) {
+    await clock.advanceAndSettle(ROUND_MS);
+  }
+  expect(answers.length).toBeGreaterThan(1);
+  expect(answers.every(([, admitted]) => admitted)).toBe(true);
+});
+
+test("who waited for a second is refused", async () => {
+  const { clock, second, share, enter, answers, metric } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 5_000);
+  enter("greedy");
+  await clock.advanceAndSettle(950);
+  expect(answers).toEqual([]);
+  await clock.advanceAndSettle(ROUND_MS);
+  expect(answers).toEqual([["greedy", false]]);
+  const outcomes = await metric("svc_fair_share_waits_total");
+  expect(outcomes?.map(({ labels, value }) => [labels["outcome"], value])).toEqual([
+    ["admitted", 0],
+    ["refused", 1],
+  ]);
+});
+
+test("a caller has room for so many requests that wait, and the next is refused at once", async () => {
+  const { second, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  for (let n = 0; n < 4_097; n += 1) enter("greedy");
+  await settled();
+  expect(answers).toEqual([["greedy", false]]);
+});
+
+test("all callers together have room for so many", async () => {
+  const { second, enter, answers } = create();
+  const callers = Array.from({ length: 20 }, (_, n) => `greedy ${n}`);
+  second(1, { small: 1, ...Object.fromEntries(callers.map((caller) => [caller, 50])) });
+  for (const caller of callers) for (let n = 0; n < 420; n += 1) enter(caller);
+  await settled();
+  expect(answers.length).toBe(20 * 420 - 8_192);
+  expect(answers.every(([, admitted]) => !admitted)).toBe(true);
+});
+
+test("who comes later does not overtake those of the same caller that wait", async () => {
+  const { clock, second, share, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 100);
+  expect(enter("greedy")).toBe("waits");
+  clock.advance(ROUND_MS - 1);
+  expect(enter("greedy")).toBe("waits");
+  await clock.advanceAndSettle(1_100);
+  expect(answers.map(([caller]) => caller)).toEqual(["greedy", "greedy"]);
+});
+
+test("callers that have gone are forgotten", async () => {
+  const { clock, share, second, enter, metric } = create();
+  share.charge("gone", 400);
+  expect((await metric("svc_request_work_ratio"))?.[0]?.value).toBeCloseTo(0.4);
+  clock.advance(20_000);
+  share.charge("probe", 5_000);
+  second(1, { probe: 900 });
+  expect(enter("probe")).toBe("at once");
+});
+
+interface Task {
+  readonly caller: string;
+  readonly ms: number;
+  readonly again: () => void;
+}
+
+/**
+ * Simulates a process that does 50 ms of work in 50 ms, and callers that send their next request
+ * after each answer.
+ */
+class Machine {
+  readonly clock = new FakeClock();
+  readonly share = new FairShare({
+    clock: this.clock,
+    registry: new Registry(),
+    utilization: () => this.#utilization,
+  });
+  readonly done: Record<string, number> = {};
+  readonly refused: Record<string, number> = {};
+  #utilization = 0;
+  readonly #queue: Task[] = [];
+  #left = 0;
+
+  /** @param ms work of one request, without the price of its body */
+  caller(name: string, connections: number, ms: number, bytes = 0): void {
+    const ask = (): void => {
+      const turn = this.share.enter(name, bytes);
+      const go = (): void => void this.#queue.push({ caller: name, ms, again: ask });
+      if (turn === undefined) return go();
+      const comeBack = (): void => {
+        this.refused[name] = (this.refused[name] ?? 0) + 1;
+        this.clock.after(1_000, ask);
+      };
+      void turn.then((admitted) => (admitted ? go() : comeBack()));
+    };
+    for (let n = 0; n < connections; n += 1) this.clock.after(n % 7, ask);
+  }
+
+  async run(seconds: number): Promise<void> {
+    for (let step = 0; step < seconds * 1_000; step += 5) {
+      this.#left += 5;
+      let worked = 0;
+      while (this.#left > 0 && this.#queue.length > 0) {
+        const { caller, ms, again } = this.#queue.shift() as Task;
+        this.#left -= ms;
+        worked += ms;
+        this.share.charge(caller, ms);
+        this.done[caller] = (this.done[caller] ?? 0) + 1;
+        again();
+      }
+      this.#left = Math.min(this.#left, 0);
+      this.#utilization = this.#utilization * 0.9 + Math.min(1, worked / 5) * 0.1;
+      await this.clock.advanceAndSettle(5);
+    }
+  }
+}
+
+describe("on a machine", () => {
+  test("a greedy caller beside a small one does what is left, and the small one what it wants", async () => {
+    const machine = new Machine();
+    machine.caller("greedy", 200, 1);
+    await machine.run(2);
+    machine.caller("small", 1, 2);
+    await machine.run(4);
+    const before = { ...machine.done };
+    await machine.run(4);
+    const done = (caller: string): number => (machine.done[caller] ?? 0) - (before[caller] ?? 0);
+    expect(done("small") * 2).toBeGreaterThan(400);
+    expect(done("greedy")).toBeGreaterThan(1_500);
+    expect(machine.refused["small"]).toBeUndefined();
+  });
+
+  test("two greedy callers do the same work, whatever their connections", async () => {
+    const machine = new Machine();
+    machine.caller("one", 20, 1);
+    machine.caller("two", 250, 1);
+    await machine.run(10);
+    const { one = 0, two = 0 } = machine.done;
+    expect(two / one).toBeGreaterThan(0.6);
+    expect(two / one).toBeLessThan(1.7);
+    expect(one + two).toBeGreaterThan(6_000);
+  });
+});

@@ -1,0 +1,130 @@
+/**
+ * Converts an upstream's answer to the caller's: whole bodies, errors and streams. The output never
+ * contains the keys that the call was sent with.
+ */
+import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
+import type { Call } from "../call.ts";
+import type { StreamReader, Usage } from "../dialects/dialect.ts";
+import {
+  createStreamReader,
+  dialects,
+  translateError,
+  translateResponse,
+  UpstreamFormatError,
+} from "../dialects/registry.ts";
+import { publicError, type PublicError } from "../../access/errors.ts";
+import { KeyRedactor } from "./key-redactor.ts";
+import { RedactingReader } from "./redacting-reader.ts";
+import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
+
+/** Maximum size of a decompressed body; no LLM's answer is larger. */
+const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024;
+
+/** @throws Error if the encoding is unknown or the data is invalid */
+export function decompress(body: Buffer, encoding: string | undefined): Buffer {
+  const options = { maxOutputLength: MAX_DECOMPRESSED_BYTES };
+  switch (encoding?.trim().toLowerCase()) {
+    case undefined:
+    case "":
+    case "identity":
+      return body;
+    case "gzip":
+    case "x-gzip":
+      return gunzipSync(body, options);
+    case "deflate":
+      return inflateSync(body, options);
+    case "br":
+      return brotliDecompressSync(body, options);
+    default:
+      throw new Error(`unknown content-encoding ${encoding}`);
+  }
+}
+
+export type WholeAnswer =
+  | { readonly kind: "answer"; readonly body: Buffer; readonly usage: Usage | undefined }
+  /** The answer cannot be shown, but its reported usage still counts. */
+  | { readonly kind: "invalid"; readonly error: PublicError; readonly usage: Usage | undefined };
+
+/**
+ * Converts a whole 2xx body. Returns the same Buffer if caller and upstream use the same dialect.
+ */
+export function wholeAnswer(call: Call, body: Buffer, now: number): WholeAnswer {
+  const redactor = redactorOf(call);
+  const answer = readWhole(call, body, now);
+  if (answer.kind === "answer") return { ...answer, body: redactor.answer(answer.body) };
+  const { error } = answer;
+  return { ...answer, error: { ...error, message: redactor.text(error.message) } };
+}
+
+function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch {
+    const error = publicError("upstream_invalid", "The provider's answer is not JSON.");
+    return { kind: "invalid", error, usage: undefined };
+  }
+  const upstream = call.target.provider.dialect;
+  const client = call.request.route.dialect;
+  if (call.request.route.operation === "responses")
+    return { kind: "answer", body, usage: readResponsesUsage(parsed) };
+  if (call.request.route.operation === "count_tokens")
+    return { kind: "answer", body, usage: undefined };
+  if (upstream === client)
+    return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
+  try {
+    const translated = translateResponse({
+      upstream,
+      client,
+      body: parsed,
+      model: call.target.model,
+      now,
+      id: call.request.id,
+    });
+    return { kind: "answer", body: translated.body, usage: translated.usage };
+  } catch (error) {
+    if (!(error instanceof UpstreamFormatError)) throw error;
+    const message = `The provider's answer cannot be translated: ${error.message}`;
+    return {
+      kind: "invalid",
+      error: publicError("upstream_invalid", message),
+      usage: dialects[upstream].readUsage(parsed),
+    };
+  }
+}
+
+/** Converts an upstream's error body to the caller's dialect; its status is kept. */
+export function upstreamError(
+  call: Call,
+  status: number,
+  body: Buffer,
+): { readonly status: number; readonly body: Buffer } {
+  const error = translateError({
+    upstream: call.target.provider.dialect,
+    client: call.request.route.dialect,
+    status,
+    body,
+  });
+  return { status: error.status, body: redactorOf(call).body(error.body) };
+}
+
+export function streamReader(call: Call, now: number): StreamReader {
+  return new RedactingReader(plainReader(call, now), redactorOf(call));
+}
+
+/** Returns a redactor for the keys of all providers that the call was sent to. */
+function redactorOf(call: Call): KeyRedactor {
+  return new KeyRedactor(call.attempts.map(({ target }) => target.provider.apiKey));
+}
+
+function plainReader(call: Call, now: number): StreamReader {
+  if (call.request.route.operation === "responses") return createResponsesReader();
+  return createStreamReader({
+    upstream: call.target.provider.dialect,
+    client: call.request.route.dialect,
+    wantsUsage: call.request.facts.wantsUsage,
+    model: call.target.model,
+    id: call.request.id,
+    now,
+  });
+}

@@ -1,0 +1,108 @@
+/** Address of each kind of upstream: path, host and authentication. One entry per kind. */
+import type { ProviderKind, ModelProviderPolicy } from "../../policy/snapshot.ts";
+import type { AttemptTarget } from "./retry-plan.ts";
+import type { LlmOperation, LlmRoute } from "../request/routes.ts";
+
+export interface UpstreamAddress {
+  /** `:authority`. */
+  readonly authority: string;
+  /** `:path`. */
+  readonly path: string;
+}
+
+type HeaderPair = readonly [name: string, value: string];
+
+interface UpstreamKind {
+  /** Path below the base path; undefined if the kind has no such endpoint. */
+  path(
+    provider: ModelProviderPolicy,
+    operation: LlmOperation,
+    model: string,
+    stream: boolean,
+  ): string | undefined;
+  authenticate(key: string): HeaderPair;
+}
+
+const bearer = (key: string): HeaderPair => ["authorization", `Bearer ${key}`];
+
+const OPENAI_PATHS: Partial<Record<LlmOperation, string>> = {
+  chat: "/chat/completions",
+  embeddings: "/embeddings",
+  responses: "/responses",
+};
+
+const openai: UpstreamKind = {
+  path: (_provider, operation) => OPENAI_PATHS[operation],
+  authenticate: bearer,
+};
+
+const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
+  openai,
+  "openai-compatible": openai,
+  mock: {
+    ...openai,
+    path: (_provider, operation) =>
+      operation === "responses" ? undefined : OPENAI_PATHS[operation],
+  },
+  "azure-openai": {
+    // Without apiVersion this is the v1 API, whose paths are OpenAI's; with it, the model is a
+    // deployment in the path.
+    path: (provider, operation, model) => {
+      const suffix = OPENAI_PATHS[operation];
+      if (suffix === undefined || provider.apiVersion === undefined) return suffix;
+      const version = `?api-version=${encodeURIComponent(provider.apiVersion)}`;
+      return operation === "responses"
+        ? suffix + version
+        : `/deployments/${encodeURIComponent(model)}${suffix}${version}`;
+    },
+    authenticate: (key) => ["api-key", key],
+  },
+  anthropic: {
+    path: (_provider, operation) =>
+      operation === "chat"
+        ? "/messages"
+        : operation === "count_tokens"
+          ? "/messages/count_tokens"
+          : undefined,
+    authenticate: (key) => ["x-api-key", key],
+  },
+  gemini: {
+    path: (_provider, operation, model, stream) => {
+      const resource = `/models/${encodeURIComponent(model)}`;
+      if (operation === "count_tokens") return `${resource}:countTokens`;
+      if (operation !== "chat") return undefined;
+      return stream ? `${resource}:streamGenerateContent?alt=sse` : `${resource}:generateContent`;
+    },
+    authenticate: (key) => ["x-goog-api-key", key],
+  },
+};
+
+/** Returns the call's address at this provider; undefined if it has no such endpoint. */
+export function upstreamAddress(
+  provider: ModelProviderPolicy,
+  operation: LlmOperation,
+  model: string,
+  stream: boolean,
+): UpstreamAddress | undefined {
+  const path = KINDS[provider.kind].path(provider, operation, model, stream);
+  if (path === undefined) return undefined;
+  const { host, port, tls, basePath } = provider.endpoint;
+  const name = host.includes(":") ? `[${host}]` : host;
+  return { authority: port === (tls ? 443 : 80) ? name : `${name}:${port}`, path: basePath + path };
+}
+
+/** Returns the header with the provider's key; undefined if it needs none. */
+export function upstreamKey(provider: ModelProviderPolicy): HeaderPair | undefined {
+  return provider.apiKey === undefined
+    ? undefined
+    : KINDS[provider.kind].authenticate(provider.apiKey.reveal());
+}
+
+/**
+ * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
+ * to).
+ */
+export function serves(target: AttemptTarget, route: LlmRoute, stream: boolean): boolean {
+  if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
+  return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
+}
