@@ -13,16 +13,16 @@ let file: string;
 let clock: FakeClock;
 let changes: LoadedSpecs[];
 let failures: string[];
-let close: (() => void) | undefined;
+let watched: { close(): void } | undefined;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-specs-"));
   file = path.join(dir, "providers.json");
   clock = new FakeClock();
-  [changes, failures, close] = [[], [], undefined];
+  [changes, failures, watched] = [[], [], undefined];
 });
 afterEach(() => {
-  close?.();
+  watched?.close();
   rmSync(dir, { recursive: true, force: true });
 });
 
@@ -36,13 +36,13 @@ function put(text: string): void {
 }
 
 async function watch(): Promise<void> {
-  ({ close } = watchSpecs({
+  watched = watchSpecs({
     file,
     clock,
     pollMs: POLL_MS,
     onChange: (loaded) => changes.push(loaded),
     onBroken: (error) => failures.push(error.message),
-  }));
+  });
   await looked();
 }
 
@@ -148,7 +148,7 @@ describe("watching", () => {
   test("ends when it is closed", async () => {
     put(specs("a"));
     await watch();
-    close?.();
+    watched?.close();
     expect(clock.pending).toEqual([]);
   });
 

@@ -1,7 +1,6 @@
 /** A DNS server on a port of its own, for tests: it answers over UDP what a test has put into it. */
 import dgram from "node:dgram";
 import { once } from "node:events";
-import type { AddressInfo } from "node:net";
 
 export interface DnsRecord {
   /** An IPv4 or IPv6 address. */
@@ -27,7 +26,7 @@ export class DnsServer {
     );
     this.#socket.bind(0, "127.0.0.1");
     await once(this.#socket, "listening");
-    return `127.0.0.1:${(this.#socket.address() as AddressInfo).port}`;
+    return `127.0.0.1:${this.#socket.address().port}`;
   }
 
   close(): void {

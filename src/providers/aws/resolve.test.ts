@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ServiceRequest } from "../contract.ts";
 import { context, request } from "../testing.ts";
 import { plugin } from "./plugin.ts";
-import { ACCOUNT, isRefused, KEY, told } from "./testing.ts";
+import { ACCOUNT, aws, isRefused, KEY, told } from "./testing.ts";
 
 const REGION = "eu-west-1";
 const at = (prefix: string): string => `https://${prefix}.${REGION}.amazonaws.com`;
@@ -672,6 +672,28 @@ describe("what names a resource in another way", () => {
       json("events", "AWSEvents.PutEvents", { Entries: ["x"] }),
       ["unscopable"],
     ],
+    [
+      "secrets without a list",
+      json("secretsmanager", "secretsmanager.BatchGetSecretValue", {}),
+      ["unscopable"],
+    ],
+    [
+      "a table by another service's ARN",
+      json("dynamodb", "DynamoDB_20120810.GetItem", { TableName: own("kinesis", "table/T_1") }),
+      ["unscopable"],
+    ],
+    [
+      "a function, with an empty body",
+      request(`GET ${at("lambda")}/2015-03-31/functions/f`, { body: "" }),
+      [own("lambda", "function:f")],
+    ],
+    [
+      "a topic whose messages the query of a GET sends elsewhere",
+      request(
+        `GET ${at("sns")}/?Action=Subscribe&TopicArn=${own("sns", "news")}&Protocol=https&Endpoint=x`,
+      ),
+      [own("sns", "news"), "unscopable"],
+    ],
     ["no events", json("events", "AWSEvents.PutEvents", { Entries: [] }), ["unscopable"]],
     [
       "an execution",
@@ -735,6 +757,75 @@ describe("what names a resource in another way", () => {
   });
 });
 
+describe("API Gateway", () => {
+  const api = (line: string): readonly string[] => {
+    const [method, path] = line.split(" ");
+    return told(request(`${method} ${at("apigateway")}${path}`));
+  };
+
+  test.each(["GET", "HEAD", "DELETE"])("%s is about the path alone", (method) => {
+    expect(api(`${method} /restapis/abc`)).toEqual([
+      `apigateway:${method} arn:aws:apigateway:${REGION}::/restapis/abc`,
+    ]);
+  });
+
+  test.each(["POST", "PUT", "PATCH"])("%s may be about more", (method) => {
+    expect(api(`${method} /restapis/abc`)).toEqual([
+      `apigateway:${method} arn:aws:apigateway:${REGION}::/restapis/abc`,
+      `apigateway:${method} unscopable`,
+    ]);
+  });
+
+  test.each([
+    "GET /restapis/../usageplans",
+    "GET /restapis?a;b",
+    "OPTIONS /restapis",
+    "get /restapis",
+  ])("%s is refused", (line) => {
+    expect(api(line)[0]).toMatch(/^\(/);
+  });
+});
+
+describe("a URL with a signature of its own is refused", () => {
+  test.each([
+    "X-Amz-Signature=1",
+    "x-amz-signature=1",
+    "a=b&X-Amz-Credential",
+    "X-Amz-%53ignature=1",
+    "%58-Amz-Signature=1",
+    "X%2DAmz%2Dsignature=1",
+    "AWSAccessKeyId=1",
+    "Signature=1",
+  ])("%s", (query) => {
+    expect(told(request(`GET ${at("lambda")}/2015-03-31/functions/f?${query}`))).toEqual([
+      "(The URL is presigned: its signature is not made with the real key)",
+    ]);
+  });
+
+  test.each(["name=x-amz-signature", "a%26X-Amz-Signature=1", "xX-Amz-Signature=1"])(
+    "one without is not: %s",
+    (query) => {
+      expect(told(request(`GET ${at("lambda")}/2015-03-31/functions/f?${query}`))).toEqual([
+        `lambda:GetFunction ${own("lambda", "function:f")}`,
+      ]);
+    },
+  );
+});
+
+test("a refusal says what to do, where there is something", () => {
+  expect(
+    aws.resolveAction(request(`GET ${at("lambda")}/2015-03-31/functions/f?Signature=1`)),
+  ).toEqual({
+    kind: "unresolved",
+    reason: "The URL is presigned: its signature is not made with the real key",
+    hint: "Call the API itself; the proxy signs it.",
+  });
+  expect(aws.resolveAction(request(`TRACE ${at("apigateway")}/restapis`))).toEqual({
+    kind: "unresolved",
+    reason: "TRACE is not a known method of apigateway",
+  });
+});
+
 describe("what a body holds that is not understood", () => {
   const code = (body: object | string): ServiceRequest =>
     request(`PUT ${at("lambda")}/2015-03-31/functions/f/code`, {
@@ -769,6 +860,13 @@ describe("what a body holds that is not understood", () => {
     [
       "a queue for failures that is no ARN",
       configuration({ DeadLetterConfig: { TargetArn: "x" } }),
+    ],
+    [
+      "a policy of failures that is no object",
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/jobs`,
+        Attributes: { RedrivePolicy: "1" },
+      }),
     ],
     ["a role that is no text", configuration({ Role: 1 })],
     ["a role of another partition", configuration({ Role: "arn:aws-cn:iam::111122223333:role/r" })],

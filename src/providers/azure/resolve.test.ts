@@ -15,7 +15,7 @@ const BLOB = "https://reports.blob.core.windows.net";
 
 function told(call: ServiceRequest): readonly string[] {
   const resolution = azure.resolveAction(call);
-  if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
+  if (resolution.kind !== "resolved") return [`(${resolution.reason})`];
   return resolution.actions.map(({ action, resources }) =>
     [
       action,

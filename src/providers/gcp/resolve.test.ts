@@ -8,7 +8,7 @@ const buckets = new Map([["reports", "my-project"]]);
 
 function told(call: ServiceRequest): readonly string[] {
   const resolution = resolve(call, buckets);
-  if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
+  if (resolution.kind !== "resolved") return [`(${resolution.reason})`];
   return resolution.actions.flatMap(({ action, resources }) =>
     resources.map(
       (resource) => `${action} ${resource.kind === "scoped" ? resource.value : resource.kind}`,
