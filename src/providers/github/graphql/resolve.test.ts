@@ -608,3 +608,12 @@ test.each([
 ])("%s: %s", (query, expected) => {
   expect(told(query)).toBe(expected);
 });
+
+test.each([
+  "application/jsonx",
+  "x-application/json",
+  "application/json; charset=utf-8; x",
+  "application/json; charset=utf-8x",
+])("a body that is declared as %s is refused", (type) => {
+  expect(send(OK, { "content-type": type }).kind).toBe("unresolved");
+});
