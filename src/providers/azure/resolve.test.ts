@@ -416,3 +416,12 @@ describe("vaults", () => {
     expect(refused(line)).toBe(true);
   });
 });
+
+test.each([
+  "GET https://vault-1.vault.azure.net/secrets/a.b",
+  "GET https://vault-1.vault.azure.net/secrets/a_b/versions",
+  `DELETE https://vault-1.vault.azure.net/keys/${"k".repeat(128)}`,
+  "POST https://vault-1.vault.azure.net/keys/k~1/create",
+])("what is no name of Key Vault is refused: %s", (line) => {
+  expect(refused(line)).toBe(true);
+});
