@@ -53,6 +53,7 @@ export interface SpecsWatchOptions {
 
 export function watchSpecs(options: SpecsWatchOptions): Promise<WatchedFile> {
   const { file, clock, pollMs, onChange, onBroken } = options;
+  let version = "";
   const onText = (text: string | undefined): void => {
     let loaded: LoadedSpecs;
     try {
@@ -61,6 +62,8 @@ export function watchSpecs(options: SpecsWatchOptions): Promise<WatchedFile> {
     } catch (error) {
       return onBroken(error as Error);
     }
+    if (loaded.version === version) return;
+    version = loaded.version;
     onChange(loaded);
   };
   return WatchedFile.open({ file, clock, intervalMs: pollMs, onText, onError: onBroken });

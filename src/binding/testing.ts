@@ -10,6 +10,7 @@ import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import {
   type ActionResolution,
+  type Injection,
   NO_INJECTION,
   type ProviderInstance,
   type ProviderPlugin,
@@ -66,11 +67,16 @@ export class TestSidecar {
     kind: "resolved",
     actions: [{ action: "things:read", resources: [{ kind: "none" }] }],
   };
+  /** Injection of every request. */
+  inject: () => Injection | Promise<Injection> = () => NO_INJECTION;
+  /** Address of the real endpoint; undefined if DNS has none. */
+  upstream: string | undefined = "192.0.2.1:443";
   readonly #snapshot: BindingSnapshot;
 
   constructor(
     policy: Partial<BindingSpec["policy"]> = {},
     audit: Partial<BindingSpec["audit"]> = {},
+    scope: BindingSpec["scope"] = {},
   ) {
     const spec = {
       name: "service",
@@ -78,19 +84,19 @@ export class TestSidecar {
       auth: { type: "api-key", env: {} },
       config: {},
       policy: { allow: undefined, deny: [], httpRules: [], ...policy },
-      scope: {},
+      scope,
       audit: { enforcement: "enforce", logRequests: false, ...audit },
     } as BindingSpec;
     const instance: ProviderInstance = {
       resolveAction: () => this.resolution,
-      injectCredentials: () => NO_INJECTION,
+      injectCredentials: () => this.inject(),
       start: () => Promise.resolve(),
       stop: () => Promise.resolve(),
       refreshToken: () => Promise.resolve(),
     };
     const plugin = {
       providerName: "example",
-      scopeKeys: [],
+      scopeKeys: { projects: "Projects" },
       scopeIgnoresCase: false,
       credentialHeaders: [],
       credentialQuery: [],
@@ -111,7 +117,7 @@ export class TestSidecar {
       audit: this.audit,
       refusals: this.refusals,
       metrics: new BindingMetrics(this.registry),
-      resolve: () => Promise.resolve("192.0.2.1:443"),
+      resolve: () => Promise.resolve(this.upstream),
     });
   }
 

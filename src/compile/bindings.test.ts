@@ -20,6 +20,12 @@ const SERVICES: Record<
     configKeys: { host: "h" },
     scopeKeys: { repositories: "r" },
   },
+  aws: {
+    authTypes: { keys: { required: ["b-c", "b.c"], optional: [] } },
+    configKeys: {},
+    scopeKeys: {},
+  },
+  gcp: { authTypes: { key: { required: ["c"], optional: [] } }, configKeys: {}, scopeKeys: {} },
 };
 
 function compile(text: string, env: Record<string, string> = {}): CompiledBindings {
@@ -160,5 +166,64 @@ describe("a Provider that cannot be used is left out, and says why", () => {
       "Provider code is not ready",
       "there is no Provider gone",
     ]);
+  });
+});
+
+test("three names that become one in capitals stay apart, and each has its own secret", () => {
+  const { sidecars } = compile(
+    docs(
+      secret("one", { c: "of a-b" }),
+      secret("two", { "b-c": "first of a", "b.c": "second of a" }),
+      provider("a-b", { type: "gcp", auth: { type: "key", secretRef: "one" } }),
+      provider("a", { type: "aws", auth: { type: "keys", secretRef: "two" } }),
+      agent("a", ["a-b", "a"]),
+    ),
+  );
+  const { environment } = sidecars.get("default/a") ?? {};
+  expect([...(environment ?? [])].map(([name, value]) => [name, value.reveal()])).toEqual([
+    ["SVC_SECRET_A_B_C", "of a-b"],
+    ["SVC_SECRET_A_B_C_2", "first of a"],
+    ["SVC_SECRET_A_B_C_3", "second of a"],
+  ]);
+});
+
+test("the hosts of a Provider are those of its binding", () => {
+  const { sidecars } = compile(
+    docs(
+      secret("gh", { token: "1" }),
+      provider("own", { ...GITHUB, hosts: ["api.example.com"] }),
+      provider("usual", GITHUB),
+      agent("a", ["own", "usual"]),
+    ),
+  );
+  expect(sidecars.get("default/a")?.specs.bindings.map(({ hosts }) => hosts)).toEqual([
+    ["api.example.com"],
+    undefined,
+  ]);
+});
+
+describe("what depends on a variable of the environment", () => {
+  const annotated = (text: string): string => {
+    const resource = JSON.parse(text) as { metadata: Record<string, unknown> };
+    resource.metadata["annotations"] = { "svc.io/when-env": "GH" };
+    return JSON.stringify(resource);
+  };
+
+  test.each<[name: string, text: string, reason: string]>([
+    [
+      "a Provider",
+      docs(secret("gh", { token: "1" }), annotated(provider("code", GITHUB))),
+      "Skipped",
+    ],
+    [
+      "a Secret",
+      docs(annotated(secret("gh", { token: "1" })), provider("code", GITHUB)),
+      "SecretDoesNotExist",
+    ],
+  ])("%s is skipped without it", (_name, text, reason) => {
+    const all = docs(text, agent("a", ["code"]));
+    expect(compile(all).statuses).toMatchObject([{ ready: false, reason }]);
+    expect(compile(all).sidecars.get("default/a")?.specs.bindings).toEqual([]);
+    expect(compile(all, { GH: "1" }).statuses).toMatchObject([{ ready: true }]);
   });
 });

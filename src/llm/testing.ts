@@ -46,6 +46,7 @@ import { CallRegistry } from "./call-registry.ts";
 import { ExpectedDemand } from "./request/expected-demand.ts";
 import { LlmMetrics } from "./settlement/metrics.ts";
 import { LlmProcessor } from "./processor.ts";
+import type { Relay } from "./attempts/relay.ts";
 import { chat } from "./testing-samples.ts";
 
 export const TOKEN = "svcw_the-agents-own-token";
@@ -311,6 +312,8 @@ export class Gateway {
     registry: this.registry,
     utilization: () => this.utilization,
   });
+  /** The relay of providers whose answers are read to the end; by default there is none. */
+  relay: Pick<Relay, "claim"> | undefined;
   /** Utilization of the event loop: 0 to 1. */
   utilization = 0;
   readonly defects: unknown[] = [];
@@ -388,6 +391,7 @@ export class Gateway {
       clock: this.clock,
       random: () => 0.5,
       newCallId: () => `call-${++this.#ids}`,
+      ...(this.relay !== undefined && { relay: this.relay }),
     });
   }
 

@@ -49,7 +49,8 @@ export class ChainTail {
 
   /** Yields the records since the last call. */
   *read(): Generator<Found, void, void> {
-    for (;;) {
+    // A chain that was moved away has no more records; the others go on.
+    while (existsSync(this.#dir)) {
       // Checked first: a segment that has a successor is complete.
       const next = listChain(this.#dir).segments.find((number) => number > this.#segment);
       const file = path.join(this.#dir, segmentName(this.#segment));

@@ -69,6 +69,27 @@ describe("a disk that is full", () => {
     expect(world.verify().fault).toBeUndefined();
   });
 
+  test("stays unused while its files cannot be opened, though writes would succeed", async () => {
+    const writer = await world.open();
+    const failures = (): number =>
+      world.logged.filter(({ msg }) => msg === "audit chain cannot be written").length;
+    world.files.writeError = "EIO";
+    expect(await append(writer, call(1))).toBe("failed");
+    world.files.writeError = undefined;
+    world.files.openError = "EROFS";
+    world.clock.advance(100);
+    await until(() => failures() === 2);
+    expect(writer.refusing).toBe(true);
+    expect(await append(writer, call(2))).toBe("failed");
+    world.files.openError = undefined;
+    world.clock.advance(200);
+    await until(() => !writer.refusing);
+    expect(await append(writer, call(3))).toBe("committed");
+    await writer.close();
+    expect(gaps()).toMatchObject([{ lost: 2 }]);
+    expect(world.verify()).toMatchObject({ fault: undefined, closed: true });
+  });
+
   test("tries again ever more rarely, ten seconds at most", async () => {
     const writer = await world.open({ onFailure: "continue" });
     world.files.openError = "EROFS";

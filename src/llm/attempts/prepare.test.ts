@@ -1,9 +1,9 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { permitFor } from "../request/authorize.ts";
 import { JsonBody } from "../request/json-body.ts";
 import { prepareAttempt } from "./prepare.ts";
 import { parseRoute } from "../request/routes.ts";
-import { agent, provider, snapshot } from "../testing.ts";
+import { accessKey, agent, provider, snapshot } from "../testing.ts";
 import { chat } from "../testing-samples.ts";
 
 const openai = provider("openai", { fallbacks: [{ provider: "default/anthropic", model: "m" }] });
@@ -52,3 +52,67 @@ test.each([
 ])("%s gets no key", (_name, target) => {
   expect(() => prepareAttempt(permit, target, source)).toThrow("the permit does not allow");
 });
+
+describe("fallbacks that a permit leaves out", () => {
+  const external = { maxTokensPerDay: undefined };
+  const fallbacks = [{ provider: "default/anthropic", model: undefined }];
+  const first = provider("openai", { fallbacks, external });
+
+  function targetsOf(
+    kind: "agent" | "key",
+    fallback: ReturnType<typeof provider> | undefined,
+    path = "/v1/chat/completions",
+  ): string[] {
+    const asked = parseRoute(path);
+    if (asked === undefined) throw new Error("no route");
+    const all = fallback === undefined ? [first] : [first, fallback];
+    const found = permitFor({
+      caller: kind === "agent" ? agent(...all) : accessKey(first),
+      grant: { ref: "openai/m", provider: first, model: "m" },
+      route: asked,
+      stream: false,
+      snapshot: snapshot(...all),
+    });
+    return found?.targets.map(({ provider: { name }, model }) => `${name}/${model}`) ?? [];
+  }
+
+  test("none, of a provider that may be used: the model is the requested one", () => {
+    expect(targetsOf("agent", anthropic)).toEqual(["openai/m", "anthropic/m"]);
+    expect(targetsOf("key", provider("anthropic", { external }))).toEqual([
+      "openai/m",
+      "anthropic/m",
+    ]);
+  });
+
+  test.each<[name: string, targets: () => string[]]>([
+    ["one without external access, for a key", () => targetsOf("key", anthropic)],
+    ["one that does not exist", () => targetsOf("agent", undefined)],
+    [
+      "one that does not allow the model",
+      () => targetsOf("agent", provider("anthropic", { allowsModel: (model) => model !== "m" })),
+    ],
+    ["one without the endpoint", () => targetsOf("agent", anthropic, "/v1/responses")],
+  ])("%s", (_name, targets) => {
+    expect(targets()).toEqual(["openai/m"]);
+  });
+});
+
+test.each([
+  [true, "relayed/default/openai@https://openai.test:443"],
+  [false, undefined],
+])(
+  "a provider whose answers are read to the end (%s) is reached by the relay",
+  (readsToEnd, to) => {
+    const read = provider("openai", { readsToEnd });
+    const found = permitFor({
+      caller: agent(read),
+      grant: { ref: "openai/m", provider: read, model: "m" },
+      route,
+      stream: false,
+      snapshot: snapshot(read),
+    });
+    if (found === undefined) throw new Error("no permit");
+    const { set } = prepareAttempt(found, found.targets[0], source);
+    expect(set.find(([name]) => name === "x-svc-relay")?.[1]).toBe(to);
+  },
+);

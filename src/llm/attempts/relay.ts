@@ -174,9 +174,12 @@ class RelayedAttempt {
     this.#meter?.push(chunk);
     if (this.#response.destroyed || this.#response.write(chunk)) return;
     answer.pause();
-    const resume = (): void => void answer.resume();
-    this.#response.once("drain", resume);
-    this.#response.once("close", resume);
+    const response = this.#response;
+    const resume = (): void => {
+      response.off("drain", resume).off("close", resume);
+      answer.resume();
+    };
+    response.on("drain", resume).on("close", resume);
   }
 
   #end(usage: Usage | undefined, broken: boolean): void {

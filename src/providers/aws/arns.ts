@@ -15,8 +15,8 @@ export interface Input {
   readonly account: string | undefined;
   /** Labels of the path. */
   readonly labels: Readonly<Record<string, string>>;
-  /** By name; undefined if a parameter is missing or occurs twice. */
-  readonly query: (name: string) => string | undefined;
+  /** Returns each value of a parameter of the query. */
+  readonly query: (name: string) => readonly string[];
   /** Whether there is a body, or a form in the query. */
   readonly hasBody: boolean;
   /** JSON's members or a form's parameters; undefined if the body could not be parsed. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { ServiceRequest } from "../contract.ts";
 import { context, request } from "../testing.ts";
 import { plugin } from "./plugin.ts";
-import { ACCOUNT, isRefused, KEY, told } from "./testing.ts";
+import { ACCOUNT, aws, isRefused, KEY, told } from "./testing.ts";
 
 const REGION = "eu-west-1";
 const at = (prefix: string): string => `https://${prefix}.${REGION}.amazonaws.com`;
@@ -538,6 +538,414 @@ describe("what a body names besides", () => {
     expect(told(bedrock({ messages: [{ content: [{ text: "see s3://secret/a" }] }] }))).toEqual([
       `bedrock:InvokeModel arn:aws:bedrock:${REGION}::foundation-model/amazon.nova-pro-v1:0`,
     ]);
+  });
+});
+
+describe("what names a resource in another way", () => {
+  const lambdaAt = (rest: string): ServiceRequest =>
+    request(`POST ${at("lambda")}/2015-03-31/functions/${rest}`, { body: "{}" });
+  const sqs = (operation: string, body: object): ServiceRequest =>
+    json("sqs", `AmazonSQS.${operation}`, body);
+  const execution = own("states", "execution:m:1");
+  const places = (call: ServiceRequest): readonly string[] => [
+    ...new Set(told(call).map((line) => line.slice(line.indexOf(" ") + 1))),
+  ];
+
+  test.each<[name: string, call: ServiceRequest, expected: readonly string[]]>([
+    ["a queue of its own account", sqs("GetQueueUrl", { QueueName: "q" }), [own("sqs", "q")]],
+    [
+      "a queue of another account",
+      sqs("GetQueueUrl", { QueueName: "q", QueueOwnerAWSAccountId: "999988887777" }),
+      [`arn:aws:sqs:${REGION}:999988887777:q`],
+    ],
+    [
+      "a queue of what is no account",
+      sqs("GetQueueUrl", { QueueName: "q", QueueOwnerAWSAccountId: "x999988887777" }),
+      ["unscopable"],
+    ],
+    [
+      "a queue of what is no account, either",
+      sqs("GetQueueUrl", { QueueName: "q", QueueOwnerAWSAccountId: "9999888877771" }),
+      ["unscopable"],
+    ],
+    [
+      "a queue of another region",
+      sqs("PurgeQueue", { QueueUrl: "https://sqs.us-east-1.amazonaws.com/999988887777/q" }),
+      ["unscopable"],
+    ],
+    [
+      "a queue by another service's host",
+      sqs("PurgeQueue", { QueueUrl: `https://sns.${REGION}.amazonaws.com/999988887777/q` }),
+      ["unscopable"],
+    ],
+    [
+      "a queue with more after its name",
+      sqs("PurgeQueue", { QueueUrl: `https://sqs.${REGION}.amazonaws.com/999988887777/q/r` }),
+      ["unscopable"],
+    ],
+    ["a queue without a URL", sqs("PurgeQueue", { QueueUrl: 1 }), ["unscopable"]],
+    [
+      "a repository of what is no account",
+      json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.ListImages", {
+        repositoryName: "team/app",
+        registryId: "x999988887777",
+      }),
+      ["unscopable"],
+    ],
+    [
+      "a repository of its own account",
+      json("api.ecr", "AmazonEC2ContainerRegistry_V20150921.ListImages", {
+        repositoryName: "team/app",
+      }),
+      [own("ecr", "repository/team/app")],
+    ],
+    [
+      "a function with two qualifiers",
+      lambdaAt("f/invocations?Qualifier=1&Qualifier=2"),
+      ["unscopable"],
+    ],
+    [
+      "a function with a qualifier in both places",
+      lambdaAt("f%3A1/invocations?Qualifier=1"),
+      ["unscopable"],
+    ],
+    ["a function with an empty qualifier", lambdaAt("f/invocations?Qualifier="), ["unscopable"]],
+    [
+      "a function with what is no qualifier",
+      lambdaAt("f/invocations?Qualifier=1%2F2"),
+      ["unscopable"],
+    ],
+    [
+      "the latest version",
+      lambdaAt("f/invocations?Qualifier=%24LATEST"),
+      [own("lambda", "function:f:$LATEST")],
+    ],
+    ["what is no function's name", lambdaAt("f.g/invocations"), ["unscopable"]],
+    [
+      "a function of another region",
+      lambdaAt(
+        `${encodeURIComponent(`arn:aws:lambda:us-east-1:${ACCOUNT}:function:f`)}/invocations`,
+      ),
+      ["unscopable"],
+    ],
+    [
+      "a secret that is created",
+      json("secretsmanager", "secretsmanager.CreateSecret", { Name: "s" }),
+      [own("secretsmanager", "secret:s-??????")],
+    ],
+    [
+      "secrets by a list",
+      json("secretsmanager", "secretsmanager.BatchGetSecretValue", { SecretIdList: ["a", "b"] }),
+      [own("secretsmanager", "secret:a-??????"), own("secretsmanager", "secret:b-??????")],
+    ],
+    [
+      "secrets by an empty list",
+      json("secretsmanager", "secretsmanager.BatchGetSecretValue", { SecretIdList: [] }),
+      ["unscopable"],
+    ],
+    [
+      "a group of logs by its name",
+      json("logs", "Logs_20140328.GetLogEvents", { logGroupName: "/a", logStreamName: "s" }),
+      [own("logs", "log-group:/a")],
+    ],
+    [
+      "a group of logs by its ARN",
+      json("logs", "Logs_20140328.GetLogEvents", {
+        logGroupIdentifier: own("logs", "log-group:/a"),
+        logStreamName: "s",
+      }),
+      [own("logs", "log-group:/a")],
+    ],
+    [
+      "a stream that is created",
+      json("kinesis", "Kinesis_20131202.CreateStream", { StreamName: "s" }),
+      [own("kinesis", "stream/s")],
+    ],
+    [
+      "a stream by its ARN",
+      json("kinesis", "Kinesis_20131202.PutRecord", { StreamARN: own("kinesis", "stream/t") }),
+      [own("kinesis", "stream/t")],
+    ],
+    [
+      "a stream of deliveries",
+      json("firehose", "Firehose_20150804.PutRecord", { DeliveryStreamName: "d", Record: {} }),
+      [own("firehose", "deliverystream/d")],
+    ],
+    [
+      "events through a global endpoint",
+      json("events", "AWSEvents.PutEvents", { Entries: [{}], EndpointId: "abcde.veo" }),
+      ["unscopable"],
+    ],
+    [
+      "events that are no objects",
+      json("events", "AWSEvents.PutEvents", { Entries: ["x"] }),
+      ["unscopable"],
+    ],
+    [
+      "secrets without a list",
+      json("secretsmanager", "secretsmanager.BatchGetSecretValue", {}),
+      ["unscopable"],
+    ],
+    [
+      "a table by another service's ARN",
+      json("dynamodb", "DynamoDB_20120810.GetItem", { TableName: own("kinesis", "table/T_1") }),
+      ["unscopable"],
+    ],
+    [
+      "a function, with an empty body",
+      request(`GET ${at("lambda")}/2015-03-31/functions/f`, { body: "" }),
+      [own("lambda", "function:f")],
+    ],
+    [
+      "a topic whose messages the query of a GET sends elsewhere",
+      request(
+        "GET " +
+          `${at("sns")}/?Action=Subscribe&TopicArn=${own("sns", "news")}&Protocol=https&` +
+          "Endpoint=x",
+      ),
+      [own("sns", "news"), "unscopable"],
+    ],
+    ["no events", json("events", "AWSEvents.PutEvents", { Entries: [] }), ["unscopable"]],
+    [
+      "an execution",
+      json("states", "AWSStepFunctions.DescribeExecution", { executionArn: execution }),
+      [execution],
+    ],
+    [
+      "the machine of an execution",
+      json("states", "AWSStepFunctions.DescribeStateMachineForExecution", {
+        executionArn: execution,
+      }),
+      [execution, own("states", "stateMachine:m")],
+    ],
+    [
+      "the machine of what is no execution",
+      json("states", "AWSStepFunctions.DescribeStateMachineForExecution", { executionArn: "x" }),
+      ["unscopable"],
+    ],
+    [
+      "a model of another partition",
+      request(
+        "POST " +
+          `${at("bedrock-runtime")}/model/${encodeURIComponent("arn:aws-cn:bedrock:cn-north-1::foundation-model/a.b")}` +
+          "/invoke",
+        { body: "{}" },
+      ),
+      ["unscopable"],
+    ],
+    [
+      "a model by an ARN with more around it",
+      request(
+        "POST " +
+          `${at("bedrock-runtime")}/model/${encodeURIComponent(`${own("bedrock", "inference-profile/eu.x")} y`)}` +
+          "/invoke",
+        { body: "{}" },
+      ),
+      ["unscopable"],
+    ],
+    [
+      "a model whose id does not tell what it is",
+      request(`POST ${at("bedrock-runtime")}/model/abcdefghijkl/invoke`, { body: "{}" }),
+      ["unscopable"],
+    ],
+  ])("%s", (_name, call, expected) => {
+    expect(places(call)).toEqual(expected);
+  });
+
+  test.each([
+    [`POST https://search-x.${REGION}.es.amazonaws.com/_bulk`, "es:ESHttpPost"],
+    [`GET https://abcdefghij.execute-api.${REGION}.amazonaws.com/prod/x`, "execute-api:Invoke"],
+    [
+      `POST https://abcdefghij.execute-api.${REGION}.amazonaws.com/prod/@connections/c`,
+      "execute-api:ManageConnections",
+    ],
+    [`GET https://abcdefghij.${REGION}.aoss.amazonaws.com/_search`, "aoss:APIAccessAll"],
+    [
+      `GET https://abcdefghijklmnopqrstuvwxyz012345.lambda-url.${REGION}.on.aws/x`,
+      "lambda:InvokeFunctionUrl",
+    ],
+  ])("a host that may be anybody's is in no scope: %s", (line, action) => {
+    expect(told(request(line))).toEqual([`${action} unscopable`]);
+    expect(isRefused(request(line.replace(/^\S+/, "TRACE")))).toBe(true);
+    expect(isRefused(request(`${line}/../y`))).toBe(true);
+    expect(isRefused(request(`${line}?a;b`))).toBe(true);
+  });
+});
+
+describe("API Gateway", () => {
+  const api = (line: string): readonly string[] => {
+    const [method, path] = line.split(" ");
+    return told(request(`${method} ${at("apigateway")}${path}`));
+  };
+
+  test.each(["GET", "HEAD", "DELETE"])("%s is about the path alone", (method) => {
+    expect(api(`${method} /restapis/abc`)).toEqual([
+      `apigateway:${method} arn:aws:apigateway:${REGION}::/restapis/abc`,
+    ]);
+  });
+
+  test.each(["POST", "PUT", "PATCH"])("%s may be about more", (method) => {
+    expect(api(`${method} /restapis/abc`)).toEqual([
+      `apigateway:${method} arn:aws:apigateway:${REGION}::/restapis/abc`,
+      `apigateway:${method} unscopable`,
+    ]);
+  });
+
+  test.each([
+    "GET /restapis/../usageplans",
+    "GET /restapis?a;b",
+    "OPTIONS /restapis",
+    "get /restapis",
+  ])("%s is refused", (line) => {
+    expect(api(line)[0]).toMatch(/^\(/);
+  });
+});
+
+describe("a URL with a signature of its own is refused", () => {
+  test.each([
+    "X-Amz-Signature=1",
+    "x-amz-signature=1",
+    "a=b&X-Amz-Credential",
+    "X-Amz-%53ignature=1",
+    "%58-Amz-Signature=1",
+    "X%2DAmz%2Dsignature=1",
+    "AWSAccessKeyId=1",
+    "Signature=1",
+  ])("%s", (query) => {
+    expect(told(request(`GET ${at("lambda")}/2015-03-31/functions/f?${query}`))).toEqual([
+      "(The URL is presigned: its signature is not made with the real key)",
+    ]);
+  });
+
+  test.each(["name=x-amz-signature", "a%26X-Amz-Signature=1", "xX-Amz-Signature=1"])(
+    "one without is not: %s",
+    (query) => {
+      expect(told(request(`GET ${at("lambda")}/2015-03-31/functions/f?${query}`))).toEqual([
+        `lambda:GetFunction ${own("lambda", "function:f")}`,
+      ]);
+    },
+  );
+});
+
+test("a refusal says what to do, where there is something", () => {
+  expect(
+    aws.resolveAction(request(`GET ${at("lambda")}/2015-03-31/functions/f?Signature=1`)),
+  ).toEqual({
+    kind: "unresolved",
+    reason: "The URL is presigned: its signature is not made with the real key",
+    hint: "Call the API itself; the proxy signs it.",
+  });
+  expect(aws.resolveAction(request(`TRACE ${at("apigateway")}/restapis`))).toEqual({
+    kind: "unresolved",
+    reason: "TRACE is not a known method of apigateway",
+  });
+});
+
+describe("what a body holds that is not understood", () => {
+  const code = (body: object | string): ServiceRequest =>
+    request(`PUT ${at("lambda")}/2015-03-31/functions/f/code`, {
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    });
+  const configuration = (body: object): ServiceRequest =>
+    request(`PUT ${at("lambda")}/2015-03-31/functions/f/configuration`, {
+      body: JSON.stringify(body),
+    });
+  const topic = own("sns", "news");
+  const sns = (parameters: Record<string, string>): ServiceRequest =>
+    form("sns", new URLSearchParams({ TopicArn: topic, ...parameters }).toString());
+  const converse = (value: unknown): ServiceRequest =>
+    request(`POST ${at("bedrock-runtime")}/model/amazon.nova-pro-v1%3A0/converse`, {
+      body: JSON.stringify({ messages: value }),
+    });
+  const media = (count: number): string[] =>
+    Array.from({ length: count }, (_, index) => `s3://bucket/${index}`);
+
+  test.each<[name: string, call: ServiceRequest]>([
+    ["a body that is not JSON", code("{")],
+    ["code in a bucket without a key", code({ S3Bucket: "b" })],
+    ["code in what is no bucket", code({ S3Bucket: "b/c", S3Key: "k" })],
+    ["code in a bucket that is no text", code({ S3Bucket: 1, S3Key: "k" })],
+    ["an image that is no text", code({ ImageUri: 1 })],
+    [
+      "an image with more around it",
+      code({ ImageUri: "x999988887777.dkr.ecr.eu-west-1.amazonaws.com/a/b" }),
+    ],
+    ["layers that are no list", configuration({ Layers: "x" })],
+    ["a layer that is no ARN", configuration({ Layers: ["x"] })],
+    [
+      "a queue for failures that is no ARN",
+      configuration({ DeadLetterConfig: { TargetArn: "x" } }),
+    ],
+    [
+      "a policy of failures that is no object",
+      json("sqs", "AmazonSQS.SetQueueAttributes", {
+        QueueUrl: `https://sqs.${REGION}.amazonaws.com/${ACCOUNT}/jobs`,
+        Attributes: { RedrivePolicy: "1" },
+      }),
+    ],
+    ["a role that is no text", configuration({ Role: 1 })],
+    ["a role of another partition", configuration({ Role: "arn:aws-cn:iam::111122223333:role/r" })],
+    [
+      "a topic's attribute without a name",
+      sns({ Action: "SetTopicAttributes", AttributeName: "" }),
+    ],
+    [
+      "an attribute that comes twice",
+      sns({
+        Action: "Subscribe",
+        Protocol: "sqs",
+        Endpoint: own("sqs", "q"),
+        "Attributes.entry.1.key": "FilterPolicy",
+        "Attributes.entry.2.key": "FilterPolicy",
+      }),
+    ],
+    [
+      "messages to an address of another protocol",
+      sns({ Action: "Subscribe", Protocol: "sqsx", Endpoint: own("sqs", "q") }),
+    ],
+    [
+      "messages to an address of a protocol in other letters",
+      sns({ Action: "Subscribe", Protocol: "xsqs", Endpoint: own("sqs", "q") }),
+    ],
+    ["more than 100 places in S3", converse(media(101))],
+    ["a place in S3 without a key", converse(["s3://bucket"])],
+  ])("%s is in no scope", (_name, call) => {
+    expect(told(call).join()).toContain("unscopable");
+  });
+
+  test.each<[name: string, call: ServiceRequest, also: readonly string[]]>([
+    [
+      "a queue for failures",
+      configuration({ DeadLetterConfig: { TargetArn: own("sqs", "dead") } }),
+      [own("lambda", "function:f"), own("sqs", "dead")],
+    ],
+    [
+      "no queue for failures",
+      configuration({ DeadLetterConfig: {} }),
+      [own("lambda", "function:f")],
+    ],
+    [
+      "a role of a subscription",
+      sns({
+        Action: "Subscribe",
+        Protocol: "firehose",
+        Endpoint: own("firehose", "deliverystream/d"),
+        "Attributes.entry.1.key": "SubscriptionRoleArn",
+        "Attributes.entry.1.value": "arn:aws:iam::111122223333:role/r",
+      }),
+      [topic, own("firehose", "deliverystream/d"), "arn:aws:iam::111122223333:role/r"],
+    ],
+    [
+      "100 places in S3, each once",
+      converse([...media(100), ...media(100)]),
+      [
+        `arn:aws:bedrock:${REGION}::foundation-model/amazon.nova-pro-v1:0`,
+        ...media(100).map((uri) => uri.replace("s3://", "arn:aws:s3:::")),
+      ],
+    ],
+  ])("%s is in the scope as well", (_name, call, also) => {
+    const found = told(call).map((line) => line.slice(line.indexOf(" ") + 1));
+    expect(found.toSorted()).toEqual(also.toSorted());
   });
 });
 

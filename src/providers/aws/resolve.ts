@@ -67,10 +67,7 @@ function resolveCall(
     place: endpoint,
     account,
     labels,
-    query: (name) => {
-      const values = query.filter(([other]) => other === name);
-      return values.length === 1 ? values[0]?.[1] : undefined;
-    },
+    query: (name) => query.flatMap(([other, value]) => (other === name ? [value] : [])),
     hasBody: hasBody || query.some(([name]) => name === "Action"),
     fields: once,
   };

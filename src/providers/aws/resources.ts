@@ -134,9 +134,10 @@ function functionOf(input: Input): readonly ServiceResource[] {
     /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|(?=[0-9]{12}:function:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
       value,
     ) ?? [];
-  const inQuery = input.query("Qualifier");
+  const [inQuery, ...more] = input.query("Qualifier");
   if (
     name === "" ||
+    more.length > 0 ||
     (inName !== undefined && inQuery !== undefined) ||
     (inQuery !== undefined && !/^(?:\$LATEST(?:\.PUBLISHED)?|[A-Za-z0-9_-]{1,128})$/.test(inQuery))
   ) {

@@ -16,7 +16,7 @@ export const aws = plugin.create(
 /** Returns each action with its resources as lines; a reason in brackets if it is unresolved. */
 export function told(request: ServiceRequest): readonly string[] {
   const resolution: ActionResolution = aws.resolveAction(request);
-  if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
+  if (resolution.kind !== "resolved") return [`(${resolution.reason})`];
   return resolution.actions.flatMap(({ action, resources }) =>
     resources.map(
       (resource) => `${action} ${resource.kind === "scoped" ? resource.value : resource.kind}`,

@@ -15,7 +15,7 @@ const BLOB = "https://reports.blob.core.windows.net";
 
 function told(call: ServiceRequest): readonly string[] {
   const resolution = azure.resolveAction(call);
-  if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
+  if (resolution.kind !== "resolved") return [`(${resolution.reason})`];
   return resolution.actions.map(({ action, resources }) =>
     [
       action,
@@ -419,4 +419,13 @@ describe("vaults", () => {
   ])("%s is refused", (line) => {
     expect(refused(line)).toBe(true);
   });
+});
+
+test.each([
+  "GET https://vault-1.vault.azure.net/secrets/a.b",
+  "GET https://vault-1.vault.azure.net/secrets/a_b/versions",
+  `DELETE https://vault-1.vault.azure.net/keys/${"k".repeat(128)}`,
+  "POST https://vault-1.vault.azure.net/keys/k~1/create",
+])("what is no name of Key Vault is refused: %s", (line) => {
+  expect(refused(line)).toBe(true);
 });

@@ -8,7 +8,7 @@ const buckets = new Map([["reports", "my-project"]]);
 
 function told(call: ServiceRequest): readonly string[] {
   const resolution = resolve(call, buckets);
-  if (resolution.kind === "unresolved") return [`(${resolution.reason})`];
+  if (resolution.kind !== "resolved") return [`(${resolution.reason})`];
   return resolution.actions.flatMap(({ action, resources }) =>
     resources.map(
       (resource) => `${action} ${resource.kind === "scoped" ? resource.value : resource.kind}`,
@@ -165,8 +165,34 @@ describe("methods", () => {
       "/evil.Publisher/Publish",
       "/google.pubsub.v1.Publisher/",
       "/v1/projects/p-1/topics",
+      "/x/google.pubsub.v1.Publisher/Publish",
     ])
       expect(grpc(path)[0]).toMatch(/^\(/);
+  });
+
+  test("gRPC is no violation by itself", () => {
+    const call = request("POST https://pubsub.googleapis.com/google.pubsub.v1.Publisher/Publish", {
+      headers: { "content-type": "application/grpc" },
+    });
+    expect(resolve(call, buckets).kind).toBe("resolved");
+  });
+
+  test("an escaped colon before the last name is part of a name", () => {
+    const line = "GET https://pubsub.googleapis.com/v1/projects/example.com%3Ap/topics";
+    expect(told(request(line))).toEqual(["pubsub.topics.list example.com:p"]);
+  });
+
+  test("a refusal says what to do, where there is something", () => {
+    const refusal = (line: string): unknown => resolve(request(line), buckets);
+    expect(refusal("POST https://www.googleapis.com/batch")).toEqual({
+      kind: "unresolved",
+      reason: "A batch holds many requests in one body",
+      hint: "Send them one by one.",
+    });
+    expect(refusal("GET https://pubsub.googleapis.com/v1/projects/p-1/topics?$x=1")).toEqual({
+      kind: "unresolved",
+      reason: "The query holds a parameter with $ that is not known",
+    });
   });
 
   test.each([
@@ -220,6 +246,9 @@ describe("names of objects are anything, percent-encoded", () => {
   ])("%s", (name) => {
     expect(told(request(`GET ${at}/${name}`))).toEqual(["storage.objects.get my-project"]);
     expect(told(request(`DELETE ${at}/${name}`))).toEqual(["storage.objects.delete my-project"]);
+    expect(told(request(`GET ${at.replace("storage.", "www.")}/${name}`))).toEqual([
+      "storage.objects.get my-project",
+    ]);
     expect(told(request(`GET ${at.replace(".com/", ".com/download/")}/${name}?alt=media`))).toEqual(
       ["storage.objects.get my-project"],
     );
@@ -264,6 +293,9 @@ describe("names of objects are anything, percent-encoded", () => {
     "GET https://storage.googleapis.com/storage/v1/b/reports/%6F/a",
     "GET https://storage.googleapis.com/storage/v1/b/reports%3Fx/o/a",
     "GET https://pubsub.googleapis.com/storage/v1/b/reports/o/a",
+    "GET https://storage.googleapis.com/storage/v1/projects/a%2F..%2Fb/serviceAccount",
+    "GET https://storage.googleapis.com/storage/v1/projects/a//serviceAccount",
+    "GET https://storage.googleapis.com/storage/v1/projects/p-1/serviceAccount/",
     "POST https://storage.googleapis.com/storage/v1/b/reports/o/a/rewriteTo/b/reports%2F..%2Fx/o/b",
   ])("%s is refused", (line) => {
     expect(refused(line)).toBe(true);
@@ -387,8 +419,20 @@ describe("what a body or a parameter names is judged", () => {
     { "content-type": "application/json+protobuf" },
     { "content-type": "application/x-www-form-urlencoded" },
     { "content-type": "application/json", "content-encoding": "gzip" },
+    { "content-type": "x-application/json" },
+    { "content-type": "application/jsonx; charset=utf-8" },
+    { "content-type": "application/json; charset=utf-16" },
   ])("a body that is declared as %j cannot be judged", (headers) => {
     expect(besides(sent(SUBSCRIPTION, {}, headers as typeof JSON_TYPE))).toEqual(["unscopable"]);
+  });
+
+  test.each([
+    "application/json",
+    'Application/JSON ; charset="UTF-8" ',
+    "application/json;charset=utf-8",
+    "application/json;  charset=utf-8",
+  ])("a body that is declared as %j is judged", (type) => {
+    expect(besides(sent(SUBSCRIPTION, {}, { "content-type": type }))).toEqual([]);
   });
 
   test.each([

@@ -272,3 +272,11 @@ test("a token from a file keeps no line break", async () => {
     (await instance.injectCredentials(request("GET https://api.github.com/user"))).set,
   ).toEqual([["authorization", `Bearer ${PAT}`]]);
 });
+
+test("a host of another binding is refused", () => {
+  const line = "GET https://evil.example/o/r.git/info/refs?service=git-upload-pack";
+  expect(withPat().resolveAction(request(line))).toMatchObject({
+    kind: "unresolved",
+    reason: "This host does not belong to the binding",
+  });
+});

@@ -275,3 +275,54 @@ test.each([
   expect(world.lines.join("")).not.toContain("xoxe-1-refresh-0");
   await instance.stop();
 });
+
+describe("arguments in a body", () => {
+  const body = (
+    type: string | undefined,
+    text: string,
+    more: Record<string, string> = {},
+  ): string =>
+    told(POST, { ...(type === undefined ? {} : { "content-type": type }), ...more }, text);
+
+  test.each([
+    ["application/x-www-form-urlencoded", "channel=C1&text=x"],
+    ["application/x-www-form-urlencoded; charset=utf-8", "channel=C1&text=x"],
+    ['Application/X-WWW-Form-URLEncoded ; charset="UTF-8" ', "channel=C1&text=x"],
+    ["application/json", '{"channel":"C1","text":"x"}'],
+    ['application/json;charset="utf-8"', '{"channel":"C1","text":"x"}'],
+  ])("declared as %s are read", (type, text) => {
+    expect(body(type, text)).toBe("chat:write C1");
+  });
+
+  test.each<[type: string | undefined, text: string]>([
+    [undefined, "channel=C1"],
+    ["x-application/x-www-form-urlencoded", "channel=C1"],
+    ["application/x-www-form-urlencoded; charset=utf-16", "channel=C1"],
+    ["application/x-www-form-urlencoded; charset=utf-8; x", "channel=C1"],
+    ["x-application/json", '{"channel":"C1"}'],
+    ["application/json; charset=latin1", '{"channel":"C1"}'],
+    ["application/json", "[]"],
+    ["application/json", '{"channel":"C1","channel":"C2"}'],
+    ["application/x-www-form-urlencoded", "channel=C1;channel=C2"],
+    ["application/x-www-form-urlencoded", "channel=C1&text=\u00e9"],
+    ["application/x-www-form-urlencoded", "channel=C1&channel=C2"],
+    ["application/x-www-form-urlencoded", "channel=C1&channel%5B%5D=C2"],
+    ["application/x-www-form-urlencoded", "channel=C1&channel.id=C2"],
+  ])("declared as %s are refused: %s", (type, text) => {
+    expect(body(type, text)).toBe("unresolved");
+  });
+
+  test("that are compressed, unread or in a GET are refused", () => {
+    const type = FORM["content-type"];
+    expect(body(type, "channel=C1", { "content-encoding": "gzip" })).toBe("unresolved");
+    expect(told(POST, { "content-length": "1" })).toBe("unresolved");
+    expect(told(POST, { "transfer-encoding": "chunked" })).toBe("unresolved");
+    expect(told(POST.replace("POST", "GET"), FORM, "channel=C1")).toBe("unresolved");
+    expect(told(`${POST}?channel=C1`, { "content-length": "0" })).toBe("chat:write C1");
+    expect(told(`${POST}?channel=C1`, {}, "")).toBe("chat:write C1");
+  });
+
+  test("that are also in the query are refused", () => {
+    expect(told(`${POST}?channel=C1`, FORM, "channel=C1")).toBe("unresolved");
+  });
+});

@@ -567,3 +567,79 @@ test("what a mutation does to code is contents:write", () => {
     expect(categoriesOfMutation(name)).toContain("contents");
   }
 });
+
+test.each([
+  ["subscription{viewer{login}}", "Subscriptions are not served"],
+  ["fragment F on Query{viewer{login}}", "The document holds no operation"],
+  ["{viewer{id}} type X{a:Int}", "The document holds more than operations and fragments"],
+  ["{...F} fragment F on Query{rateLimit{cost}} fragment F on Query{viewer{id}}", "two fragments"],
+  ["{...on User{viewer{login}}}", "a fragment of another type than its root"],
+  ['{repository(name:"r"){name}}', "`repository` names no repository"],
+  ["mutation{noSuchMutation(input:{}){clientMutationId}}", "noSuchMutation is not known here"],
+  ["{noSuchField}", "What noSuchField asks for is not known here"],
+])("%s is refused for its own reason", (query, reason) => {
+  const resolution = send({ query });
+  expect(resolution.kind === "unresolved" && resolution.reason).toContain(reason);
+});
+
+test.each([
+  // Only what the caller is called is about nobody else.
+  ["{viewer{login ...on User{id}}}", "users:read none"],
+  ["{viewer{status{message}}}", "users:read unscopable"],
+  ["{viewer{login status{message}}}", "users:read unscopable"],
+  [
+    "{viewer{login repositories(first:1){totalCount}}}",
+    "repos:read unscopable, users:read unscopable",
+  ],
+  // A search of issues is confined by its text, any other is not.
+  [
+    '{search(query:"repo:o/r",type:ISSUE_ADVANCED,first:1){nodes{...on Issue{title}}}}',
+    "issues:read o/r, search:read o/r",
+  ],
+  [
+    '{search(query:"repo:o/r",type:REPOSITORY,first:1){nodes{...on Issue{title}}}}',
+    "issues:read unscopable, search:read unscopable",
+  ],
+  [
+    '{search(query:"repo:o/r",first:1){nodes{...on Issue{title}}}}',
+    "issues:read unscopable, search:read unscopable",
+  ],
+  // What only its type tells.
+  ['{user(login:"x"){__typename}}', "users:read unscopable"],
+  ['{organization(login:"x"){__typename}}', "orgs:read unscopable"],
+  ['{node(id:"x"){__typename}}', "repos:read unscopable"],
+  ["mutation{__typename}", "meta:read none"],
+  // The name of a repository confines no other mutation.
+  [
+    'mutation{deleteRef(input:{branch:{repositoryNameWithOwner:"o/r"}}){clientMutationId}}',
+    "contents:write unscopable",
+  ],
+  [
+    'mutation{createCommitOnBranch(input:{branch:{id:"x",repositoryNameWithOwner:"o/r"}}){clientMutationId}}',
+    "contents:write unscopable",
+  ],
+  [
+    "mutation{createCommitOnBranch(input:{branch:{repositoryNameWithOwner:1}}){clientMutationId}}",
+    "contents:write unscopable",
+  ],
+  [
+    'mutation{createCommitOnBranch(input:{branch:"o/r"}){clientMutationId}}',
+    "contents:write unscopable",
+  ],
+  // One repository, in two spellings.
+  [
+    '{a:repository(owner:"O",name:"r"){name} b:repository(owner:"o",name:"R"){name}}',
+    "repos:read o/R",
+  ],
+])("%s: %s", (query, expected) => {
+  expect(told(query)).toBe(expected);
+});
+
+test.each([
+  "application/jsonx",
+  "x-application/json",
+  "application/json; charset=utf-8; x",
+  "application/json; charset=utf-8x",
+])("a body that is declared as %s is refused", (type) => {
+  expect(send(OK, { "content-type": type }).kind).toBe("unresolved");
+});

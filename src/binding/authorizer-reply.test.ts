@@ -1,0 +1,148 @@
+/** What Envoy is told: which headers leave, and how a denial is worded. */
+import { describe, expect, test } from "vitest";
+import type { AuthzReply } from "../envoy/ext-authz/wire.ts";
+import { HOST, TestSidecar } from "./testing.ts";
+
+const headers = (...names: readonly string[]): readonly (readonly [string, string])[] =>
+  names.map((name) => [name, "x"]);
+
+function removed(reply: AuthzReply): readonly string[] {
+  if (reply.kind !== "ok") throw new Error(JSON.stringify(reply));
+  return reply.remove;
+}
+
+function body(reply: AuthzReply): Record<string, unknown> {
+  if (reply.kind !== "denied") throw new Error(JSON.stringify(reply));
+  return JSON.parse(reply.body) as Record<string, unknown>;
+}
+
+describe("headers of a request that leaves", () => {
+  test.each(["cookie", "cookie2", "proxy-authorization"])(
+    "%s is removed with every service",
+    async (name) => {
+      const reply = await new TestSidecar().check({ headers: headers("accept", name, "x-other") });
+      expect(removed(reply)).toEqual([name]);
+    },
+  );
+
+  test("others stay, and nothing is removed that is not there", async () => {
+    const reply = await new TestSidecar().check({ headers: headers("accept", "content-type") });
+    expect(removed(reply)).toEqual([]);
+  });
+});
+
+describe("a request that is malformed", () => {
+  test("is refused, counted, and is not under way", async () => {
+    const sidecar = new TestSidecar();
+    const reply = await sidecar.check({ method: "GE T" });
+    expect(reply).toMatchObject({
+      kind: "denied",
+      status: 400,
+      headers: [
+        ["content-type", "application/json"],
+        ["x-svc-denied", "malformed_request"],
+      ],
+    });
+    expect(body(reply)).toMatchObject({ code: "malformed_request", source: "svc" });
+    expect(sidecar.authorizer.underWay).toBe(0);
+    const metric = await sidecar.registry.getSingleMetric("svc_binding_malformed_total")?.get();
+    expect(metric?.values[0]?.value).toBe(1);
+  });
+
+  test.each([
+    [
+      "http",
+      "a port of HTTPS without TLS",
+      { authority: `${HOST}:443`, serverName: undefined },
+      400,
+    ],
+    ["https", "a port of HTTP with TLS", { authority: `${HOST}:80` }, 400],
+    ["https", "another server name", { serverName: "other.example" }, 421],
+  ])("over %s: %s", async (_scheme, _name, request, status) => {
+    expect(await new TestSidecar().check(request)).toMatchObject({ kind: "denied", status });
+  });
+
+  test("without TLS, the port of HTTP is the host's", async () => {
+    const request = { authority: `${HOST}:80`, serverName: undefined };
+    expect(await new TestSidecar().check(request)).toMatchObject({ kind: "ok" });
+  });
+});
+
+describe("a denial", () => {
+  test("tells the action, the resource and the rule", async () => {
+    const sidecar = new TestSidecar({ deny: ["things:read"], allow: ["things:*"] });
+    sidecar.resolution = {
+      kind: "resolved",
+      actions: [
+        { action: "things:read", resources: [{ kind: "scoped", key: "projects", value: "p" }] },
+      ],
+    };
+    expect(body(await sidecar.check())).toMatchObject({
+      code: "action_denied",
+      binding: "service",
+      action: "things:read",
+      resource: "p",
+      rule: "policy.deny: things:read",
+      allowed: ["things:*"],
+    });
+  });
+
+  test("of a request that is not understood tells no action", async () => {
+    const sidecar = new TestSidecar();
+    sidecar.resolution = { kind: "unresolved", reason: "No", hint: "Yes" };
+    const told = body(await sidecar.check());
+    expect(told).toMatchObject({ code: "unresolved_action", message: "No. Yes." });
+    expect(told).not.toHaveProperty("action");
+    expect(told).not.toHaveProperty("resource");
+  });
+
+  test("of a host that is not bound names no binding", async () => {
+    const request = { authority: "other.example", serverName: "other.example" };
+    const told = body(await new TestSidecar().check(request));
+    expect(told).toMatchObject({ code: "unknown_host" });
+    expect(told).not.toHaveProperty("binding");
+  });
+});
+
+describe("the log", () => {
+  const messages = (sidecar: TestSidecar): unknown[] =>
+    sidecar.captured.lines.map((line) => line["msg"]);
+
+  test("has each request that leaves only where the Provider asks for it", async () => {
+    const [quiet, telling] = [new TestSidecar(), new TestSidecar({}, { logRequests: true })];
+    await quiet.check();
+    await telling.check();
+    expect(messages(quiet)).toEqual([]);
+    expect(messages(telling)).toEqual(["service call"]);
+  });
+});
+
+describe("calls under way", () => {
+  const end = { status: 200, bytesSent: 1, bytesReceived: 2, flags: ["UF"] };
+
+  test("are those that have left, until they end, once", async () => {
+    const sidecar = new TestSidecar();
+    await sidecar.check();
+    const denying = new TestSidecar({ deny: ["*"] });
+    await denying.check();
+    expect([sidecar.authorizer.underWay, denying.authorizer.underWay]).toEqual([1, 0]);
+    const id = sidecar.audit.fields[0]?.["call"] as string;
+    sidecar.clock.advance(250);
+    sidecar.authorizer.ended({ id: "another", ...end });
+    expect(sidecar.authorizer.underWay).toBe(1);
+    sidecar.authorizer.ended({ id, ...end });
+    sidecar.authorizer.ended({ id, ...end });
+    expect(sidecar.authorizer.underWay).toBe(0);
+    expect(sidecar.audit.fields.slice(1)).toMatchObject([
+      { phase: "response", status: 200, duration_ms: 250 },
+    ]);
+    const metric = await sidecar.registry.getSingleMetric("svc_binding_call_seconds")?.get();
+    const sum = metric?.values.find(
+      (value) => "metricName" in value && String(value.metricName).endsWith("_sum"),
+    );
+    expect(sum).toMatchObject({
+      value: 0.25,
+      labels: { binding: "service", action: "things:read", status: "200" },
+    });
+  });
+});
