@@ -8,6 +8,9 @@ const REGION = "eu-west-1";
 const at = (prefix: string): string => `https://${prefix}.${REGION}.amazonaws.com`;
 const own = (service: string, rest: string): string =>
   `arn:aws:${service}:${REGION}:${ACCOUNT}:${rest}`;
+/** The request line of a call of a model, by its ID. */
+const invoke = (model: string): string =>
+  `POST ${at("bedrock-runtime")}/model/${encodeURIComponent(model)}/invoke`;
 
 function json(prefix: string, target: string, body: object | string): ServiceRequest {
   return request(`POST ${at(prefix)}/`, {
@@ -725,22 +728,12 @@ describe("what names a resource in another way", () => {
     ],
     [
       "a model of another partition",
-      request(
-        "POST " +
-          `${at("bedrock-runtime")}/model/${encodeURIComponent("arn:aws-cn:bedrock:cn-north-1::foundation-model/a.b")}` +
-          "/invoke",
-        { body: "{}" },
-      ),
+      request(invoke("arn:aws-cn:bedrock:cn-north-1::foundation-model/a.b"), { body: "{}" }),
       ["unscopable"],
     ],
     [
       "a model by an ARN with more around it",
-      request(
-        "POST " +
-          `${at("bedrock-runtime")}/model/${encodeURIComponent(`${own("bedrock", "inference-profile/eu.x")} y`)}` +
-          "/invoke",
-        { body: "{}" },
-      ),
+      request(invoke(`${own("bedrock", "inference-profile/eu.x")} y`), { body: "{}" }),
       ["unscopable"],
     ],
     [
