@@ -24,9 +24,12 @@ function create() {
    * Simulates one second in which the callers do the given milliseconds of work at the given
    * utilization of the loop.
    */
-  const second = (busy: number, work: Readonly<Record<string, number>>): void => {
-    utilization = busy;
+  const second = (
+    busy: number | ((round: number) => number),
+    work: Readonly<Record<string, number>>,
+  ): void => {
     for (let round = 0; round < 1_000 / ROUND_MS; round += 1) {
+      utilization = typeof busy === "number" ? busy : busy(round);
       for (const [caller, ms] of Object.entries(work))
         share.charge(caller, (ms * ROUND_MS) / 1_000);
       clock.advance(ROUND_MS);
@@ -63,6 +66,12 @@ test("while it is busy, the caller that uses most waits, and the others do not",
   const { second, enter } = create();
   second(1, { greedy: 900, small: 10 });
   expect([enter("greedy"), enter("small"), enter("new")]).toEqual(["waits", "at once", "at once"]);
+});
+
+test("waits that are long now and then make it busy, though most of the time it is not", () => {
+  const { second, enter } = create();
+  second((round) => (round % 4 === 0 ? 8 : 0.1), { greedy: 900, small: 10 });
+  expect([enter("greedy"), enter("small")]).toEqual(["waits", "at once"]);
 });
 
 test("many small callers have what they want, and the large ones the same share each", () => {
