@@ -58,7 +58,7 @@ const ECHO_SURFACE: Surface = {
 
 const REQUEST_HEADERS = { "x-echo": "1", "x-api-key": "k", "x-other": "1", "x-svc-echo": "forged" };
 
-/** What each processor was told, in order: the phase and the names of its headers. */
+/** Messages to each processor, in order: the phase and the names of its headers. */
 const seen: { processor: string; phase: string; headers: readonly string[] }[] = [];
 const closing: (() => unknown)[] = [];
 let port: number;

@@ -1,4 +1,4 @@
-/** What Envoy is told: which headers leave, and how a denial is worded. */
+/** Replies to Envoy: the headers that leave, and the wording of a denial. */
 import { describe, expect, test } from "vitest";
 import type { AuthzReply } from "../envoy/ext-authz/wire.ts";
 import { HOST, TestSidecar } from "./testing.ts";

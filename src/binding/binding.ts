@@ -40,7 +40,8 @@ export interface BindingSnapshot {
   readonly workload: string;
   /**
    * Returns the bindings of a host, in the order of the agent's Providers; none if it is not bound.
-   * Of exact hosts and patterns, only the most specific entry that matches the host counts.
+   * Only the most specific entry that matches the host counts: an exact host, else the longest
+   * pattern.
    */
   bindingsOf(host: string): readonly Binding[];
 }

@@ -42,8 +42,8 @@ export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Servi
 }
 
 /**
- * Of the verdicts of a host's bindings, the first permit decides: one without violations, else one
- * of a binding in audit mode. Without a permit, the denial names all.
+ * Returns the verdict of several bindings of a host: the first permit without violations, else the
+ * first permit of a binding in audit mode, else a denial that names all bindings.
  */
 function strongest(verdicts: readonly ServiceVerdict[]): ServiceVerdict {
   const permits = verdicts.filter((verdict) => verdict.kind === "permitted");

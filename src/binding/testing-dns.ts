@@ -18,7 +18,7 @@ const NOT_FOUND = 0x8183;
 export class DnsServer {
   /** By `<type> <host>`. */
   readonly records = new Map<`${keyof typeof TYPES} ${string}`, readonly DnsRecord[]>();
-  /** What was asked, in order. */
+  /** Questions, in order. */
   readonly asked: string[] = [];
   readonly #socket = dgram.createSocket("udp4");
 

@@ -31,7 +31,7 @@ export interface ServiceRefusal {
   readonly message: string;
 }
 
-/** What the checks have found about a request. */
+/** Results of the checks of a request. */
 export interface Findings {
   /** undefined if the request's host is not bound. */
   readonly binding: Binding | undefined;

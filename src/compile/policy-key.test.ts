@@ -1,4 +1,4 @@
-/** What an access key may do, as compiled from its resource. */
+/** The rights of an access key, as compiled from its resource. */
 import { describe, expect, test } from "vitest";
 import type { AccessKeyPolicy } from "../policy/snapshot.ts";
 import { parseDocuments } from "../resources/parse.ts";

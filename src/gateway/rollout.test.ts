@@ -28,7 +28,7 @@ function policyAt(version: string, host: string): PolicySnapshot {
   };
 }
 
-/** What is compiled of a provider at a host. */
+/** The result of compiling a provider at a host. */
 function compiledAt(version: string, host: string): Compiled {
   return {
     resources: EMPTY_RESOURCE_SET,

@@ -1,4 +1,4 @@
-/** What a walk takes for the continuation of a chain, after a line that was torn. */
+/** The records that continue a chain after a torn line. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import type { Line } from "../chain/lines.ts";

@@ -24,7 +24,7 @@ import {
 } from "./surface.ts";
 
 export interface EnvoyOptions {
-  /** What is served to callers. */
+  /** The surfaces that callers reach. */
   readonly surfaces: readonly Surface[];
   /** The processor of attempts after the first. */
   readonly attempts: ProcessorEndpoint;

@@ -115,7 +115,7 @@ export class Subscription {
 /** Longest part of a rejection's message that is shown with a resource, in characters. */
 const MAX_EXCERPT = 1_000;
 
-/** What separates the names in Envoy's messages. */
+/** Separators of names in Envoy's messages. */
 const WORD = /[^\s,;'"()]+/g;
 
 /**

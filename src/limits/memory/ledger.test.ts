@@ -1,4 +1,4 @@
-/** What a process knows of a scope, and when it forgets it. */
+/** The knowledge of a scope in one process, and when it is forgotten. */
 import { describe, expect, test } from "vitest";
 import type { AdmitRequest } from "../contract.ts";
 import { DAY_MS, utcDay } from "./day.ts";

@@ -1,4 +1,4 @@
-/** What an agent's next request is expected to demand, by its last. */
+/** The demand that is expected of an agent's next request, from its last one. */
 import { describe, expect, test } from "vitest";
 import type { LimitSubject } from "../../limits/subject.ts";
 import { ExpectedDemand } from "./expected-demand.ts";

@@ -1,4 +1,4 @@
-/** What a signature says of the body. */
+/** The part of a signature that covers the body. */
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { request } from "../testing.ts";

@@ -604,7 +604,7 @@ test.each([
     '{search(query:"repo:o/r",first:1){nodes{...on Issue{title}}}}',
     "issues:read unscopable, search:read unscopable",
   ],
-  // What only its type tells.
+  // Actions that only the type of a node determines.
   ['{user(login:"x"){__typename}}', "users:read unscopable"],
   ['{organization(login:"x"){__typename}}', "orgs:read unscopable"],
   ['{node(id:"x"){__typename}}', "repos:read unscopable"],
