@@ -37,10 +37,11 @@ debian:
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "svc: run as root once, or: apt-get install $$missing (a redis-server of your own: REDIS_PATH=/path/to/redis-server)" >&2; exit 1; fi; }
 
-check: build ## Format, lint, types, and committed files that are generated
+check: build ## Format, lint, types, and the structure of the source
 	npx --no-install oxfmt --check src e2e bench fuzz scripts
 	npx --no-install oxlint --type-aware --deny-warnings src e2e bench fuzz scripts
 	npx --no-install tsc --noEmit
+	$(VITEST) run --project unit src/structure.test.ts src/layers.test.ts
 
 unit: build
 	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs

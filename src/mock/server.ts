@@ -5,6 +5,9 @@
  */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
+import { type Context, Hono } from "hono";
 import { countWords, type MockAnswer, mockAnswer } from "./chat.ts";
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -17,9 +20,8 @@ export interface MockServer {
 }
 
 export async function startMock(): Promise<MockServer> {
-  const server = http.createServer((request, response) => {
-    void serve(request, response).catch(() => response.destroy());
-  });
+  const listener = getRequestListener(createApp().fetch, { overrideGlobalObjects: false });
+  const server = http.createServer((request, response) => void listener(request, response));
   // Envoy keeps connections open; this server must not close them first.
   server.keepAliveTimeout = 120_000;
   await new Promise<void>((resolve, reject) => {
@@ -37,30 +39,45 @@ export async function startMock(): Promise<MockServer> {
   };
 }
 
-async function serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
-  const body = await read(request);
-  const path = (request.url ?? "").split("?")[0];
-  if (request.method !== "POST" || (path !== "/v1/chat/completions" && path !== "/v1/embeddings")) {
-    return json(response, 404, {
-      error: {
-        message: "the mock has no such path",
-        type: "invalid_request_error",
-        code: null,
-        param: null,
-      },
-    });
-  }
-  const parsed = parseRequest(body, path === "/v1/embeddings" ? "input" : "messages");
-  if (parsed === undefined) {
-    const message = "the mock wants a JSON object with messages (a list of objects), or with input";
-    return json(response, 400, {
-      error: { message, type: "invalid_request_error", code: null, param: null },
-    });
-  }
-  if (path === "/v1/embeddings") return json(response, 200, embeddings(parsed));
-  const answer = mockAnswer(parsed);
-  if (parsed["stream"] === true) return stream(response, parsed, answer);
-  return json(response, 200, completion(parsed, answer));
+type MockContext = Context<{ Bindings: HttpBindings }>;
+
+function createApp(): Hono<{ Bindings: HttpBindings }> {
+  const app = new Hono<{ Bindings: HttpBindings }>();
+  app.post("/v1/chat/completions", async (context) => {
+    const request = await readRequest(context, "messages");
+    if (request === undefined) return malformed();
+    const answer = mockAnswer(request);
+    return request["stream"] === true
+      ? stream(request, answer)
+      : Response.json(completion(request, answer));
+  });
+  app.post("/v1/embeddings", async (context) => {
+    const request = await readRequest(context, "input");
+    return request === undefined ? malformed() : Response.json(embeddings(request));
+  });
+  app.notFound(() => failure(404, "the mock has no such path"));
+  app.onError((_error, { env }) => {
+    env.outgoing.destroy();
+    return RESPONSE_ALREADY_SENT;
+  });
+  return app;
+}
+
+function malformed(): Response {
+  const wants = "a JSON object with messages (a list of objects), or with input";
+  return failure(400, `the mock wants ${wants}`);
+}
+
+function failure(status: number, message: string): Response {
+  const error = { message, type: "invalid_request_error", code: null, param: null };
+  return Response.json({ error }, { status });
+}
+
+async function readRequest(
+  { env }: MockContext,
+  needed: "messages" | "input",
+): Promise<Record<string, unknown> | undefined> {
+  return parseRequest(await read(env.incoming), needed);
 }
 
 /** @returns undefined if the body is not a valid request */
@@ -93,10 +110,6 @@ async function read(request: http.IncomingMessage): Promise<string> {
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");
-}
-
-function json(response: http.ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 }
 
 function usageOf(answer: MockAnswer): object {
@@ -138,13 +151,10 @@ function completion(request: Record<string, unknown>, answer: MockAnswer): objec
   };
 }
 
-function stream(
-  response: http.ServerResponse,
-  request: Record<string, unknown>,
-  answer: MockAnswer,
-): void {
+function stream(request: Record<string, unknown>, answer: MockAnswer): Response {
   const options = request["stream_options"] as { include_usage?: boolean } | null | undefined;
   const withUsage = options?.include_usage === true;
+  const events: string[] = [];
   const send = (choices: object[], more: object = {}): void => {
     const chunk = {
       id: "chatcmpl-mock",
@@ -155,11 +165,10 @@ function stream(
       ...(withUsage ? { usage: null } : {}),
       ...more,
     };
-    response.write(`data: ${JSON.stringify(chunk)}\n\n`);
+    events.push(`data: ${JSON.stringify(chunk)}\n\n`);
   };
   const delta = (content: object, finish: string | null = null): void =>
     send([{ index: 0, delta: content, logprobs: null, finish_reason: finish }]);
-  response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
   delta({ role: "assistant", content: answer.toolCalls.length > 0 ? null : "" });
   for (const piece of answer.text.match(/\S+\s*/g) ?? []) delta({ content: piece });
   answer.toolCalls.forEach((call, index) => {
@@ -174,7 +183,10 @@ function stream(
   });
   delta({}, answer.toolCalls.length > 0 ? "tool_calls" : "stop");
   if (withUsage) send([], { usage: usageOf(answer) });
-  response.end("data: [DONE]\n\n");
+  events.push("data: [DONE]\n\n");
+  return new Response(ReadableStream.from(events.map((event) => Buffer.from(event))), {
+    headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
+  });
 }
 
 /** Eight numbers computed from the input's characters: equal inputs have equal vectors. */

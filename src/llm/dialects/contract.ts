@@ -28,6 +28,11 @@ export interface RequestFormat {
   readonly modelIsInBody: boolean;
   /** Whether an upstream reports the usage of a stream only if `stream_options` asks for it. */
   readonly usageIsAskedFor: boolean;
+  /**
+   * Query parameter by which a request asks for a stream as server-sent events; undefined if it
+   * needs none.
+   */
+  readonly streamParameter?: { readonly name: string; readonly value: string };
   readonly foreignReasoning: ForeignReasoning;
   /** @throws BadRequestError if a required field has a value of the wrong type */
   readFacts(body: BodyFields): CallFacts;

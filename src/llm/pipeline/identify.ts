@@ -3,6 +3,7 @@ import { identify as identifyCaller } from "../../access/identity.ts";
 import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { CallerPolicy } from "../../policy/snapshot.ts";
 import type { VendorHeaders } from "../dialects/contract.ts";
+import { dialects } from "../dialects/registry.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";
 import type { LlmRoute } from "../request/routes.ts";
 import type { RequestContext } from "./context.ts";
@@ -55,13 +56,13 @@ function checkHeaders({ headers, endOfStream }: Arrival, route: LlmRoute): Refus
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     return refuse("unsupported_encoding", "Send the body without content-encoding.");
   }
-  if (route.dialect === "gemini" && route.stream === true && !asksForEvents(route.query)) {
-    const message = "Streams are served as server-sent events: add ?alt=sse.";
-    return refuse("invalid_request", message, "alt");
+  const { streamParameter } = dialects[route.dialect];
+  if (streamParameter !== undefined && route.stream === true) {
+    const { name, value } = streamParameter;
+    if (!route.query.split("&").includes(`${name}=${value}`)) {
+      const message = `Streams are served as server-sent events: add ?${name}=${value}.`;
+      return refuse("invalid_request", message, name);
+    }
   }
   return undefined;
-}
-
-function asksForEvents(query: string): boolean {
-  return /(^|&)alt=sse(&|$)/.test(query);
 }

@@ -24,6 +24,7 @@ export const gemini: Dialect = {
   name: "gemini",
   modelIsInBody: false,
   usageIsAskedFor: false,
+  streamParameter: { name: "alt", value: "sse" },
   // Google's SDK fails on a comment: its clients only have the last chunk's `usageMetadata`.
   allowsStreamComments: false,
   foreignReasoning: {
