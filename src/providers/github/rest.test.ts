@@ -469,3 +469,17 @@ test("a reason and a hint say what to do, and repeat nothing of the path", () =>
   });
   expect(JSON.stringify(resolution)).not.toContain("s3cr3t");
 });
+
+test.each([
+  ["GET", "/repos/octo/hello.git/issues"],
+  ["GET", "/repos/octo/hello.GIT/issues"],
+  ["GET", "/repos/oc%20to/hello/issues"],
+  ["GET", "/repos/oc%40to/hello/issues"],
+  ["GET", "/repos/octo/hel%2Flo/issues"],
+  ["GET", "/repos/octo/hel%3Alo/issues"],
+  ["GET", "/repos/oct%C3%B6/hello/issues"],
+  ["DELETE", "/repos/octo/hello%21"],
+  ["POST", "/repos/octo/hello.git/generate"],
+])("%s %s names no repository, and is denied", (method, path) => {
+  expect(told(method, path)).toBe("unresolved");
+});

@@ -256,6 +256,39 @@ test("a failed exchange uses up no refresh token of ours", async () => {
   await instance.stop();
 });
 
+const ROTATED = {
+  ok: true,
+  access_token: "xoxe.xoxb-1",
+  refresh_token: "xoxe-1-refresh-1",
+  expires_in: 43_200,
+};
+
+test.each<[string, unknown]>([
+  ["a token with a line break", { ...ROTATED, access_token: "xoxb-1\r\nx-other: 1" }],
+  ["an empty token", { ...ROTATED, access_token: "" }],
+  ["a token that is a number", { ...ROTATED, access_token: 1 }],
+  ["a refresh token with a space", { ...ROTATED, refresh_token: "xoxe 1" }],
+  ["no refresh token", { ...ROTATED, refresh_token: undefined }],
+  ["a lifetime that is text", { ...ROTATED, expires_in: "43200" }],
+  ["a list", [ROTATED]],
+  ["more than 256 KiB", { ...ROTATED, more: "x".repeat(256 * 1024) }],
+])(
+  "an answer with %s gives no token, and the refresh token is tried again",
+  async (_name, told) => {
+    const { clock, server, instance, authorization } = rotating();
+    const { respond } = server;
+    server.respond = () => Response.json(told);
+    await instance.start();
+    await expect(authorization()).rejects.toMatchObject({ status: 503 });
+    server.respond = respond;
+    await clock.advanceAndSettle(2_000);
+    expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
+    const sent = server.calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"));
+    expect(new Set(sent)).toEqual(new Set(["xoxe-1-refresh-0"]));
+    await instance.stop();
+  },
+);
+
 test.each([
   [
     () => Response.json({ ok: false, error: "invalid_refresh_token" }),
