@@ -14,6 +14,7 @@ interface Flags {
   readonly externalPort: number | "off";
   readonly trustedProxy: readonly string[];
   readonly redisUrl?: string;
+  readonly redisTimeoutMs: number;
   readonly leaseSeconds: number;
   readonly bytesInFlight: number;
   readonly bytesInFlightPerCaller: number;
@@ -60,6 +61,12 @@ export function upCommand(root: string): Command {
     .option(
       "--redis-url <url>",
       "Redis in which gateways share counters (default: $SVC_REDIS_URL, or this process's memory)",
+    )
+    .option(
+      "--redis-timeout-ms <number>",
+      "longest wait of a request for Redis, before this process decides by what it knows itself",
+      parseCount,
+      40,
     )
     .option(
       "--lease-seconds <number>",
@@ -159,6 +166,7 @@ async function run(flags: Flags, root: string): Promise<void> {
       externalPort: flags.externalPort === "off" ? undefined : flags.externalPort,
       trustedProxies: flags.trustedProxy,
       redisUrl: flags.redisUrl,
+      redisTimeoutMs: flags.redisTimeoutMs,
       leaseMs: flags.leaseSeconds * 1000,
       bytesInFlight: {
         total: flags.bytesInFlight * MIB,

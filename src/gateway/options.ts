@@ -17,6 +17,11 @@ export const gatewayOptionsSchema = z.strictObject({
   external: z.strictObject({ address: z.string(), port: z.int().min(1).max(65535) }).optional(),
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
+  /**
+   * Longest wait of a request for Redis, in milliseconds, before this process decides by what it
+   * knows itself.
+   */
+  redisTimeoutMs: z.int().min(1).default(40),
   /** Time for which a lease in Redis (see redis.ts) survives its process, in milliseconds. */
   leaseMs: z.int().min(100).default(30_000),
   /** Bounds of the request bodies held at once, in bytes. */

@@ -262,6 +262,7 @@ describe("options", () => {
       ...good,
       environment: "process",
       trustedProxies: [],
+      redisTimeoutMs: 40,
       leaseMs: 30_000,
       uploadIdleMs: 15_000,
       bytesInFlight: { total: 1 << 28, perCaller: 64 * 1024 * 1024 },

@@ -103,6 +103,7 @@ export async function startGateway(
     log,
     registry,
     processId: randomUUID(),
+    admitTimeoutMs: options.redisTimeoutMs,
     leaseMs: options.leaseMs,
   });
   const bytes = new BytesInFlight({ ...options.bytesInFlight, registry });

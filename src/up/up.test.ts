@@ -406,6 +406,7 @@ describe("startUp, of stand-ins", () => {
       externalPort: undefined,
       trustedProxies: [],
       redisUrl: undefined,
+      redisTimeoutMs: 40,
       leaseMs: 30_000,
       envoyHeapBytes: 1 << 30,
       uploadIdleMs: 15_000,

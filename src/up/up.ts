@@ -31,6 +31,8 @@ export interface UpOptions {
   readonly trustedProxies: readonly string[];
   /** Counters in Redis; undefined for the environment's setting, or this machine's memory. */
   readonly redisUrl: string | undefined;
+  /** Longest wait of a request for Redis, in milliseconds. */
+  readonly redisTimeoutMs: number;
   /** Time for which a lease in Redis survives a gateway that died, in milliseconds. */
   readonly leaseMs: number;
   /** Bounds of the request bodies held at once, in bytes. */
@@ -130,6 +132,7 @@ async function start(
       ? {}
       : { external: { address: options.address, port: options.externalPort } }),
     trustedProxies: [...options.trustedProxies],
+    redisTimeoutMs: options.redisTimeoutMs,
     leaseMs: options.leaseMs,
     bytesInFlight: options.bytesInFlight,
     uploadIdleMs: options.uploadIdleMs,
