@@ -13,7 +13,7 @@ import { decodeCheckRequest } from "../src/envoy/ext-authz/wire.ts";
 import { GrpcMessages } from "../src/envoy/grpc/messages.ts";
 import { decodePhase } from "../src/envoy/ext-proc/decode.ts";
 import { WireError } from "../src/envoy/protobuf/reader.ts";
-import { BadRequestError, type DialectName } from "../src/llm/dialects/dialect.ts";
+import { BadRequestError, type DialectName, type WireFormat } from "../src/llm/dialects/dialect.ts";
 import {
   createStreamReader,
   dialects,
@@ -43,6 +43,8 @@ import { instances } from "./plugins.ts";
 
 const DIALECTS: readonly DialectName[] = ["openai", "anthropic", "gemini"];
 const dialect = fc.constantFrom(...DIALECTS);
+/** Formats of clients. */
+const format = fc.constantFrom<WireFormat[]>(...DIALECTS, "responses");
 
 /** Runs `action`; any error but those of `expected` is a finding. */
 function only(
@@ -129,7 +131,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
 
   "bodies that pass keep their meaning": () =>
     fc.property(
-      dialect,
+      format,
       fc.dictionary(oddText, fc.jsonValue({ maxDepth: 3 })),
       fc.string(),
       (name, object, model) => {
@@ -148,7 +150,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
 
   "requests of every dialect into every other": () =>
     fc.property(
-      dialect.chain((from) => fc.tuple(fc.constant(from), near(requests[from]))),
+      format.chain((from) => fc.tuple(fc.constant(from), near(requests[from]))),
       dialect,
       ([from, body], to) => {
         only([BadRequestError], () =>
@@ -159,6 +161,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
           const route = parseRoute("/v1/chat/completions");
           if (route !== undefined) restrictedFields({ ...route, dialect: from }, read);
           dialects[from].readFacts(read);
+          dialects[from].readEcho?.(read);
           estimatePromptTokens(read.size);
         });
       },
@@ -167,7 +170,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
   "answers of every dialect into every other": () =>
     fc.property(
       dialect.chain((upstream) => fc.tuple(fc.constant(upstream), near(responses[upstream]))),
-      dialect,
+      format,
       ([upstream, body], client) => {
         dialects[upstream].readUsage(body);
         only([UpstreamFormatError], () =>
@@ -179,7 +182,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
   "errors of every dialect into every other": () =>
     fc.property(
       dialect,
-      dialect,
+      format,
       fc.integer({ min: 400, max: 599 }),
       jsonBytes,
       (upstream, client, status, body) => {
@@ -199,7 +202,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
           ),
         ),
       ),
-      dialect,
+      format,
       cuts,
       ([upstream, bytes], client, places) => {
         const read = (chunks: readonly Buffer[]) => {

@@ -141,6 +141,60 @@ describe("a chat request", () => {
   });
 });
 
+describe("a request of the Responses API", () => {
+  const route = parseRoute("/v1/responses");
+  if (route === undefined) throw new Error("no route");
+  const call = (n: number) => ({
+    type: "function_call",
+    call_id: `call_${n}`,
+    name: "f",
+    arguments: "{}",
+  });
+  const result = (n: number) => ({
+    type: "function_call_output",
+    call_id: `call_${n}`,
+    output: "x",
+  });
+  const thought = {
+    type: "reasoning",
+    summary: [{ type: "summary_text", text: "x" }],
+    encrypted_content: "svc-foreign:anthropic:own:x",
+  };
+  const part = { type: "input_text", text: "x" };
+  const custom = (n: number) => ({ type: "custom", name: `tool_${n}` });
+
+  test.each<Shape<object>>([
+    ["messages", (n) => ({ input: many(n, () => USER) })],
+    ["parts", (n) => ({ input: [{ role: "assistant", content: many(n, () => part) }] })],
+    ["answers", (n) => ({ input: many(n, () => ({ role: "assistant", content: [part] })) })],
+    ["calls and results", (n) => ({ input: [...many(n, call), ...many(n, result)] })],
+    ["reasoning items", (n) => ({ input: many(n, () => thought) })],
+    ["tools", (n) => ({ input: "x", tools: many(n, custom) })],
+    [
+      "tools of a namespace",
+      (n) => ({ input: "x", tools: [{ type: "namespace", name: "n", tools: many(n, custom) }] }),
+    ],
+  ])("of many %s", (_name, make) => {
+    const body = (size: number): JsonBody =>
+      JsonBody.read(Buffer.from(JSON.stringify({ model: "m", ...make(size) })));
+    expectLinear((size) => {
+      const read = body(size);
+      return () => {
+        restrictedFields(route, read);
+        dialects.responses.readEcho?.(read);
+        passRequest(dialects.responses, read, { model: "other", stream: true });
+      };
+    }, 200);
+    for (const to of ["openai", "anthropic", "gemini"] as const) {
+      expectLinear((size) => {
+        const { value } = body(size);
+        return () =>
+          translateRequest({ from: "responses", to, body: value, model: "m", stream: false });
+      }, 200);
+    }
+  });
+});
+
 const DELTAS: Readonly<Record<DialectName, string>> = {
   openai: 'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
   anthropic:
@@ -176,7 +230,7 @@ function split(text: string, size: number): Buffer[] {
 describe("a stream", () => {
   test.each(STREAMS)("of %s", (_name, make) => {
     for (const upstream of ["openai", "anthropic", "gemini"] as const) {
-      for (const client of ["openai", "anthropic", "gemini"] as const) {
+      for (const client of ["openai", "anthropic", "gemini", "responses"] as const) {
         expectLinear((size) => {
           const chunks = make(size)(DELTAS[upstream]);
           return () => {

@@ -29,6 +29,9 @@ const DIALECTS: Readonly<Record<ProviderKind, DialectName>> = {
   mock: "openai",
 };
 
+/** Kinds that have OpenAI's Responses API; servers of openai-compatible may not. */
+const SERVES_RESPONSES: ReadonlySet<ProviderKind> = new Set(["openai", "azure-openai", "mock"]);
+
 /** A ModelProvider before its fallbacks are resolved: usable by itself, or not. */
 export type ProviderBase =
   | {
@@ -118,6 +121,7 @@ export function compileProvider(
     endpoint,
     apiKey,
     apiVersion: spec.apiVersion,
+    servesResponses: spec.servesResponses ?? SERVES_RESPONSES.has(spec.provider),
     retries: spec.retries,
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,

@@ -181,8 +181,6 @@ describe("refusals, in the dialect of the caller", () => {
 
   test.each<[string, Dialect, string, object]>([
     ["embeddings of Anthropic", "openai", "/v1/embeddings", { model: "anthropic/m", input: "x" }],
-    ["responses of Gemini", "openai", "/v1/responses", { model: "gemini/m", input: "x" }],
-    ["responses of the mock", "openai", "/v1/responses", { model: "mock/m", input: "x" }],
     [
       "token counts of OpenAI",
       "anthropic",
@@ -221,6 +219,11 @@ describe("refusals, in the dialect of the caller", () => {
       "gemini",
       "/v1beta/models/openai%2Fm:generateContent",
       { ...BODIES.gemini(""), tools: [{ googleSearch: {} }] },
+    ],
+    [
+      "openai",
+      "/v1/responses",
+      { model: "anthropic/m", input: "x", previous_response_id: "resp_1" },
     ],
   ])("what the provider cannot express, asked by %s", (dialect, path, body) => {
     const gateway = new Gateway(provider("openai"), provider("anthropic"));

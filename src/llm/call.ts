@@ -10,10 +10,12 @@ import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
 import type { CallSize } from "./request/call-size.ts";
 import type { VendorHeaders } from "./dialects/contract.ts";
 import type { Usage } from "./dialects/dialect.ts";
+import type { RequestEcho } from "./dialects/model.ts";
 import type { Entry } from "./request/entry.ts";
 import type { RequestFacts } from "./request/facts.ts";
 import type { JsonBody } from "./request/json-body.ts";
 import type { Failure, RetryPlan, AttemptTarget } from "./attempts/retry-plan.ts";
+import { type Delivery, deliveryOf } from "./attempts/upstreams.ts";
 import type { LlmRoute } from "./request/routes.ts";
 
 /**
@@ -68,6 +70,8 @@ export interface CallRequest {
   readonly size: CallSize | undefined;
   /** Length of the caller's body. */
   readonly bytes: number;
+  /** What a translated answer repeats; undefined if it repeats nothing, or none is translated. */
+  readonly echo: RequestEcho | undefined;
 }
 
 /** State of a call's answer, which the response path updates. Times are in ms, monotonic. */
@@ -177,6 +181,13 @@ export class Call {
     if (first === undefined) return undefined;
     const from = refOf(first.target);
     return from === this.modelId ? undefined : from;
+  }
+
+  /** How the current target is sent the call. */
+  get delivery(): Delivery {
+    const delivery = deliveryOf(this.target.provider, this.request.route);
+    if (delivery === undefined) throw new Error(`${this.modelId} does not serve the call`);
+    return delivery;
   }
 
   /** `<provider>/<model>` of the current target. */

@@ -74,7 +74,7 @@ describe("a body that does not arrive in time", () => {
 test.each([1, null, ["m"], {}])("a model that is %j is no name", (model) => {
   const gateway = new Gateway(provider("openai"));
   const trip = gateway.trip().request({
-    path: "/v1/responses",
+    path: "/v1/embeddings",
     body: { ...chat("openai/m"), model, input: "x" },
   });
   expect(trip.exchange.responded.status).toBe(400);

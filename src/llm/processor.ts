@@ -17,7 +17,7 @@ import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type { HeaderMap, Phase } from "../envoy/ext-proc/messages.ts";
 import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { AuditTrail } from "./settlement/audit-trail.ts";
-import type { DialectName } from "./dialects/dialect.ts";
+import type { WireFormat } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "../access/errors.ts";
 import type { RequestFacts } from "./request/facts.ts";
@@ -56,7 +56,7 @@ export class LlmProcessor implements Processor {
   readonly #options: LlmProcessorOptions;
   readonly #context: RequestContext;
   #path = "";
-  #dialect: DialectName = "openai";
+  #dialect: WireFormat = "openai";
   #known: Known = {};
   #entered: (Arrival & Identified & Entered) | undefined;
   #cancelDeadline: (() => void) | undefined;

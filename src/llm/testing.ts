@@ -173,6 +173,7 @@ export function provider(
     endpoint: { tls: true, host: `${name}.test`, port: 443, basePath: BASE_PATHS[kind] ?? "/v1" },
     apiKey: kind === "mock" ? undefined : new Secret(`sk-secret-${name}`),
     apiVersion: undefined,
+    servesResponses: kind === "openai" || kind === "azure-openai" || kind === "mock",
     retries: { attempts: 1, baseIntervalMs: 100, maxIntervalMs: 1_000, maxRetryAfterMs: 10_000 },
     firstByteTimeoutMs: 300_000,
     fallbacks: [],

@@ -64,6 +64,8 @@ export interface ModelProviderPolicy {
   };
   /** undefined if the upstream needs none (a local mock or model server). */
   readonly apiKey: Secret | undefined;
+  /** Whether it has OpenAI's Responses API; otherwise responses are translated to chats. */
+  readonly servesResponses: boolean;
   /** Azure's `api-version`; undefined for the v1 API or other kinds. */
   readonly apiVersion: string | undefined;
   readonly retries: RetryPolicy;

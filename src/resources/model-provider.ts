@@ -50,6 +50,11 @@ export const DEFAULT_BASE_URLS: Readonly<Partial<Record<(typeof KINDS)[number], 
 };
 
 const NEEDS_KEY: ReadonlySet<string> = new Set(["openai", "anthropic", "gemini", "azure-openai"]);
+const MAY_SERVE_RESPONSES: ReadonlySet<string> = new Set([
+  "openai",
+  "azure-openai",
+  "openai-compatible",
+]);
 const NEEDS_BASE_URL: ReadonlySet<string> = new Set(["azure-openai", "openai-compatible"]);
 
 const modelPattern = z
@@ -134,6 +139,15 @@ const specSchema = z
       .optional()
       .describe(
         "azure-openai only: the dated `api-version` of the older API. Leave out for the v1 API.",
+      ),
+    servesResponses: z
+      .boolean()
+      .optional()
+      .describe(
+        "Whether the upstream has OpenAI's Responses API (`/responses`). If it has, calls of " +
+          "this API pass unchanged; otherwise they are translated to chat completions. " +
+          "openai, azure-openai and openai-compatible only. Default: true, but false for " +
+          "openai-compatible.",
       ),
     allowedModels: z
       .array(modelPattern)
@@ -227,6 +241,9 @@ const specSchema = z
     }
     if (spec.apiKeySecretRef === undefined && NEEDS_KEY.has(spec.provider)) {
       issue("apiKeySecretRef", `is required for the kind ${spec.provider}`);
+    }
+    if (spec.servesResponses !== undefined && !MAY_SERVE_RESPONSES.has(spec.provider)) {
+      issue("servesResponses", `does not apply to the kind ${spec.provider}`);
     }
     if (spec.apiVersion !== undefined && spec.provider !== "azure-openai") {
       issue("apiVersion", `does not apply to the kind ${spec.provider}, only to azure-openai`);

@@ -6,6 +6,7 @@ import { gunzipSync, inflateSync, brotliDecompressSync } from "node:zlib";
 import type { Call } from "../call.ts";
 import type { StreamReader, Usage } from "../dialects/dialect.ts";
 import {
+  createPassReader,
   createStreamReader,
   dialects,
   translateError,
@@ -15,7 +16,6 @@ import {
 import { publicError, type PublicError } from "../../access/errors.ts";
 import { KeyRedactor } from "./key-redactor.ts";
 import { RedactingReader } from "./redacting-reader.ts";
-import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
 
 /** Maximum size of a decompressed body; no LLM's answer is larger. */
 const MAX_DECOMPRESSED_BYTES = 64 * 1024 * 1024;
@@ -64,22 +64,19 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
     const error = publicError("upstream_invalid", "The provider's answer is not JSON.");
     return { kind: "invalid", error, usage: undefined };
   }
-  const upstream = call.target.provider.dialect;
-  const client = call.request.route.dialect;
-  if (call.request.route.operation === "responses")
-    return { kind: "answer", body, usage: readResponsesUsage(parsed) };
-  if (call.request.route.operation === "count_tokens")
-    return { kind: "answer", body, usage: undefined };
-  if (upstream === client)
-    return { kind: "answer", body, usage: dialects[upstream].readUsage(parsed) };
+  const { delivery, request } = call;
+  if (request.route.operation === "count_tokens") return { kind: "answer", body, usage: undefined };
+  if (delivery.kind === "pass")
+    return { kind: "answer", body, usage: dialects[delivery.dialect].readUsage(parsed) };
   try {
     const translated = translateResponse({
-      upstream,
-      client,
+      upstream: delivery.dialect,
+      client: request.route.dialect,
       body: parsed,
       model: call.target.model,
       now,
-      id: call.request.id,
+      id: request.id,
+      echo: request.echo,
     });
     return { kind: "answer", body: translated.body, usage: translated.usage };
   } catch (error) {
@@ -88,7 +85,7 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
     return {
       kind: "invalid",
       error: publicError("upstream_invalid", message),
-      usage: dialects[upstream].readUsage(parsed),
+      usage: dialects[delivery.dialect].readUsage(parsed),
     };
   }
 }
@@ -100,7 +97,7 @@ export function upstreamError(
   body: Buffer,
 ): { readonly status: number; readonly body: Buffer } {
   const error = translateError({
-    upstream: call.target.provider.dialect,
+    upstream: call.delivery.dialect,
     client: call.request.route.dialect,
     status,
     body,
@@ -118,13 +115,16 @@ function redactorOf(call: Call): KeyRedactor {
 }
 
 function plainReader(call: Call, now: number): StreamReader {
-  if (call.request.route.operation === "responses") return createResponsesReader();
+  const { delivery, request } = call;
+  const { wantsUsage } = request.facts;
+  if (delivery.kind === "pass") return createPassReader(delivery.dialect, wantsUsage);
   return createStreamReader({
-    upstream: call.target.provider.dialect,
-    client: call.request.route.dialect,
-    wantsUsage: call.request.facts.wantsUsage,
+    upstream: delivery.dialect,
+    client: request.route.dialect,
+    wantsUsage,
     model: call.target.model,
-    id: call.request.id,
+    id: request.id,
     now,
+    echo: request.echo,
   });
 }

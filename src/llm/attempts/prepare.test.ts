@@ -17,7 +17,6 @@ const permit = permitFor({
   caller: agent(openai, anthropic, other),
   grant,
   route,
-  stream: false,
   snapshot: snapshot(openai, anthropic, other),
 });
 if (permit === undefined) throw new Error("no permit");
@@ -70,7 +69,6 @@ describe("fallbacks that a permit leaves out", () => {
       caller: kind === "agent" ? agent(...all) : accessKey(first),
       grant: { ref: "openai/m", provider: first, model: "m" },
       route: asked,
-      stream: false,
       snapshot: snapshot(...all),
     });
     return found?.targets.map(({ provider: { name }, model }) => `${name}/${model}`) ?? [];
@@ -91,7 +89,7 @@ describe("fallbacks that a permit leaves out", () => {
       "one that does not allow the model",
       () => targetsOf("agent", provider("anthropic", { allowsModel: (model) => model !== "m" })),
     ],
-    ["one without the endpoint", () => targetsOf("agent", anthropic, "/v1/responses")],
+    ["one without the endpoint", () => targetsOf("agent", anthropic, "/v1/embeddings")],
   ])("%s", (_name, targets) => {
     expect(targets()).toEqual(["openai/m"]);
   });
@@ -108,7 +106,6 @@ test.each([
       caller: agent(read),
       grant: { ref: "openai/m", provider: read, model: "m" },
       route,
-      stream: false,
       snapshot: snapshot(read),
     });
     if (found === undefined) throw new Error("no permit");

@@ -12,7 +12,7 @@ import { dialects, translateRequest } from "../dialects/registry.ts";
 import type { JsonBody } from "../request/json-body.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
 import type { LlmRoute } from "../request/routes.ts";
-import { upstreamAddress, upstreamKey } from "./upstreams.ts";
+import { upstreamAddress, upstreamKey, type Delivery, deliveryOf } from "./upstreams.ts";
 
 /**
  * Headers that belong to one attempt: each attempt sets its own, and removes the others. The routes
@@ -58,8 +58,9 @@ export function prepareAttempt(
     throw new Error(`the permit does not allow ${target.provider.key}`);
   }
   const { provider, model } = target;
-  const address = upstreamAddress(provider, source.route.operation, model, source.stream);
-  if (address === undefined)
+  const delivery = deliveryOf(provider, source.route);
+  const address = delivery && upstreamAddress(provider, delivery.operation, model, source.stream);
+  if (delivery === undefined || address === undefined)
     throw new BadRequestError(
       `${provider.name} has no such endpoint`,
       undefined,
@@ -73,39 +74,36 @@ export function prepareAttempt(
   if (provider.readsToEnd) set.push([InternalHeader.relay, relayedCluster(provider)]);
   const key = upstreamKey(provider);
   if (key !== undefined) set.push(key);
-  const native = source.route.dialect === provider.dialect ? source.vendorHeaders : undefined;
-  set.push(...(dialects[provider.dialect].upstreamHeaders?.(native) ?? []));
+  const native = delivery.kind === "pass" ? source.vendorHeaders : undefined;
+  set.push(...(dialects[delivery.dialect].upstreamHeaders?.(native) ?? []));
   const own = new Set(set.map(([name]) => name));
   return {
     set,
     remove: ATTEMPT_HEADERS.filter((name) => !own.has(name)),
-    ...attemptBody(target, source),
+    ...attemptBody(delivery, target, source),
   };
 }
 
 function attemptBody(
-  target: AttemptTarget,
-  source: AttemptSource,
+  delivery: Delivery,
+  { provider, model }: AttemptTarget,
+  { route, body, stream, outputCap }: AttemptSource,
 ): Pick<AttemptRequest, "body" | "notes"> {
-  const { route, body, stream, outputCap } = source;
-  const { operation } = route;
-  const { kind } = target.provider;
-  const from = route.dialect;
-  const to = target.provider.dialect;
-  if (from !== to) {
-    const { model } = target;
-    const request = { from, to, body: body.value, model, stream, outputCap };
+  if (delivery.kind === "translate") {
+    const { dialect: to } = delivery;
+    const request = { from: route.dialect, to, body: body.value, model, stream, outputCap };
     const translated = translateRequest(request);
     return { body: [translated.body], notes: translated.notes };
   }
-  const passed = passRequest(dialects[from], body, {
-    model: target.model,
+  const dialect = dialects[delivery.dialect];
+  const passed = passRequest(dialect, body, {
+    model,
     // A completion's options are for chat completions only.
     stream: stream && route.operation === "chat",
     outputCap:
       outputCap === undefined
         ? undefined
-        : { field: dialects[to].outputLimitField({ operation, kind }), tokens: outputCap },
+        : { field: dialect.outputLimitField(provider.kind), tokens: outputCap },
   });
   return { body: passed, notes: [] };
 }

@@ -15,8 +15,7 @@ import { decompress } from "../answer/answer.ts";
 import type { Call } from "../call.ts";
 import type { CallRegistry } from "../call-registry.ts";
 import type { StreamReader, Usage } from "../dialects/dialect.ts";
-import { createStreamReader, dialects } from "../dialects/registry.ts";
-import { createResponsesReader, readResponsesUsage } from "../answer/responses-api.ts";
+import { createPassReader, dialects } from "../dialects/registry.ts";
 
 export interface RelayOptions {
   readonly calls: CallRegistry;
@@ -201,26 +200,12 @@ interface Meter {
 }
 
 function meterOf(call: Call, answer: http.IncomingMessage): Meter {
-  const { dialect } = call.target.provider;
+  const { dialect } = call.delivery;
   const type = (answer.headers["content-type"] ?? "").toLowerCase();
-  const responses = call.request.route.operation === "responses";
-  if (type.startsWith("text/event-stream")) {
-    const { model } = call.target;
-    const reader = responses
-      ? createResponsesReader()
-      : createStreamReader({
-          upstream: dialect,
-          client: dialect,
-          wantsUsage: true,
-          model,
-          id: call.request.id,
-          now: 0,
-        });
-    return new StreamMeter(reader);
-  }
-  const readUsage = (body: unknown): Usage | undefined =>
-    responses ? readResponsesUsage(body) : dialects[dialect].readUsage(body);
-  return new WholeMeter(answer.headers["content-encoding"], readUsage);
+  if (type.startsWith("text/event-stream")) return new StreamMeter(createPassReader(dialect, true));
+  return new WholeMeter(answer.headers["content-encoding"], (body) =>
+    dialects[dialect].readUsage(body),
+  );
 }
 
 class StreamMeter implements Meter {

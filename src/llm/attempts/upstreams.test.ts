@@ -4,7 +4,8 @@ import { Secret } from "../../platform/secret.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "../../policy/snapshot.ts";
 import type { LlmOperation } from "../request/routes.ts";
 import { provider } from "../testing.ts";
-import { upstreamAddress, upstreamKey } from "./upstreams.ts";
+import { parseRoute } from "../request/routes.ts";
+import { upstreamAddress, upstreamKey, deliveryOf } from "./upstreams.ts";
 
 const OPERATIONS: readonly LlmOperation[] = ["chat", "embeddings", "responses", "count_tokens"];
 const PATHS = (kind: ProviderKind, stream = false, apiVersion?: string) =>
@@ -19,7 +20,7 @@ describe("paths of each kind: chat, embeddings, responses, count_tokens", () => 
   test.each<[ProviderKind, (string | undefined)[]]>([
     ["openai", openai],
     ["openai-compatible", openai],
-    ["mock", ["/v1/chat/completions", "/v1/embeddings", undefined, undefined]],
+    ["mock", openai],
     [
       "azure-openai",
       ["/openai/chat/completions", "/openai/embeddings", "/openai/responses", undefined],
@@ -102,5 +103,44 @@ describe("authentication", () => {
     expect(
       `${JSON.stringify(shown)}${inspect(shown, { depth: 9 })}${String(shown.apiKey)}`,
     ).not.toContain("sk-secret");
+  });
+});
+
+describe("the delivery of a call", () => {
+  const sent = (
+    path: string,
+    kind: ProviderKind,
+    servesResponses?: boolean,
+  ): string | undefined => {
+    const route = parseRoute(path);
+    if (route === undefined) throw new Error(`${path} is not a route`);
+    const delivery = deliveryOf(
+      provider("p", { kind, ...(servesResponses === undefined ? {} : { servesResponses }) }),
+      route,
+    );
+    return delivery && `${delivery.kind} ${delivery.operation} ${delivery.dialect}`;
+  };
+
+  test.each<[string, ProviderKind, string | undefined]>([
+    ["/v1/chat/completions", "openai", "pass chat openai"],
+    ["/v1/chat/completions", "anthropic", "translate chat anthropic"],
+    ["/v1/messages", "anthropic", "pass chat anthropic"],
+    ["/v1/responses", "openai", "pass responses responses"],
+    ["/v1/responses", "azure-openai", "pass responses responses"],
+    ["/v1/responses", "mock", "pass responses responses"],
+    ["/v1/responses", "openai-compatible", "translate chat openai"],
+    ["/v1/responses", "anthropic", "translate chat anthropic"],
+    ["/v1/responses", "gemini", "translate chat gemini"],
+    ["/v1/messages/count_tokens", "anthropic", "pass count_tokens anthropic"],
+    ["/v1/messages/count_tokens", "openai", undefined],
+    ["/v1/embeddings", "openai-compatible", "pass embeddings openai"],
+    ["/v1/embeddings", "anthropic", undefined],
+  ])("%s at %s: %s", (path, kind, delivery) => {
+    expect(sent(path, kind)).toBe(delivery);
+  });
+
+  test("a provider's own setting decides about responses", () => {
+    expect(sent("/v1/responses", "openai-compatible", true)).toBe("pass responses responses");
+    expect(sent("/v1/responses", "openai", false)).toBe("translate chat openai");
   });
 });

@@ -1,5 +1,6 @@
 /** Address of each kind of upstream: path, host and authentication. One entry per kind. */
 import type { ProviderKind, ModelProviderPolicy } from "../../policy/snapshot.ts";
+import type { DialectName, WireFormat } from "../dialects/dialect.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
 import type { LlmOperation, LlmRoute } from "../request/routes.ts";
 
@@ -39,11 +40,7 @@ const openai: UpstreamKind = {
 const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
   openai,
   "openai-compatible": openai,
-  mock: {
-    ...openai,
-    path: (_provider, operation) =>
-      operation === "responses" ? undefined : OPENAI_PATHS[operation],
-  },
+  mock: openai,
   "azure-openai": {
     // Without apiVersion this is the v1 API, whose paths are OpenAI's; with it, the model is a
     // deployment in the path.
@@ -99,10 +96,36 @@ export function upstreamKey(provider: ModelProviderPolicy): HeaderPair | undefin
 }
 
 /**
- * Returns whether a provider has the route's endpoint (or, for chat, one that can be translated
- * to).
+ * How a provider is sent a call: unchanged but for what the gateway replaces, or translated to the
+ * provider's own dialect.
  */
-export function serves(target: AttemptTarget, route: LlmRoute, stream: boolean): boolean {
-  if (route.operation !== "chat" && target.provider.dialect !== route.dialect) return false;
-  return upstreamAddress(target.provider, route.operation, target.model, stream) !== undefined;
+export type Delivery =
+  | { readonly kind: "pass"; readonly operation: LlmOperation; readonly dialect: WireFormat }
+  | { readonly kind: "translate"; readonly operation: LlmOperation; readonly dialect: DialectName };
+
+/** Returns how a provider is sent the calls of a route; undefined if it cannot serve them. */
+export function deliveryOf(
+  provider: Pick<ModelProviderPolicy, "dialect" | "servesResponses">,
+  { operation, dialect }: Pick<LlmRoute, "operation" | "dialect">,
+): Delivery | undefined {
+  const pass = { kind: "pass", operation, dialect } as const;
+  switch (operation) {
+    case "chat":
+      if (provider.dialect === dialect) return pass;
+      return { kind: "translate", operation, dialect: provider.dialect };
+    case "responses":
+      // A provider without this API serves its requests as chats.
+      if (provider.servesResponses) return pass;
+      return { kind: "translate", operation: "chat", dialect: provider.dialect };
+    case "embeddings":
+    case "count_tokens":
+      return provider.dialect === dialect ? pass : undefined;
+  }
+}
+
+/** Returns whether a provider has an endpoint for a route's calls. */
+export function serves({ provider, model }: AttemptTarget, route: LlmRoute): boolean {
+  const delivery = deliveryOf(provider, route);
+  if (delivery === undefined) return false;
+  return upstreamAddress(provider, delivery.operation, model, false) !== undefined;
 }

@@ -2,14 +2,18 @@
  * Dialect is what the gateway knows of one vendor's wire format. Each dialect is a folder that
  * exports one; nothing outside of the folder depends on which vendor it is. Dialects are converted
  * through the internal model of `model.ts`. Nothing here does I/O.
+ *
+ * A ClientDialect is the part for clients. OpenAI's Responses API has only this part: its requests
+ * pass to servers of this API unchanged, and are translated for all others.
  */
 import type { PublicError } from "../../access/errors.ts";
 import type { ProviderKind } from "../../policy/snapshot.ts";
-import type { BodyFields, CallFacts, DialectName, Usage } from "./dialect.ts";
+import type { BodyFields, CallFacts, DialectName, Usage, WireFormat } from "./dialect.ts";
 import type { JsonObject } from "./fields.ts";
 import type {
   ChatRequest,
   ChatResponse,
+  RequestEcho,
   ResponseIdentity,
   StreamParser,
   StreamSerialiser,
@@ -18,7 +22,11 @@ import type {
 import type { StreamProbe } from "./stream-probe.ts";
 import type { Serialised, TranslationTarget } from "./target.ts";
 
-export interface Dialect extends RequestFormat, AnswerFormat, Conversions {
+export interface ClientDialect extends RequestFormat, AnswerFormat, ClientConversions {
+  readonly name: WireFormat;
+}
+
+export interface Dialect extends ClientDialect, UpstreamConversions {
   readonly name: DialectName;
 }
 
@@ -36,8 +44,8 @@ export interface RequestFormat {
   readonly foreignReasoning: ForeignReasoning;
   /** @throws BadRequestError if a required field has a value of the wrong type */
   readFacts(body: BodyFields): CallFacts;
-  /** Returns the name of the field that limits the output at an endpoint. */
-  outputLimitField(endpoint: UpstreamEndpoint): OutputLimitField;
+  /** Returns the name of the field that limits the output at an upstream of a kind. */
+  outputLimitField(kind: ProviderKind): OutputLimitField;
   /**
    * Returns whether the client runs a tool itself. Other tools are run by the vendor, at a cost
    * that is not reported.
@@ -45,11 +53,6 @@ export interface RequestFormat {
   isClientTool(tool: JsonObject): boolean;
   /** Returns headers of requests to an upstream of this dialect, besides the usual ones. */
   upstreamHeaders?(native: VendorHeaders | undefined): (readonly [name: string, value: string])[];
-}
-
-export interface UpstreamEndpoint {
-  readonly operation: string;
-  readonly kind: ProviderKind;
 }
 
 /** `generationConfig` stands for its member `maxOutputTokens`. */
@@ -95,17 +98,23 @@ export interface AnswerFormat {
   renderModels(refs: readonly string[]): object;
 }
 
-/** Conversions between a dialect and the model. */
-export interface Conversions {
+/** Conversions of a client's requests to the model, and of the model to its answers. */
+export interface ClientConversions {
   /** @throws BadRequestError */
   parseRequest(body: unknown): ChatRequest;
+  /** Returns what answers repeat of their request; undefined if they repeat nothing. */
+  readEcho?(body: BodyFields): RequestEcho;
+  /** @throws UpstreamFormatError if the dialect cannot express the response */
+  serialiseResponse(response: ChatResponse, identity: ResponseIdentity): object;
+  streamSerialiser(identity: ResponseIdentity, wantsUsage: boolean): StreamSerialiser;
+  probe(wantsUsage: boolean): StreamProbe;
+}
+
+/** Conversions of the model to an upstream's requests, and of its answers to the model. */
+export interface UpstreamConversions {
   /** @throws BadRequestError if the dialect cannot express the request */
   serialiseRequest(request: ChatRequest, target: TranslationTarget): Serialised;
   /** @throws UpstreamFormatError */
   parseResponse(body: unknown, id: string): ChatResponse;
-  /** @throws UpstreamFormatError if the dialect cannot express the response */
-  serialiseResponse(response: ChatResponse, identity: ResponseIdentity): object;
   streamParser(id: string): StreamParser;
-  streamSerialiser(identity: ResponseIdentity, wantsUsage: boolean): StreamSerialiser;
-  probe(wantsUsage: boolean): StreamProbe;
 }

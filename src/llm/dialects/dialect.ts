@@ -106,4 +106,10 @@ export interface BodyFields {
   get(name: string): unknown;
 }
 
+/**
+ * A format of requests and answers: a provider's dialect, or OpenAI's Responses API, which only
+ * some of the providers with OpenAI's dialect serve.
+ */
+export type WireFormat = DialectName | "responses";
+
 export type { DialectName };

@@ -22,11 +22,16 @@ export function settleLeftovers(
   table: DropTable,
   target: string,
 ): string[] {
-  return leftovers.map(({ param }) => {
-    const reason = table[pattern(param)];
+  return leftovers.map(({ param, reason: always }) => {
+    const reason = always ?? table[pattern(param)];
     if (reason === undefined) throw unsupported(param, `has no equivalent at ${target}`);
     return `${param} dropped: ${reason}`;
   });
+}
+
+/** Returns fields with the reasons of their own dialect, which hold for every target. */
+export function withReasons(leftovers: readonly Leftover[], table: DropTable): Leftover[] {
+  return leftovers.map(({ param }) => ({ param, reason: table[pattern(param)] }));
 }
 
 export function unsupported(param: string, why: string): BadRequestError {

@@ -2,6 +2,7 @@
  * The model between dialects: one representation of a request, a response and a stream. Every
  * dialect parses into it and serialises from it, and knows nothing of the other dialects.
  */
+import type { PublicError } from "../../access/errors.ts";
 import type { DialectName, Usage } from "./dialect.ts";
 
 /** Content before and including the marked block may be served from the vendor's prompt cache. */
@@ -151,6 +152,8 @@ export type Reasoning =
  */
 export interface Leftover {
   readonly param: string;
+  /** Reason why it may be dropped whatever the target is; undefined if the target decides. */
+  readonly reason?: string | undefined;
 }
 
 export interface ChatRequest {
@@ -279,6 +282,26 @@ export interface StreamSerialiser {
   event(event: ContentEvent): string;
   /** Writes the clean end of the answer; called once. */
   close(finish: Finish, usage: ModelUsage | undefined): string;
+  /** Writes the end of a failed answer, in a dialect whose error events depend on those before. */
+  fail?(error: PublicError): string;
+}
+
+/**
+ * What the answers of a dialect repeat of their request. It is small, since it lives as long as a
+ * call.
+ */
+export interface RequestEcho {
+  /** Members of the request that answers repeat unchanged. */
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** Tools whose calls differ from those of functions, by the name that the upstream knows. */
+  readonly tools: ReadonlyMap<string, EchoedTool>;
+}
+
+/** A tool as its client knows it. */
+export interface EchoedTool {
+  readonly kind: "function" | "custom";
+  readonly name: string;
+  readonly namespace: string | undefined;
 }
 
 /** Data that a response or stream in a client's dialect needs besides its content. */
@@ -287,6 +310,8 @@ export interface ResponseIdentity {
   readonly model: string;
   /** Milliseconds. */
   readonly now: number;
+  /** undefined for dialects whose answers repeat nothing of their request. */
+  readonly echo?: RequestEcho | undefined;
 }
 
 /** The upstream's answer does not conform to its dialect: a 502, not the caller's error. */

@@ -3,25 +3,28 @@
  * its paths in `llm/request/routes.ts`.
  */
 import { anthropic } from "./anthropic/dialect.ts";
-import type { Dialect } from "./contract.ts";
-import type { DialectName, StreamReader, Usage } from "./dialect.ts";
+import type { ClientDialect, Dialect } from "./contract.ts";
+import type { DialectName, StreamReader, Usage, WireFormat } from "./dialect.ts";
 import { gemini } from "./gemini/dialect.ts";
 import type { ResponseIdentity } from "./model.ts";
 import { openai } from "./openai/dialect.ts";
 import { PassStreamReader } from "./pass-stream.ts";
+import { responses } from "./responses/dialect.ts";
 import { translateErrorBody } from "./translate-error.ts";
 import { TranslateStreamReader } from "./translate-stream.ts";
 import { CallIndex } from "./turns.ts";
 
 export { UpstreamFormatError } from "./model.ts";
 
-export const dialects: Readonly<Record<DialectName, Dialect>> = { openai, anthropic, gemini };
+const upstreams: Readonly<Record<DialectName, Dialect>> = { openai, anthropic, gemini };
+
+export const dialects: Readonly<Record<WireFormat, ClientDialect>> = { ...upstreams, responses };
 
 /** The dialects in the order in which an error of unknown form is read: the strictest first. */
 const GUESSES: readonly Dialect[] = [anthropic, gemini, openai];
 
 export interface RequestTranslation {
-  readonly from: DialectName;
+  readonly from: WireFormat;
   readonly to: DialectName;
   /** The client's body, parsed. */
   readonly body: unknown;
@@ -47,13 +50,13 @@ export function translateRequest({
   const parsed = dialects[from].parseRequest(body);
   const request = { ...parsed, maxOutputTokens: parsed.maxOutputTokens ?? outputCap };
   new CallIndex(request.turns).checkResults(request.turns);
-  const { body: translated, notes } = dialects[to].serialiseRequest(request, { model, stream });
+  const { body: translated, notes } = upstreams[to].serialiseRequest(request, { model, stream });
   return { body: Buffer.from(JSON.stringify(translated), "utf8"), notes };
 }
 
 export interface ResponseTranslation extends ResponseIdentity {
   readonly upstream: DialectName;
-  readonly client: DialectName;
+  readonly client: WireFormat;
   /** The upstream's body, parsed. */
   readonly body: unknown;
 }
@@ -66,14 +69,19 @@ export function translateResponse({ upstream, client, body, ...identity }: Respo
   body: Buffer;
   usage: Usage | undefined;
 } {
-  const response = dialects[upstream].parseResponse(body, identity.id);
+  const response = upstreams[upstream].parseResponse(body, identity.id);
   const translated = dialects[client].serialiseResponse(response, identity);
   return { body: Buffer.from(JSON.stringify(translated), "utf8"), usage: response.usage };
 }
 
+/** Reads a stream of the client's own dialect, which passes. */
+export function createPassReader(client: WireFormat, wantsUsage: boolean): StreamReader {
+  return new PassStreamReader(dialects[client], dialects[client].probe(wantsUsage));
+}
+
 export interface StreamTranslation extends ResponseIdentity {
   readonly upstream: DialectName;
-  readonly client: DialectName;
+  readonly client: WireFormat;
   /** Whether the client requested usage on the stream. */
   readonly wantsUsage: boolean;
 }
@@ -84,19 +92,18 @@ export function createStreamReader({
   wantsUsage,
   ...identity
 }: StreamTranslation): StreamReader {
-  if (upstream === client)
-    return new PassStreamReader(dialects[client], dialects[client].probe(wantsUsage));
+  if (upstream === client) return createPassReader(client, wantsUsage);
   const serialiser = dialects[client].streamSerialiser(identity, wantsUsage);
   return new TranslateStreamReader(
     dialects[client],
-    dialects[upstream].streamParser(identity.id),
+    upstreams[upstream].streamParser(identity.id),
     serialiser,
   );
 }
 
 export interface ErrorRequest {
-  readonly upstream: DialectName;
-  readonly client: DialectName;
+  readonly upstream: WireFormat;
+  readonly client: WireFormat;
   readonly status: number;
   readonly body: Buffer;
 }

@@ -1,17 +1,19 @@
 import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
-import type { DialectName } from "./dialect.ts";
+import type { DialectName, WireFormat } from "./dialect.ts";
 import { translateRequest } from "./registry.ts";
 import { anthropicRequests } from "./testdata/fixtures/anthropic-requests.ts";
 import { geminiRequests } from "./testdata/fixtures/gemini-requests.ts";
 import { openaiRequests } from "./testdata/fixtures/openai-requests.ts";
+import { responsesRequests } from "./testdata/fixtures/responses-requests.ts";
 import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
-const REQUESTS: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>> = {
+const REQUESTS: Readonly<Record<WireFormat, Readonly<Record<string, unknown>>>> = {
   openai: openaiRequests,
   anthropic: anthropicRequests,
   gemini: geminiRequests,
+  responses: responsesRequests,
 };
 
 /** The newest generation of each vendor, and those before that take other fields. */
@@ -23,7 +25,7 @@ const TARGETS: readonly (readonly [DialectName, string])[] = [
   ["gemini", "gemini-2.5-flash"],
 ];
 
-function translate(from: DialectName, to: DialectName, model: string, body: unknown): unknown {
+function translate(from: WireFormat, to: DialectName, model: string, body: unknown): unknown {
   const stream = (body as { stream?: boolean }).stream ?? false;
   try {
     const { body: translated, notes } = translateRequest({ from, to, body, model, stream });
@@ -39,7 +41,7 @@ afterAll(() => {
   goldens.checkOrphans();
 });
 
-for (const from of ["openai", "anthropic", "gemini"] as const) {
+for (const from of ["openai", "anthropic", "gemini", "responses"] as const) {
   for (const [to, model] of TARGETS) {
     if (from === to) continue;
     describe(`${from} request to ${model}`, () => {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
-import type { DialectName } from "./dialect.ts";
+import type { DialectName, WireFormat } from "./dialect.ts";
 import { UpstreamFormatError, translateError, translateResponse } from "./registry.ts";
 import { errors } from "./testdata/fixtures/errors.ts";
 import {
@@ -11,6 +11,7 @@ import {
 import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
 const DIALECTS = ["openai", "anthropic", "gemini"] as const;
+const CLIENTS = [...DIALECTS, "responses"] as const;
 
 const RESPONSES: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>> = {
   openai: openaiResponses,
@@ -18,7 +19,7 @@ const RESPONSES: Readonly<Record<DialectName, Readonly<Record<string, unknown>>>
   gemini: geminiResponses,
 };
 
-function translate(upstream: DialectName, client: DialectName, body: unknown): unknown {
+function translate(upstream: DialectName, client: WireFormat, body: unknown): unknown {
   try {
     const { body: translated, usage } = translateResponse({
       upstream,
@@ -43,7 +44,7 @@ afterAll(() => {
 });
 
 for (const upstream of DIALECTS) {
-  for (const client of DIALECTS) {
+  for (const client of CLIENTS) {
     if (upstream === client) continue;
     describe(`${upstream} response to ${client}`, () => {
       test.each(Object.entries(RESPONSES[upstream]))("%s", (name, body) => {
@@ -57,7 +58,7 @@ for (const upstream of DIALECTS) {
   }
 }
 
-describe.each(DIALECTS)("errors to %s", (client) => {
+describe.each(CLIENTS)("errors to %s", (client) => {
   test.each(Object.entries(errors))("%s", (name, { upstream, status, body }) => {
     const translated = translateError({ upstream, client, status, body: Buffer.from(body) });
     errorGoldens.check(`${name}.in.json`, pretty({ upstream, status, body }));

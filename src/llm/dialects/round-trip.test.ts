@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { DialectName } from "./dialect.ts";
+import type { DialectName, WireFormat } from "./dialect.ts";
 import { createStreamReader, translateRequest, translateResponse } from "./registry.ts";
 
 /** An answer of each signing vendor: thinking, text, two calls. */
@@ -37,7 +37,7 @@ const GEMINI = {
   ],
 };
 
-const RESULTS: Readonly<Record<DialectName, readonly object[]>> = {
+const RESULTS: Readonly<Record<WireFormat, readonly object[]>> = {
   openai: [
     { role: "tool", tool_call_id: "t1", content: "1" },
     { role: "tool", tool_call_id: "t2", content: "2" },
@@ -60,17 +60,27 @@ const RESULTS: Readonly<Record<DialectName, readonly object[]>> = {
       ],
     },
   ],
+  responses: [
+    { type: "function_call_output", call_id: "t1", output: "1" },
+    { type: "function_call_output", call_id: "t2", output: "2" },
+  ],
 };
 
 interface Answer {
+  readonly output?: readonly object[];
   readonly choices?: readonly { readonly message: object }[];
   readonly content?: readonly object[];
   readonly candidates?: readonly { readonly content: object }[];
 }
 
 /** The next request of a client that replays the answer unchanged. */
-function nextRequest(client: DialectName, answer: Answer): object {
+function nextRequest(client: WireFormat, answer: Answer): object {
   switch (client) {
+    case "responses":
+      return {
+        model: "m",
+        input: [{ role: "user", content: "Q" }, ...(answer.output ?? []), ...RESULTS.responses],
+      };
     case "openai":
       return {
         model: "m",
@@ -97,7 +107,7 @@ function nextRequest(client: DialectName, answer: Answer): object {
   }
 }
 
-function replay(upstream: DialectName, client: DialectName, answer: object): unknown {
+function replay(upstream: DialectName, client: WireFormat, answer: object): unknown {
   const shown = translateResponse({
     upstream,
     client,
@@ -119,7 +129,7 @@ function replay(upstream: DialectName, client: DialectName, answer: object): unk
 }
 
 describe("thinking and its signatures survive a round trip through another dialect", () => {
-  test.each(["openai", "gemini"] as const)("anthropic through %s", (client) => {
+  test.each(["openai", "gemini", "responses"] as const)("anthropic through %s", (client) => {
     expect(replay("anthropic", client, ANTHROPIC)).toMatchObject({
       messages: [
         { role: "user" },
@@ -129,13 +139,13 @@ describe("thinking and its signatures survive a round trip through another diale
     });
   });
 
-  test.each(["openai", "anthropic"] as const)("gemini through %s", (client) => {
+  test.each(["openai", "anthropic", "responses"] as const)("gemini through %s", (client) => {
     expect(replay("gemini", client, GEMINI)).toMatchObject({
       contents: [{ role: "user" }, GEMINI.candidates[0]?.content, { role: "user" }],
     });
   });
 
-  test("an OpenAI-compatible server gets back the reasoning that it wrote", () => {
+  test.each(["anthropic", "responses"] as const)("of a server with chats only: %s", (client) => {
     const message = {
       role: "assistant",
       content: "Looking.",
@@ -146,7 +156,7 @@ describe("thinking and its signatures survive a round trip through another diale
       ],
     };
     const answer = { choices: [{ index: 0, message, finish_reason: "tool_calls" }] };
-    expect(replay("openai", "anthropic", answer)).toMatchObject({
+    expect(replay("openai", client, answer)).toMatchObject({
       messages: [{ role: "user" }, message, { role: "tool" }, { role: "tool" }],
     });
   });
@@ -158,6 +168,9 @@ describe("a fallback gets no signatures of another vendor", () => {
     ["anthropic", "openai", GEMINI],
     ["openai", "gemini", ANTHROPIC],
     ["gemini", "openai", ANTHROPIC],
+    ["responses", "anthropic", GEMINI],
+    ["responses", "gemini", ANTHROPIC],
+    ["responses", "openai", ANTHROPIC],
   ] as const)("%s client, then %s", (client, fallback, answer) => {
     const upstream = answer === GEMINI ? "gemini" : "anthropic";
     const shown = translateResponse({

@@ -33,11 +33,11 @@ export function withoutForeignItems(
 
 /**
  * The block that a signature belongs to, if the client's dialect cannot attach it to the block
- * itself.
+ * itself. `redacted`: the signature is the whole block, in a dialect that does not tell.
  */
-export type SignatureBinding = "own" | "call" | "text";
+export type SignatureBinding = "own" | "call" | "text" | "redacted";
 
-const WRAPPED = /^svc-foreign:(openai|anthropic|gemini):(own|call|text):/;
+const WRAPPED = /^svc-foreign:(openai|anthropic|gemini):(own|call|text|redacted):/;
 
 export function wrap(signature: Signature, binding: SignatureBinding): string {
   return `${FOREIGN_MARK}${signature.vendor}:${binding}:${signature.value}`;

@@ -1,18 +1,19 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { DialectName, StreamReader } from "./dialect.ts";
+import type { DialectName, StreamReader, WireFormat } from "./dialect.ts";
 import { createStreamReader } from "./registry.ts";
 import { streams, toSse } from "./testdata/fixtures/streams.ts";
 import { Goldens, pretty } from "../../platform/testing-goldens.ts";
 
 const DIALECTS = ["openai", "anthropic", "gemini"] as const;
+const CLIENTS = [...DIALECTS, "responses"] as const;
 
 interface Run {
   readonly output: string;
   readonly facts: unknown;
 }
 
-function open(upstream: DialectName, client: DialectName, wantsUsage: boolean): StreamReader {
+function open(upstream: DialectName, client: WireFormat, wantsUsage: boolean): StreamReader {
   return createStreamReader({
     upstream,
     client,
@@ -25,7 +26,7 @@ function open(upstream: DialectName, client: DialectName, wantsUsage: boolean): 
 
 function run(
   upstream: DialectName,
-  client: DialectName,
+  client: WireFormat,
   wantsUsage: boolean,
   chunks: readonly Buffer[],
 ): Run {
@@ -52,7 +53,7 @@ afterAll(() => {
 });
 
 for (const upstream of DIALECTS) {
-  for (const client of DIALECTS) {
+  for (const client of CLIENTS) {
     describe(`${upstream} stream to ${client}`, () => {
       const cases = Object.entries(streams[upstream]).flatMap(([name, events]) => {
         const sse = toSse(upstream, events);

@@ -148,7 +148,7 @@ export class TranslateStreamReader implements StreamReader {
   #fail(error: PublicError, outcome: StreamOutcome): string {
     this.#state = "failed";
     this.#outcome = outcome;
-    return this.#client.renderStreamError(error);
+    return this.#serialiser.fail?.(error) ?? this.#client.renderStreamError(error);
   }
 }
 

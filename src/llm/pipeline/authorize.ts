@@ -17,7 +17,7 @@ export function authorize(
   const decision = authorizeModel(caller, facts.model);
   if (decision.kind === "refused") return new Refusal(decision.error);
   const { grant } = decision;
-  const permit = permitFor({ caller, grant, route, stream: facts.stream, snapshot });
+  const permit = permitFor({ caller, grant, route, snapshot });
   if (permit === undefined) {
     const { name, kind } = grant.provider;
     return refuse("not_implemented", `The provider ${name} (${kind}) has no endpoint for this.`);

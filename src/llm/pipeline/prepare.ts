@@ -11,6 +11,8 @@ import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
 import { prepareAttempt } from "../attempts/prepare.ts";
 import { RetryPlan } from "../attempts/retry-plan.ts";
+import { deliveryOf } from "../attempts/upstreams.ts";
+import { dialects } from "../dialects/registry.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";
@@ -55,6 +57,7 @@ export function prepare(
       subject,
       size: state.size,
       bytes: body.raw.length,
+      echo: echoOf(state),
     },
     notes: attempt.notes,
     plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
@@ -78,6 +81,17 @@ export function prepare(
       },
     },
   };
+}
+
+function echoOf({
+  permit,
+  route,
+  body,
+}: Authorized & BodyArrival & ReadBody): Call["request"]["echo"] {
+  const translated = permit.targets.some(
+    ({ provider }) => deliveryOf(provider, route)?.kind === "translate",
+  );
+  return translated ? dialects[route.dialect].readEcho?.(body) : undefined;
 }
 
 /** First-byte timeouts below this value must be exact: see {@link firstAttemptIsInternal}. */

@@ -39,7 +39,6 @@ export interface PermitRequest {
   readonly caller: CallerPolicy;
   readonly grant: ModelGrant;
   readonly route: LlmRoute;
-  readonly stream: boolean;
   readonly snapshot: PolicySnapshot;
 }
 
@@ -48,9 +47,9 @@ export interface PermitRequest {
  * model and have the endpoint. Returns undefined if the requested provider has no such endpoint.
  */
 export function permitFor(request: PermitRequest): Permit | undefined {
-  const { caller, grant, route, stream, snapshot } = request;
+  const { caller, grant, route, snapshot } = request;
   const first: AttemptTarget = { provider: grant.provider, model: grant.model };
-  if (!serves(first, route, stream)) return undefined;
+  if (!serves(first, route)) return undefined;
   const targets: [AttemptTarget, ...AttemptTarget[]] = [first];
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);
@@ -58,7 +57,7 @@ export function permitFor(request: PermitRequest): Permit | undefined {
     // A provider without external access is skipped as a fallback for external callers.
     if (caller.kind === "key" && provider.external === undefined) continue;
     const target: AttemptTarget = { provider, model: fallback.model ?? first.model };
-    if (provider.allowsModel(target.model) && serves(target, route, stream)) targets.push(target);
+    if (provider.allowsModel(target.model) && serves(target, route)) targets.push(target);
   }
   return { caller, grant, targets } as unknown as Permit;
 }

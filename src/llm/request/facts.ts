@@ -12,14 +12,16 @@ export interface RequestFacts extends Omit<CallFacts, "model"> {
 
 /** @throws BadRequestError */
 export function readFacts(route: LlmRoute, body: BodyFields): RequestFacts {
-  const facts = route.operation === "chat" ? dialects[route.dialect].readFacts(body) : plain(body);
+  const { operation } = route;
+  const isChat = operation === "chat" || operation === "responses";
+  const facts = isChat ? dialects[route.dialect].readFacts(body) : plain(body);
   const model = route.model ?? facts.model;
   if (model === undefined) throw new BadRequestError("model: required, a string", "model");
   checkModelName(model);
   return { ...facts, model, stream: route.stream ?? facts.stream };
 }
 
-/** Embeddings, responses and token counting, which are forwarded unchanged. */
+/** Embeddings and token counting. */
 function plain(body: BodyFields): CallFacts {
   const model = body.get("model");
   if (model !== undefined && typeof model !== "string") {

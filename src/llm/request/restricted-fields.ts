@@ -10,7 +10,7 @@
  * fields that their servers read in addition to OpenAI's.
  */
 import type { Feature } from "../../policy/snapshot.ts";
-import type { DialectName } from "../dialects/dialect.ts";
+import type { WireFormat } from "../dialects/dialect.ts";
 import { fold, folded, isObject, type JsonObject } from "../dialects/fields.ts";
 import { dialects } from "../dialects/registry.ts";
 import type { JsonBody } from "./json-body.ts";
@@ -173,7 +173,7 @@ function judge(name: string, field: string, value: unknown): Restricted | undefi
     : { kind: "unmetered", field, feature: "serviceTiers" };
 }
 
-function addTools(found: Restricted[], dialect: DialectName, key: string, value: unknown): void {
+function addTools(found: Restricted[], dialect: WireFormat, key: string, value: unknown): void {
   const tools: readonly unknown[] = Array.isArray(value) ? value : [value];
   for (const [index, tool] of tools.entries()) {
     if (!isObject(tool)) continue;

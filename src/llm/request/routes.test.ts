@@ -10,7 +10,7 @@ describe("parseRoute", () => {
   test.each([
     ["/v1/chat/completions", { ...plain, operation: "chat", dialect: "openai" }],
     ["/v1/embeddings", { ...plain, operation: "embeddings", dialect: "openai" }],
-    ["/v1/responses", { ...plain, operation: "responses", dialect: "openai" }],
+    ["/v1/responses", { ...plain, operation: "responses", dialect: "responses" }],
     ["/v1/messages", { ...plain, operation: "chat", dialect: "anthropic" }],
     [
       "/v1/messages/count_tokens?beta=true",

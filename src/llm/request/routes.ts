@@ -4,7 +4,7 @@
  * `{base_url}/ext/v1` becomes `/ext/v1/v1/...`.
  */
 import { type Audience, EXTERNAL_PREFIX, splitAudience } from "../../access/audience.ts";
-import type { DialectName } from "../dialects/dialect.ts";
+import type { DialectName, WireFormat } from "../dialects/dialect.ts";
 
 export type LlmOperation = "chat" | "count_tokens" | "embeddings" | "responses";
 
@@ -12,7 +12,7 @@ export interface LlmRoute {
   readonly audience: Audience;
   readonly operation: LlmOperation;
   /** Dialect of the caller. */
-  readonly dialect: DialectName;
+  readonly dialect: WireFormat;
   /** Model in the path (Gemini); undefined if the body names it. */
   readonly model: string | undefined;
   /** Streaming as set by the path (Gemini); undefined if the body sets it. */
@@ -24,7 +24,7 @@ export interface LlmRoute {
 const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> = {
   "/v1/chat/completions": { operation: "chat", dialect: "openai" },
   "/v1/embeddings": { operation: "embeddings", dialect: "openai" },
-  "/v1/responses": { operation: "responses", dialect: "openai" },
+  "/v1/responses": { operation: "responses", dialect: "responses" },
   "/v1/messages": { operation: "chat", dialect: "anthropic" },
   "/v1/messages/count_tokens": { operation: "count_tokens", dialect: "anthropic" },
 };

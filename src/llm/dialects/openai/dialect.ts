@@ -40,8 +40,7 @@ export const openai: Dialect = {
       wantsUsage: isObject(options) && options["include_usage"] === true,
     };
   },
-  outputLimitField({ operation, kind }) {
-    if (operation === "responses") return "max_output_tokens";
+  outputLimitField(kind) {
     // OpenAI's newer models refuse `max_tokens`; other servers may support nothing else.
     const isOpenai = kind === "openai" || kind === "azure-openai";
     return isOpenai ? "max_completion_tokens" : "max_tokens";

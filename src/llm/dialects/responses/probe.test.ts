@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { StreamReader } from "../dialects/dialect.ts";
-import { SseParser } from "../dialects/sse.ts";
-import { STREAM_CUT } from "../dialects/stream-errors.ts";
-import { createResponsesReader, readResponsesUsage } from "./responses-api.ts";
+import type { StreamReader } from "../dialect.ts";
+import { SseParser } from "../sse.ts";
+import { STREAM_CUT } from "../stream-errors.ts";
+import { createPassReader } from "../registry.ts";
+import { responses } from "./dialect.ts";
 
 const USAGE = {
   input_tokens: 30,
@@ -27,7 +28,7 @@ const final = (type: string, usage: object | null = USAGE): string =>
 const STREAM = Buffer.from(CREATED + DELTA + DELTA + final("response.completed"));
 
 function read(parts: readonly Buffer[]): { readonly text: string; readonly reader: StreamReader } {
-  const reader = createResponsesReader();
+  const reader = createPassReader("responses", true);
   const out = parts.map((part) => reader.push(part));
   return { text: Buffer.concat([...out, reader.end()]).toString(), reader };
 }
@@ -61,7 +62,7 @@ describe("the reader", () => {
   });
 
   test("a whole chunk is the very same Buffer", () => {
-    expect(createResponsesReader().push(STREAM)).toBe(STREAM);
+    expect(createPassReader("responses", true).push(STREAM)).toBe(STREAM);
   });
 
   test("ended at every byte: the client sees whole events only, the last of them an error", () => {
@@ -131,10 +132,10 @@ describe("the reader", () => {
   });
 });
 
-describe("readResponsesUsage", () => {
+describe("responses.readUsage", () => {
   test("reads what is there", () => {
-    expect(readResponsesUsage({ usage: USAGE })).toEqual(COUNTED);
-    expect(readResponsesUsage({ usage: { input_tokens: 1, output_tokens: 2 } })).toEqual({
+    expect(responses.readUsage({ usage: USAGE })).toEqual(COUNTED);
+    expect(responses.readUsage({ usage: { input_tokens: 1, output_tokens: 2 } })).toEqual({
       ...COUNTED,
       inputTokens: 1,
       cachedInputTokens: 0,
@@ -153,6 +154,6 @@ describe("readResponsesUsage", () => {
     { usage: { input_tokens: "1", output_tokens: 2 } },
     { usage: { input_tokens: 1 } },
   ])("%j has none", (response) => {
-    expect(readResponsesUsage(response)).toBeUndefined();
+    expect(responses.readUsage(response)).toBeUndefined();
   });
 });
