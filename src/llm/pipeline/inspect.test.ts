@@ -241,3 +241,44 @@ test("a tool that nests without end is refused", () => {
   for (let n = 0; n < 100; n++) tool = { x: tool };
   expect(send("anthropic", { tools: [{ type: "custom", deep: tool }] })).toBe("field_not_allowed");
 });
+
+describe("a translation, which has none of what a vendor bills apart", () => {
+  const sentToAnthropic = (more: object): string =>
+    send("responses", { model: "anthropic/m", ...more }, BUDGET);
+
+  test("web search is dropped, so that agents which always send it may have a budget", () => {
+    expect(sentToAnthropic({ tools: [{ type: "web_search" }] })).toBe("sent");
+    expect(sentToAnthropic({ service_tier: "priority" })).toBe("sent");
+  });
+
+  test.each<[string, object]>([
+    ["a tool that is not dropped", { tools: [{ type: "code_interpreter" }] }],
+    ["a background call", { background: true }],
+  ])("%s is refused by the translation", (_name, more) => {
+    expect(sentToAnthropic(more)).toContain("unsupported_by_upstream");
+  });
+
+  test.each<[string, object]>([
+    ["an address", { tools: [{ type: "mcp", server_url: "https://x" }] }],
+    ["another model", { tools: [{ type: "image_generation", model: "gpt-image-1" }] }],
+  ])("%s is refused as anywhere", (_name, more) => {
+    expect(sentToAnthropic(more)).toBe("field_not_allowed");
+  });
+
+  test("a chain that ends at the vendor's own API is judged by it", () => {
+    const openai = provider("openai");
+    const anthropic = provider("anthropic", {
+      fallbacks: [{ provider: openai.key, model: undefined }],
+    });
+    const gateway = new Gateway(anthropic, openai);
+    const caller = { ...agent(anthropic, openai), limits: { ...NO_LIMITS, ...BUDGET } };
+    gateway.policy = {
+      ...snapshot(anthropic, openai),
+      agentsByTokenHash: new Map([[hashKey(TOKEN), caller]]),
+    };
+    const body = { model: "anthropic/m", input: "hi", tools: [{ type: "web_search" }] };
+    const { responded } = gateway.trip().request({ path: PATHS.responses, body }).exchange;
+    expect(responded.status).toBe(403);
+    expect(responded.body).toContain("feature_not_allowed");
+  });
+});

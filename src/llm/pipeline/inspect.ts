@@ -3,6 +3,7 @@ import { countsCost } from "../../limits/subject.ts";
 import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
 import { authorize as authorizeModel } from "../request/authorize.ts";
 import { refuse, type Refusal } from "../../access/refusal.ts";
+import { deliveryOf } from "../attempts/upstreams.ts";
 import { type Restricted, restrictedFields } from "../request/restricted-fields.ts";
 import type { Authorized } from "./authorize.ts";
 import type { Outcome } from "./pipeline.ts";
@@ -39,7 +40,11 @@ function judge(restricted: Restricted, state: State): Refusal | undefined {
     }
     case "unmetered": {
       const { feature, field } = restricted;
-      const denying = denyingProvider(providers, feature);
+      // No translation has what a vendor bills in addition to tokens: it is dropped, or refused.
+      const receiving = providers.filter(
+        (provider) => deliveryOf(provider, state.route)?.kind === "pass",
+      );
+      const denying = denyingProvider(receiving, feature);
       if (denying === undefined || !countsCost(state.subject)) return undefined;
       return refuse(
         "feature_not_allowed",
