@@ -22,6 +22,11 @@ import {
   translateResponse,
   UpstreamFormatError,
 } from "../src/llm/dialects/registry.ts";
+import {
+  passToGemini,
+  translateEmbeddings,
+  translateEmbeddingsAnswer,
+} from "../src/llm/dialects/embeddings/translate.ts";
 import { passRequest } from "../src/llm/dialects/pass-request.ts";
 import { SseParser } from "../src/llm/dialects/sse.ts";
 import { requests, responses } from "./samples.ts";
@@ -176,6 +181,38 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
         only([UpstreamFormatError], () =>
           translateResponse({ upstream, client, body, model: "m", id: "i", now: 0 }),
         );
+      },
+    ),
+
+  "embeddings of both dialects into each other": () =>
+    fc.property(
+      fc.constantFrom("openai" as const, "gemini" as const),
+      fc.boolean(),
+      near([
+        { model: "m", input: ["a", "b"], dimensions: 2, encoding_format: "base64", user: "u" },
+        { requests: [{ model: "m", content: { parts: [{ text: "a" }] }, taskType: "x" }] },
+        { content: { role: "user", parts: [{ text: "a" }] }, outputDimensionality: 2 },
+        { data: [{ object: "embedding", index: 0, embedding: [0.5] }] },
+        { embeddings: [{ values: [0.5] }] },
+      ]),
+      (from, single, body) => {
+        const to = from === "openai" ? "gemini" : "openai";
+        only([BadRequestError], () => translateEmbeddings({ from, to, body, single, model: "m" }));
+        only([UpstreamFormatError], () =>
+          translateEmbeddingsAnswer({
+            upstream: to,
+            client: from,
+            body,
+            single,
+            model: "m",
+            inputTokens: 1,
+            echo: undefined,
+          }),
+        );
+        only([BadRequestError], () => {
+          const read = JsonBody.read(Buffer.from(JSON.stringify(body) ?? "null"));
+          passToGemini(read.value, "m", single);
+        });
       },
     ),
 

@@ -70,6 +70,7 @@ export const ATTEMPT_PROCESSOR: ProcessorEndpoint = {
 };
 
 const exact = (path: string): SurfacePath => ({ kind: "exact", path });
+const template = (regex: string): SurfacePath => ({ kind: "template", regex });
 
 /**
  * Returns the surfaces of the LLM gateway: that of agents, and that of holders of access keys.
@@ -93,7 +94,7 @@ export function llmSurfaces({
       ...common,
       name: "llm",
       listeners: [CallerListener.internal],
-      paths: [...FIXED_PATHS.map(exact), { kind: "template", regex: GEMINI_PATHS }],
+      paths: [...FIXED_PATHS.map(exact), ...GEMINI_PATHS.map(template)],
     },
     {
       ...common,
@@ -101,7 +102,7 @@ export function llmSurfaces({
       listeners: [CallerListener.internal, CallerListener.external],
       paths: [
         ...FIXED_PATHS.flatMap(externalPaths).map(exact),
-        { kind: "template", regex: EXTERNAL_GEMINI_PATHS },
+        ...EXTERNAL_GEMINI_PATHS.map(template),
       ],
     },
   ];

@@ -121,7 +121,7 @@ describe("embeddings", () => {
 
 describe("what it has not", () => {
   test.each([
-    ["/v1/responses", "{}", "POST", 404],
+    ["/v1/completions", "{}", "POST", 404],
     ["/v1/chat/completions", "", "GET", 404],
     ["/", "{}", "POST", 404],
     ["/v1/chat/completions", "{", "POST", 400],

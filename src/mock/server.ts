@@ -1,7 +1,7 @@
 /**
  * The upstream of ModelProviders of kind `mock`: deterministic, local, in OpenAI's shape, with
- * streaming, tool calls, embeddings and usage. It is for first calls and for experiments, and costs
- * nothing.
+ * streaming, tool calls, embeddings, the Responses API and usage. It is for first calls and for
+ * experiments, and costs nothing.
  */
 import http from "node:http";
 import type { AddressInfo } from "node:net";
@@ -9,6 +9,7 @@ import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { type Context, Hono } from "hono";
 import { countWords, type MockAnswer, mockAnswer } from "./chat.ts";
+import { mockResponse, mockResponseEvents } from "./responses.ts";
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const CREATED = 1_700_000_000;
@@ -54,6 +55,13 @@ function createApp(): Hono<{ Bindings: HttpBindings }> {
   app.post("/v1/embeddings", async (context) => {
     const request = await readRequest(context, "input");
     return request === undefined ? malformed() : Response.json(embeddings(request));
+  });
+  app.post("/v1/responses", async (context) => {
+    const request = await readRequest(context, "input");
+    if (request === undefined) return malformed();
+    return request["stream"] === true
+      ? eventStream(mockResponseEvents(request))
+      : Response.json(mockResponse(request));
   });
   app.notFound(() => failure(404, "the mock has no such path"));
   app.onError((_error, { env }) => {
@@ -184,6 +192,10 @@ function stream(request: Record<string, unknown>, answer: MockAnswer): Response 
   delta({}, answer.toolCalls.length > 0 ? "tool_calls" : "stop");
   if (withUsage) send([], { usage: usageOf(answer) });
   events.push("data: [DONE]\n\n");
+  return eventStream(events);
+}
+
+function eventStream(events: readonly string[]): Response {
   return new Response(ReadableStream.from(events.map((event) => Buffer.from(event))), {
     headers: { "content-type": "text/event-stream", "cache-control": "no-cache" },
   });

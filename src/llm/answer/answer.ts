@@ -13,6 +13,9 @@ import {
   translateResponse,
   UpstreamFormatError,
 } from "../dialects/registry.ts";
+import { translateEmbeddingsAnswer } from "../dialects/embeddings/translate.ts";
+import { isEmbedding } from "../request/routes.ts";
+import { estimateUsage } from "../settlement/estimate.ts";
 import { publicError, type PublicError } from "../../access/errors.ts";
 import { KeyRedactor } from "./key-redactor.ts";
 import { RedactingReader } from "./redacting-reader.ts";
@@ -69,6 +72,7 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
   if (delivery.kind === "pass")
     return { kind: "answer", body, usage: dialects[delivery.dialect].readUsage(parsed) };
   try {
+    if (isEmbedding(request.route.operation)) return embeddings(call, parsed);
     const translated = translateResponse({
       upstream: delivery.dialect,
       client: request.route.dialect,
@@ -88,6 +92,26 @@ function readWhole(call: Call, body: Buffer, now: number): WholeAnswer {
       usage: dialects[delivery.dialect].readUsage(parsed),
     };
   }
+}
+
+/**
+ * Gemini does not report the tokens of embeddings, which OpenAI's clients expect: they see the same
+ * estimate that is billed.
+ */
+function embeddings(call: Call, parsed: unknown): WholeAnswer {
+  const { delivery, request } = call;
+  if (delivery.kind === "pass") throw new Error("embeddings that pass are not translated");
+  const usage = dialects[delivery.dialect].readUsage(parsed);
+  const body = translateEmbeddingsAnswer({
+    upstream: delivery.dialect,
+    client: request.route.dialect,
+    body: parsed,
+    single: request.route.operation === "embed_content",
+    model: call.target.model,
+    inputTokens: usage?.inputTokens ?? estimateUsage(call, 0).inputTokens,
+    echo: request.echo,
+  });
+  return { kind: "answer", body, usage };
 }
 
 /** Converts an upstream's error body to the caller's dialect; its status is kept. */

@@ -7,11 +7,12 @@ import { CREDENTIAL_HEADERS } from "../../access/credentials.ts";
 import type { Permit } from "../call.ts";
 import { BadRequestError } from "../dialects/dialect.ts";
 import type { VendorHeaders } from "../dialects/contract.ts";
+import { passToGemini, translateEmbeddings } from "../dialects/embeddings/translate.ts";
 import { passRequest } from "../dialects/pass-request.ts";
 import { dialects, translateRequest } from "../dialects/registry.ts";
 import type { JsonBody } from "../request/json-body.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
-import type { LlmRoute } from "../request/routes.ts";
+import { isEmbedding, type LlmRoute } from "../request/routes.ts";
 import { upstreamAddress, upstreamKey, type Delivery, deliveryOf } from "./upstreams.ts";
 
 /**
@@ -89,12 +90,17 @@ function attemptBody(
   { provider, model }: AttemptTarget,
   { route, body, stream, outputCap }: AttemptSource,
 ): Pick<AttemptRequest, "body" | "notes"> {
+  const single = route.operation === "embed_content";
   if (delivery.kind === "translate") {
     const { dialect: to } = delivery;
-    const request = { from: route.dialect, to, body: body.value, model, stream, outputCap };
-    const translated = translateRequest(request);
+    const request = { from: route.dialect, to, body: body.value, model };
+    const translated = isEmbedding(route.operation)
+      ? translateEmbeddings({ ...request, single })
+      : translateRequest({ ...request, stream, outputCap });
     return { body: [translated.body], notes: translated.notes };
   }
+  if (isEmbedding(route.operation) && delivery.dialect === "gemini")
+    return { body: [passToGemini(body.value, model, single)], notes: [] };
   const dialect = dialects[delivery.dialect];
   const passed = passRequest(dialect, body, {
     model,

@@ -7,15 +7,21 @@ import { provider } from "../testing.ts";
 import { parseRoute } from "../request/routes.ts";
 import { upstreamAddress, upstreamKey, deliveryOf } from "./upstreams.ts";
 
-const OPERATIONS: readonly LlmOperation[] = ["chat", "embeddings", "responses", "count_tokens"];
+const OPERATIONS: readonly LlmOperation[] = [
+  "chat",
+  "embeddings",
+  "responses",
+  "count_tokens",
+  "embed_content",
+];
 const PATHS = (kind: ProviderKind, stream = false, apiVersion?: string) =>
   OPERATIONS.map(
     (operation) =>
       upstreamAddress(provider("p", { kind, apiVersion }), operation, "a/b c", stream)?.path,
   );
 
-describe("paths of each kind: chat, embeddings, responses, count_tokens", () => {
-  const openai = ["/v1/chat/completions", "/v1/embeddings", "/v1/responses", undefined];
+describe("paths of each kind: chat, embeddings, responses, count_tokens, embed_content", () => {
+  const openai = ["/v1/chat/completions", "/v1/embeddings", "/v1/responses", undefined, undefined];
 
   test.each<[ProviderKind, (string | undefined)[]]>([
     ["openai", openai],
@@ -23,16 +29,17 @@ describe("paths of each kind: chat, embeddings, responses, count_tokens", () => 
     ["mock", openai],
     [
       "azure-openai",
-      ["/openai/chat/completions", "/openai/embeddings", "/openai/responses", undefined],
+      ["/openai/chat/completions", "/openai/embeddings", "/openai/responses", undefined, undefined],
     ],
-    ["anthropic", ["/v1/messages", undefined, undefined, "/v1/messages/count_tokens"]],
+    ["anthropic", ["/v1/messages", undefined, undefined, "/v1/messages/count_tokens", undefined]],
     [
       "gemini",
       [
         "/v1beta/models/a%2Fb%20c:generateContent",
-        undefined,
+        "/v1beta/models/a%2Fb%20c:batchEmbedContents",
         undefined,
         "/v1beta/models/a%2Fb%20c:countTokens",
+        "/v1beta/models/a%2Fb%20c:embedContent",
       ],
     ],
   ])("%s", (kind, paths) => {
@@ -44,6 +51,7 @@ describe("paths of each kind: chat, embeddings, responses, count_tokens", () => 
       "/openai/deployments/a%2Fb%20c/chat/completions?api-version=2024-10-21",
       "/openai/deployments/a%2Fb%20c/embeddings?api-version=2024-10-21",
       "/openai/responses?api-version=2024-10-21",
+      undefined,
       undefined,
     ]);
     expect(PATHS("azure-openai", false, "a&b=c")[0]).toMatch(/\?api-version=a%26b%3Dc$/);
@@ -134,7 +142,14 @@ describe("the delivery of a call", () => {
     ["/v1/messages/count_tokens", "anthropic", "pass count_tokens anthropic"],
     ["/v1/messages/count_tokens", "openai", undefined],
     ["/v1/embeddings", "openai-compatible", "pass embeddings openai"],
+    ["/v1/embeddings", "gemini", "translate embeddings gemini"],
     ["/v1/embeddings", "anthropic", undefined],
+    ["/v1beta/models/m:embedContent", "gemini", "pass embed_content gemini"],
+    ["/v1beta/models/m:embedContent", "openai", "translate embeddings openai"],
+    ["/v1beta/models/m:embedContent", "anthropic", undefined],
+    ["/v1beta/models/m:batchEmbedContents", "gemini", "pass embeddings gemini"],
+    ["/v1beta/models/m:batchEmbedContents", "mock", "translate embeddings openai"],
+    ["/v1beta/models/m:batchEmbedContents", "anthropic", undefined],
   ])("%s at %s: %s", (path, kind, delivery) => {
     expect(sent(path, kind)).toBe(delivery);
   });

@@ -1,6 +1,7 @@
 /** Address of each kind of upstream: path, host and authentication. One entry per kind. */
 import type { ProviderKind, ModelProviderPolicy } from "../../policy/snapshot.ts";
 import type { DialectName, WireFormat } from "../dialects/dialect.ts";
+import { hasEmbeddings } from "../dialects/embeddings/translate.ts";
 import type { AttemptTarget } from "./retry-plan.ts";
 import type { LlmOperation, LlmRoute } from "../request/routes.ts";
 
@@ -66,9 +67,20 @@ const KINDS: Readonly<Record<ProviderKind, UpstreamKind>> = {
   gemini: {
     path: (_provider, operation, model, stream) => {
       const resource = `/models/${encodeURIComponent(model)}`;
-      if (operation === "count_tokens") return `${resource}:countTokens`;
-      if (operation !== "chat") return undefined;
-      return stream ? `${resource}:streamGenerateContent?alt=sse` : `${resource}:generateContent`;
+      switch (operation) {
+        case "chat":
+          return stream
+            ? `${resource}:streamGenerateContent?alt=sse`
+            : `${resource}:generateContent`;
+        case "count_tokens":
+          return `${resource}:countTokens`;
+        case "embeddings":
+          return `${resource}:batchEmbedContents`;
+        case "embed_content":
+          return `${resource}:embedContent`;
+        case "responses":
+          return undefined;
+      }
     },
     authenticate: (key) => ["x-goog-api-key", key],
   },
@@ -118,6 +130,11 @@ export function deliveryOf(
       if (provider.servesResponses) return pass;
       return { kind: "translate", operation: "chat", dialect: provider.dialect };
     case "embeddings":
+    case "embed_content":
+      if (provider.dialect === dialect) return pass;
+      return hasEmbeddings(provider.dialect)
+        ? { kind: "translate", operation: "embeddings", dialect: provider.dialect }
+        : undefined;
     case "count_tokens":
       return provider.dialect === dialect ? pass : undefined;
   }

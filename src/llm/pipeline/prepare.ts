@@ -12,7 +12,9 @@ import { Call } from "../call.ts";
 import { prepareAttempt } from "../attempts/prepare.ts";
 import { RetryPlan } from "../attempts/retry-plan.ts";
 import { deliveryOf } from "../attempts/upstreams.ts";
+import { embeddingsEcho } from "../dialects/embeddings/translate.ts";
 import { dialects } from "../dialects/registry.ts";
+import { isEmbedding } from "../request/routes.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import type { Outcome } from "./pipeline.ts";
@@ -91,7 +93,10 @@ function echoOf({
   const translated = permit.targets.some(
     ({ provider }) => deliveryOf(provider, route)?.kind === "translate",
   );
-  return translated ? dialects[route.dialect].readEcho?.(body) : undefined;
+  if (!translated) return undefined;
+  return isEmbedding(route.operation)
+    ? embeddingsEcho(body)
+    : dialects[route.dialect].readEcho?.(body);
 }
 
 /** First-byte timeouts below this value must be exact: see {@link firstAttemptIsInternal}. */

@@ -42,6 +42,14 @@ describe("parseRoute", () => {
       "/v1beta/models/a:countTokens",
       { ...plain, operation: "count_tokens", dialect: "gemini", model: "a", stream: false },
     ],
+    [
+      "/v1beta/models/a:embedContent",
+      { ...plain, operation: "embed_content", dialect: "gemini", model: "a", stream: false },
+    ],
+    [
+      "/v1beta/models/a:batchEmbedContents",
+      { ...plain, operation: "embeddings", dialect: "gemini", model: "a", stream: false },
+    ],
     ["/ext/v1/chat/completions", { ...external, operation: "chat", dialect: "openai" }],
     ["/ext/v1/messages", { ...external, operation: "chat", dialect: "anthropic" }],
     [
@@ -107,13 +115,18 @@ test.each([
   ["/v1/models/a/b:generateContent", true],
   ["/v1beta/models/a/b:streamGenerateContent", true],
   ["/v1beta/models/a:countTokens", true],
-  ["/v1/models/a/b:embedContent", false],
+  ["/v1/models/a/b:embedContent", true],
+  ["/v1beta/models/a:batchEmbedContents", true],
+  ["/v1beta/models/a:asyncBatchEmbedContent", false],
+  ["/v1beta/models/a:toString", false],
   ["/v2/models/a:generateContent", false],
   ["/v1/models/:generateContent", false],
   ["/v1beta/models/a:generateContent/x", false],
 ])("Envoy sends the processor the paths of Gemini that it knows: %s", (path, known) => {
-  expect(new RegExp(`^(?:${GEMINI_PATHS})$`).test(path)).toBe(known);
-  expect(new RegExp(`^(?:${EXTERNAL_GEMINI_PATHS})$`).test(`/ext${path}`)).toBe(known);
+  const sent = (paths: readonly string[], whole: string): boolean =>
+    paths.some((regex) => new RegExp(`^(?:${regex})$`).test(whole));
+  expect(sent(GEMINI_PATHS, path)).toBe(known);
+  expect(sent(EXTERNAL_GEMINI_PATHS, `/ext${path}`)).toBe(known);
   expect(parseRoute(path) !== undefined).toBe(known);
 });
 

@@ -6,7 +6,8 @@
 import { type Audience, EXTERNAL_PREFIX, splitAudience } from "../../access/audience.ts";
 import type { DialectName, WireFormat } from "../dialects/dialect.ts";
 
-export type LlmOperation = "chat" | "count_tokens" | "embeddings" | "responses";
+/** `embed_content` is Gemini's request for one embedding; `embeddings` is one for several. */
+export type LlmOperation = "chat" | "count_tokens" | "embeddings" | "embed_content" | "responses";
 
 export interface LlmRoute {
   readonly audience: Audience;
@@ -32,15 +33,40 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
 /** Exact paths of calls, without Gemini's, all with POST. */
 export const FIXED_PATHS: readonly string[] = Object.keys(FIXED);
 
-/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
-const GEMINI =
-  /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+/** Operations by the method at the end of Gemini's paths. */
+const GEMINI_OPERATIONS: Readonly<Record<string, LlmOperation>> = {
+  generateContent: "chat",
+  streamGenerateContent: "chat",
+  countTokens: "count_tokens",
+  embedContent: "embed_content",
+  batchEmbedContents: "embeddings",
+};
 
-/** Gemini's paths as an expression of RE2 that matches the whole path. */
-export const GEMINI_PATHS: string = GEMINI.source.slice(1, -1).replaceAll("\\/", "/");
+/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
+const GEMINI = new RegExp(
+  `^/(?:v1beta|v1)/models/(.+):(${Object.keys(GEMINI_OPERATIONS).join("|")})$`,
+);
+
+/**
+ * Gemini's paths as expressions of RE2 that match the whole path: one for embeddings, one for the
+ * rest, because Envoy refuses an expression whose program has more than 100 instructions.
+ */
+export const GEMINI_PATHS: readonly string[] = [false, true].map((embeddings) => {
+  const methods = Object.entries(GEMINI_OPERATIONS).flatMap(([method, operation]) =>
+    isEmbedding(operation) === embeddings ? [method] : [],
+  );
+  return `/(?:v1beta|v1)/models/.+:(?:${methods.join("|")})`;
+});
 
 /** Gemini's paths of the external gateway. */
-export const EXTERNAL_GEMINI_PATHS = `${EXTERNAL_PREFIX}${GEMINI_PATHS}`;
+export const EXTERNAL_GEMINI_PATHS: readonly string[] = GEMINI_PATHS.map(
+  (path) => `${EXTERNAL_PREFIX}${path}`,
+);
+
+/** Returns whether an operation is one of embeddings. */
+export function isEmbedding(operation: LlmOperation): boolean {
+  return operation === "embeddings" || operation === "embed_content";
+}
 
 /** @returns undefined if the path is not served, or its model is not valid percent-encoding. */
 export function parseRoute(path: string): LlmRoute | undefined {
@@ -57,7 +83,7 @@ export function parseRoute(path: string): LlmRoute | undefined {
   const method = match[2] as string;
   return {
     audience,
-    operation: method === "countTokens" ? "count_tokens" : "chat",
+    operation: GEMINI_OPERATIONS[method] as LlmOperation,
     dialect: "gemini",
     model,
     stream: method === "streamGenerateContent",
