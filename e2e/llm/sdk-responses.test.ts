@@ -19,7 +19,16 @@ const TRANSLATED = [
 ] as const;
 
 const fixture = useFixture({
-  models: ["openai/*", "anthropic/*", "gemini/*", "local/*", "first-anthropic/*", "first-openai/*"],
+  models: [
+    "openai/*",
+    "anthropic/*",
+    "gemini/*",
+    "local/*",
+    "native/*",
+    "mock/*",
+    "first-anthropic/*",
+    "first-openai/*",
+  ],
   providers: {
     openai: { spec: { externalAccess: { enabled: true } } },
     anthropic: { spec: { externalAccess: { enabled: true } } },
@@ -31,6 +40,16 @@ const fixture = useFixture({
     }),
     "first-openai.yaml": providerYaml("first-openai", openai, {
       spec: { fallbacks: [{ provider: "anthropic", model: "claude-sonnet-4-5" }] },
+    }),
+    "native.yaml": providerYaml("native", openai, {
+      kind: "openai-compatible",
+      spec: { servesResponses: true },
+    }),
+    "mock.yaml": JSON.stringify({
+      apiVersion: "svc.io/v1",
+      kind: "ModelProvider",
+      metadata: { name: "mock" },
+      spec: { provider: "mock" },
     }),
     "openai-key.yaml": accessKeyYaml("to-openai", "openai"),
     "anthropic-key.yaml": accessKeyYaml("to-anthropic", "anthropic"),
@@ -349,4 +368,38 @@ describe("a chain of providers", () => {
     );
     expect(anthropic.only.path).toBe(`${anthropic.basePath}/messages`);
   });
+});
+
+describe.each(["openai", "native"])("at %s, which has the API itself", (provider) => {
+  test("a stream passes unchanged, before the totals", async () => {
+    const { openai } = fixture.vendors;
+    const event = (type: string, more: object): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+    const sent =
+      event("response.created", { response: { ...NATIVE, status: "in_progress", output: [] } }) +
+      event("response.of_the_future", { novelty: true }) +
+      event("response.completed", { response: NATIVE });
+    openai.next((_request, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).end(sent);
+    });
+    const body = { model: `${provider}/gpt-4o-mini`, input: "Hi", stream: true, novelty: [1] };
+    const response = await fetch(`${fixture.stack.baseUrl}/v1/responses`, {
+      method: "POST",
+      headers: { "content-type": "application/json", authorization: `Bearer ${fixture.token}` },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    expect(text.slice(0, sent.length)).toBe(sent);
+    expect(text.slice(sent.length)).toMatch(/^: x-svc-input-tokens=9 x-svc-output-tokens=2 /);
+    expect(openai.only.path).toBe(`${openai.basePath}/responses`);
+    expect(openai.only.json).toEqual({ ...body, model: "gpt-4o-mini" });
+  });
+});
+
+test("the mock has the API too", async () => {
+  const ask = { model: "mock/echo", input: "Hello there" };
+  const whole = await client().responses.create(ask);
+  expect(whole.output_text).toBe("You said: Hello there");
+  const streamed = await client().responses.stream(ask).finalResponse();
+  expect(streamed.output_text).toBe("You said: Hello there");
 });

@@ -129,6 +129,36 @@ describe("a custom tool", () => {
   });
 });
 
+test("a call that the output limit truncated is never closed", () => {
+  const call = { index: 0, id: "c1", function: { name: "patch", arguments: '{"input":"*** Beg' } };
+  const sse =
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n` +
+    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}\n\n' +
+    "data: [DONE]\n\n";
+  const echo = echoOf({ model: "m", tools: [{ type: "custom", name: "patch" }] });
+  const events = stream("openai", sse, echo);
+  expect(events.map(({ type }) => type)).toEqual([
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.incomplete",
+  ]);
+  expect(events.at(-1)?.response).toMatchObject({
+    output: [],
+    incomplete_details: { reason: "max_output_tokens" },
+  });
+});
+
+test("a limit of the caller is requested, if the request has none", () => {
+  const limitOf = (body: object): unknown => {
+    const request = { from: "responses", to: "anthropic", model: "m", stream: false } as const;
+    const translated = translateRequest({ ...request, body, outputCap: 77 });
+    return (JSON.parse(translated.body.toString()) as { max_tokens: number }).max_tokens;
+  };
+  expect(limitOf({ model: "m", input: "x" })).toBe(77);
+  expect(limitOf({ model: "m", input: "x", max_output_tokens: 9 })).toBe(9);
+});
+
 describe("a tool of a namespace", () => {
   test("has one name at the upstream, and its own in the answer", () => {
     const body = {

@@ -26,6 +26,7 @@ import {
   reasoningItem,
 } from "./items.ts";
 import { endOf, responseObject, type ResponseState } from "./response-object.ts";
+import { argumentsObject } from "../tool-arguments.ts";
 import { customInput } from "./tools.ts";
 
 interface Place {
@@ -260,7 +261,9 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
       : this.#callEvent("function_call_arguments.delta", item, { delta: text });
   }
 
+  /** A call that the output limit truncated is left open, and is not in the output. */
   #closeCall(item: OpenCall, status: ItemStatus): string {
+    if (status === "incomplete" && argumentsObject(item.text) === undefined) return "";
     const { called } = item;
     const custom = called.tool?.kind === "custom";
     const empty = item.text.trim() === "";
@@ -279,7 +282,7 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
           : "") +
         this.#callEvent("function_call_arguments.done", item, { name, arguments: item.text });
     }
-    return last + this.#done(item, callItem(item.id, called, item.text, status));
+    return last + this.#done(item, callItem(item.id, called, item.text, "completed"));
   }
 
   #callEvent(what: string, item: OpenCall, fields: object): string {
@@ -330,7 +333,7 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
   }
 
   #responseEvent(type: string, state: Omit<ResponseState, "output">): string {
-    // An item that failed in the middle leaves its place empty.
+    // An item that was never closed leaves its place empty.
     const output = this.#output.filter((item) => item !== undefined);
     return this.#frame(type, { response: responseObject(this.#identity, { ...state, output }) });
   }
