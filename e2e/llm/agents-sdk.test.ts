@@ -2,7 +2,15 @@
  * The OpenAI Agents SDK, unmodified, which speaks the Responses API only: a loop of tools at each
  * kind of provider.
  */
-import { Agent, OpenAIProvider, Runner, setTracingDisabled, tool } from "@openai/agents";
+import {
+  Agent,
+  applyPatchTool,
+  OpenAIProvider,
+  Runner,
+  setTracingDisabled,
+  shellTool,
+  tool,
+} from "@openai/agents";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { useFixture } from "../support/fixture.ts";
@@ -89,5 +97,52 @@ describe.each([
     });
     const result = await runner().run(typed, "Where?");
     expect(result.finalOutput).toEqual({ city: "Oslo" });
+  });
+
+  test("OpenAI's own shell and patches, which the client runs", async () => {
+    const ran: string[] = [];
+    const patched: string[] = [];
+    const shell = shellTool({
+      shell: {
+        run: async ({ commands }) => {
+          ran.push(...commands);
+          return {
+            output: [{ stdout: "a.txt", stderr: "", outcome: { type: "exit", exitCode: 0 } }],
+          };
+        },
+      },
+    });
+    const edit = async ({ path }: { readonly path: string }) => {
+      patched.push(path);
+      return { output: `edited ${path}` };
+    };
+    const editor = { createFile: edit, updateFile: edit, deleteFile: edit };
+    vendor().next(
+      vendor().says({
+        toolCalls: [{ id: "call_shell1", name: "shell", args: { commands: ["ls"] } }],
+      }),
+      vendor().says({
+        toolCalls: [
+          {
+            id: "call_patch1",
+            name: "apply_patch",
+            args: { type: "create_file", path: "b.txt", diff: "+hi" },
+          },
+        ],
+      }),
+      vendor().says({ text: ["Done."] }),
+    );
+    const coder = new Agent({
+      name: "coder",
+      model: `${provider}/${MODELS[dialect]}`,
+      tools: [shell, applyPatchTool({ editor })],
+    });
+    const result = await runner().run(coder, "List, then write b.txt");
+    expect(result.finalOutput).toBe("Done.");
+    expect(ran).toEqual(["ls"]);
+    expect(patched).toEqual(["b.txt"]);
+    const { body } = await vendor().request(2);
+    expect(body).toContain("a.txt");
+    expect(body).toContain("edited b.txt");
   });
 });

@@ -297,9 +297,12 @@ export interface RequestEcho {
   readonly tools: ReadonlyMap<string, EchoedTool>;
 }
 
+/** Tools that OpenAI defines and the client runs. */
+export type DefinedToolName = "shell" | "local_shell" | "apply_patch";
+
 /** A tool as its client knows it. */
 export interface EchoedTool {
-  readonly kind: "function" | "custom";
+  readonly kind: "function" | "custom" | DefinedToolName;
   readonly name: string;
   readonly namespace: string | undefined;
 }

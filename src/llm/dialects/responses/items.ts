@@ -1,6 +1,7 @@
 /** Items of a response's `output`. Field names: `ResponseOutputItem` of the openai SDK. */
 import type { EchoedTool, Signature } from "../model.ts";
 import { type SignatureBinding, wrap } from "../signature.ts";
+import { definedCall } from "./defined-tools.ts";
 import { customInput } from "./tools.ts";
 
 export type ItemStatus = "in_progress" | "completed" | "incomplete";
@@ -53,19 +54,46 @@ export interface CalledTool {
 export function callItem(id: string, call: CalledTool, text: string, status: ItemStatus): object {
   const { callId, tool } = call;
   const namespace = tool?.namespace === undefined ? {} : { namespace: tool.namespace };
-  const name = tool?.name ?? call.name;
-  return tool?.kind === "custom"
-    ? {
+  const named = { name: tool?.name ?? call.name, ...namespace };
+  switch (tool?.kind) {
+    case undefined:
+    case "function":
+      return { id, type: "function_call", status, call_id: callId, ...named, arguments: text };
+    case "custom": {
+      const input = customInput(text);
+      return { id, type: "custom_tool_call", status, call_id: callId, ...named, input };
+    }
+    case "shell":
+    case "local_shell":
+    case "apply_patch":
+      return {
         id,
-        type: "custom_tool_call",
+        type: `${tool.kind}_call`,
         status,
         call_id: callId,
-        name,
-        ...namespace,
-        input: customInput(text),
-      }
-    : { id, type: "function_call", status, call_id: callId, name, ...namespace, arguments: text };
+        ...definedCall(tool.kind, text),
+      };
+  }
 }
+
+/** Returns the prefix of the ids of a tool's calls. */
+export function callPrefix(tool: EchoedTool | undefined): IdPrefix {
+  switch (tool?.kind) {
+    case undefined:
+    case "function":
+      return "fc";
+    case "custom":
+      return "ctc";
+    case "shell":
+      return "sh";
+    case "local_shell":
+      return "lsh";
+    case "apply_patch":
+      return "apc";
+  }
+}
+
+type IdPrefix = "msg" | "rs" | "fc" | "ctc" | "sh" | "lsh" | "apc";
 
 /** Names the items of an answer: unique, and within the 64 characters that OpenAI takes back. */
 export class ItemIds {
@@ -76,7 +104,7 @@ export class ItemIds {
     this.#callId = callId;
   }
 
-  take(prefix: "msg" | "rs" | "fc" | "ctc"): { readonly id: string; readonly index: number } {
+  take(prefix: IdPrefix): { readonly id: string; readonly index: number } {
     const index = this.#next;
     this.#next += 1;
     return { id: `${prefix}_${this.#callId}_${index}`, index };

@@ -2,9 +2,18 @@
 import { BadRequestError } from "../dialect.ts";
 import { type Fields, join } from "../fields.ts";
 import { unsupported } from "../leftovers.ts";
-import type { Block, Leftover, Signature, ToolCallBlock, ToolResultBlock, Turn } from "../model.ts";
+import type {
+  Block,
+  Leftover,
+  ResultContent,
+  Signature,
+  ToolCallBlock,
+  ToolResultBlock,
+  Turn,
+} from "../model.ts";
 import { FOREIGN_MARK, isForeign, unwrap } from "../signature.ts";
 import { argumentsObject } from "../tool-arguments.ts";
+import { definedArguments, definedOutput } from "./defined-tools.ts";
 import { onlyTexts, parseContent, parseOutput } from "./parse-content.ts";
 import { customArguments, upstreamName } from "./tools.ts";
 
@@ -23,6 +32,12 @@ export function parseInput(fields: Fields, leftovers: Leftover[]): Turn[] {
   fields.each("input", (item) => conversation.add(item));
   return conversation.turns;
 }
+
+const DEFINED_CALLS = {
+  shell_call: "shell",
+  local_shell_call: "local_shell",
+  apply_patch_call: "apply_patch",
+} as const;
 
 interface OpenTurn extends Turn {
   readonly content: Block[];
@@ -57,7 +72,20 @@ class Conversation {
         return this.#call(item, customArguments(item.string("input") ?? ""));
       case "function_call_output":
       case "custom_tool_call_output":
-        return this.#result(item);
+        return this.#addResult(item, parseOutput(item, this.#leftovers), false);
+      case "shell_call":
+      case "local_shell_call":
+      case "apply_patch_call": {
+        const name = DEFINED_CALLS[type];
+        return this.#called(item, name, definedArguments(name, item));
+      }
+      case "shell_call_output":
+      case "local_shell_call_output":
+      case "apply_patch_call_output": {
+        const { text, failed } = definedOutput(item);
+        const content: ResultContent[] = text === "" ? [] : [{ kind: "text", text }];
+        return this.#addResult(item, content, failed);
+      }
       case "item_reference":
         throw unsupported(item.path, "refers to an item that only OpenAI stores: send the item");
       default:
@@ -101,10 +129,14 @@ class Conversation {
   }
 
   #call(item: Fields, text: string): void {
+    this.#called(item, upstreamName(item.requiredString("name"), item.string("namespace")), text);
+  }
+
+  #called(item: Fields, name: string, text: string): void {
     const call: ToolCallBlock = {
       kind: "tool_call",
       id: item.requiredString("call_id"),
-      name: upstreamName(item.requiredString("name"), item.string("namespace")),
+      name,
       arguments: text,
       signature: this.#callSignature,
     };
@@ -112,12 +144,13 @@ class Conversation {
     this.#answered([call], item.path);
   }
 
-  #result(item: Fields): void {
+  #addResult(item: Fields, content: readonly ResultContent[], isError: boolean): void {
     const result: ToolResultBlock = {
       kind: "tool_result",
-      callId: item.requiredString("call_id"),
-      content: parseOutput(item, this.#leftovers),
-      isError: false,
+      // The result of a local shell has the call's id as its own.
+      callId: item.string("call_id") ?? item.string("id") ?? item.fail("call_id", "a string"),
+      content,
+      isError,
       param: join(item.path, "call_id"),
     };
     if (this.#results !== undefined && this.#results === this.turns.at(-1))

@@ -129,6 +129,92 @@ describe("a custom tool", () => {
   });
 });
 
+describe("a tool that OpenAI defines and the client runs", () => {
+  const echo = echoOf({
+    model: "m",
+    tools: [{ type: "shell" }, { type: "local_shell" }, { type: "apply_patch" }],
+  });
+  const shown = (name: string, text: string): unknown => {
+    const call = { id: "c1", type: "function", function: { name, arguments: text } };
+    const message = { role: "assistant", tool_calls: [call] };
+    const { body } = translateResponse({
+      upstream: "openai",
+      client: "responses",
+      body: { choices: [{ index: 0, finish_reason: "tool_calls", message }] },
+      ...IDENTITY,
+      echo,
+    });
+    return (JSON.parse(body.toString()) as { output: unknown[] }).output[0];
+  };
+
+  test.each<[string, string, object]>([
+    [
+      "shell",
+      '{"commands":["ls"],"timeout_ms":5}',
+      {
+        id: "sh_ID_0",
+        type: "shell_call",
+        action: { commands: ["ls"], timeout_ms: 5, max_output_length: null },
+        environment: { type: "local" },
+      },
+    ],
+    [
+      "local_shell",
+      '{"command":["ls","-l"]}',
+      {
+        id: "lsh_ID_0",
+        type: "local_shell_call",
+        action: {
+          type: "exec",
+          command: ["ls", "-l"],
+          env: {},
+          working_directory: null,
+          timeout_ms: null,
+          user: null,
+        },
+      },
+    ],
+    [
+      "apply_patch",
+      '{"type":"create_file","path":"a.txt","diff":"+hi"}',
+      {
+        id: "apc_ID_0",
+        type: "apply_patch_call",
+        operation: { type: "create_file", path: "a.txt", diff: "+hi" },
+      },
+    ],
+  ])("%s", (name, text, item) => {
+    expect(shown(name, text)).toEqual({ ...item, status: "completed", call_id: "c1" });
+  });
+
+  test.each(["{}", "[]", "no JSON", '{"commands":7,"command":[1],"type":2,"path":[]}'])(
+    "arguments %s do not break the answer",
+    (text) => {
+      for (const name of ["shell", "local_shell", "apply_patch"])
+        expect(shown(name, text)).toMatchObject({ call_id: "c1" });
+    },
+  );
+
+  test("its stream has the item alone", () => {
+    const call = {
+      index: 0,
+      id: "c1",
+      function: { name: "shell", arguments: '{"commands":["ls"]}' },
+    };
+    const sse =
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [call] } }] })}\n\n` +
+      'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\n' +
+      "data: [DONE]\n\n";
+    const events = stream("openai", sse, echo);
+    expect(events.map(({ type }) => type).slice(2)).toEqual([
+      "response.output_item.added",
+      "response.output_item.done",
+      "response.completed",
+    ]);
+    expect(events[3]?.item).toMatchObject({ type: "shell_call", action: { commands: ["ls"] } });
+  });
+});
+
 test("a call that the output limit truncated is never closed", () => {
   const call = { index: 0, id: "c1", function: { name: "patch", arguments: '{"input":"*** Beg' } };
   const sse =
@@ -203,6 +289,15 @@ describe("the settings that an answer repeats", () => {
     });
     expect(settings).toEqual({ temperature: 0.5, metadata: { a: "b" } });
     expect(tools.size).toBe(0);
+  });
+
+  test("are bounded, since they are kept while the call lives", () => {
+    const custom = (name: string) => ({ type: "custom", name });
+    const many = Array.from({ length: 5_000 }, (_, n) => custom(`t${n}`));
+    expect(echoOf({ model: "m", tools: many }).tools.size).toBe(1_000);
+    const long = "n".repeat(10_000);
+    const tools = [custom(long), { type: "namespace", name: long, tools: [custom("f")] }];
+    expect(echoOf({ model: "m", tools }).tools.size).toBe(0);
   });
 
   test.each([null, 7, "x", {}, [null, 7, [], { type: "namespace", name: 7, tools: 3 }]])(

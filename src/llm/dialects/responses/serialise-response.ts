@@ -11,7 +11,15 @@ import {
   type ResponseIdentity,
   UpstreamFormatError,
 } from "../model.ts";
-import { callItem, encrypted, ItemIds, messageItem, type Part, reasoningItem } from "./items.ts";
+import {
+  callItem,
+  callPrefix,
+  encrypted,
+  ItemIds,
+  messageItem,
+  type Part,
+  reasoningItem,
+} from "./items.ts";
 import { endOf, responseObject } from "./response-object.ts";
 
 export function serialiseResponse(response: ChatResponse, identity: ResponseIdentity): object {
@@ -60,7 +68,7 @@ class Output {
         if (signature !== undefined) this.#addReasoning("", encrypted(signature, "call"));
         this.#endMessage();
         const tool = this.#identity.echo?.tools.get(name);
-        const { id } = this.#ids.take(tool?.kind === "custom" ? "ctc" : "fc");
+        const { id } = this.#ids.take(callPrefix(tool));
         const call = { callId: block.id, name, tool };
         this.#items.push(callItem(id, call, block.arguments, "completed"));
         return;

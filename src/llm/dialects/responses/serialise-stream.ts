@@ -17,6 +17,7 @@ import { errorEvent } from "./errors.ts";
 import {
   type CalledTool,
   callItem,
+  callPrefix,
   encrypted,
   ItemIds,
   type ItemStatus,
@@ -245,7 +246,7 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
     if (this.#open?.kind !== "calls") this.#open = { kind: "calls", items: new Map() };
     const tool = this.#identity.echo?.tools.get(name);
     const called = { callId, name, tool };
-    const place = this.#ids.take(tool?.kind === "custom" ? "ctc" : "fc");
+    const place = this.#ids.take(callPrefix(tool));
     const item: OpenCall = { ...place, called, text: "" };
     this.#open.items.set(call, item);
     return before + this.#itemEvent("added", item, callItem(item.id, called, "", "in_progress"));
@@ -255,34 +256,29 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
     const item = this.#open?.kind === "calls" ? this.#open.items.get(call) : undefined;
     if (item === undefined || text === "") return "";
     item.text += text;
-    // The input of a custom tool is a string inside of the arguments: it is sent when they end.
-    return item.called.tool?.kind === "custom"
-      ? ""
-      : this.#callEvent("function_call_arguments.delta", item, { delta: text });
+    // The input of other tools is inside of the arguments: it is sent when they end.
+    return isPlain(item)
+      ? this.#callEvent("function_call_arguments.delta", item, { delta: text })
+      : "";
   }
 
   /** A call that the output limit truncated is left open, and is not in the output. */
   #closeCall(item: OpenCall, status: ItemStatus): string {
     if (status === "incomplete" && argumentsObject(item.text) === undefined) return "";
-    const { called } = item;
-    const custom = called.tool?.kind === "custom";
     const empty = item.text.trim() === "";
     if (empty) item.text = "{}";
-    let last: string;
-    if (custom) {
-      const input = customInput(item.text);
-      last =
-        this.#callEvent("custom_tool_call_input.delta", item, { delta: input }) +
-        this.#callEvent("custom_tool_call_input.done", item, { input });
-    } else {
+    const { called, text } = item;
+    let last = "";
+    if (isPlain(item)) {
       const name = called.tool?.name ?? called.name;
-      last =
-        (empty
-          ? this.#callEvent("function_call_arguments.delta", item, { delta: item.text })
-          : "") +
-        this.#callEvent("function_call_arguments.done", item, { name, arguments: item.text });
+      if (empty) last += this.#callEvent("function_call_arguments.delta", item, { delta: text });
+      last += this.#callEvent("function_call_arguments.done", item, { name, arguments: text });
+    } else if (called.tool?.kind === "custom") {
+      const input = customInput(text);
+      last += this.#callEvent("custom_tool_call_input.delta", item, { delta: input });
+      last += this.#callEvent("custom_tool_call_input.done", item, { input });
     }
-    return last + this.#done(item, callItem(item.id, called, item.text, "completed"));
+    return last + this.#done(item, callItem(item.id, called, text, "completed"));
   }
 
   #callEvent(what: string, item: OpenCall, fields: object): string {
@@ -343,6 +339,11 @@ export class ResponsesStreamSerialiser implements StreamSerialiser {
     this.#sequence += 1;
     return `event: ${type}\ndata: ${JSON.stringify(data)}\n\n`;
   }
+}
+
+/** Returns whether a call shows its arguments as they are. */
+function isPlain({ called: { tool } }: OpenCall): boolean {
+  return tool === undefined || tool.kind === "function";
 }
 
 function partEvents(kind: Part["kind"]): string {

@@ -3,6 +3,7 @@
  *
  * - a custom tool, whose input is free text, becomes a function with one string, `input`;
  * - the tools of a namespace become functions whose names begin with the namespace;
+ * - shells and patches, which OpenAI defines, become functions: see `defined-tools.ts`;
  * - searches and images that OpenAI offers in every conversation (Codex always sends `web_search`)
  *   are dropped; other tools that only OpenAI runs are refused.
  */
@@ -11,6 +12,7 @@ import { type Fields, isObject, type JsonObject } from "../fields.ts";
 import { unsupported } from "../leftovers.ts";
 import type { EchoedTool, Leftover, Tool, ToolChoice } from "../model.ts";
 import { argumentsObject } from "../tool-arguments.ts";
+import { definedTool, isDefinedTool, isHosted } from "./defined-tools.ts";
 
 /** A conversation keeps its meaning without these: the model answers from what it knows. */
 const OPTIONAL = /^(web_search|image_generation|tool_search)/;
@@ -34,6 +36,7 @@ function parseTool(tool: Fields, leftovers: Leftover[]): Tool[] {
     case "namespace":
       return parseNamespace(tool);
     default:
+      if (isDefinedTool(type) && !isHosted(tool)) return [definedTool(type)];
       if (!OPTIONAL.test(type))
         throw unsupported(tool.path, `is the tool ${type}, which only OpenAI has`);
       leftovers.push({ param: tool.path });
@@ -102,12 +105,17 @@ export function upstreamName(name: string, namespace: string | undefined): strin
   return `${whole.slice(0, LONGEST_NAME - hash.length - 1)}_${hash}`;
 }
 
-/** Returns the tools whose calls are not plain function calls. Never throws. */
+/** Bounds of what is kept while a call lives: no vendor accepts more tools, or longer names. */
+const MOST_TOOLS = 1_000;
+const LONGEST_KEPT_NAME = 128;
+
+/** Returns the tools whose calls are not plain function calls, within bounds. Never throws. */
 export function echoedTools(tools: unknown): ReadonlyMap<string, EchoedTool> {
   const found = new Map<string, EchoedTool>();
   const add = (tool: unknown, namespace: string | undefined): void => {
     if (!isObject(tool) || typeof tool["name"] !== "string") return;
     const { name } = tool;
+    if (name.length > LONGEST_KEPT_NAME || found.size >= MOST_TOOLS) return;
     const kind = tool["type"] === "custom" ? "custom" : "function";
     if (kind === "custom" || namespace !== undefined)
       found.set(upstreamName(name, namespace), { kind, name, namespace });
@@ -115,8 +123,12 @@ export function echoedTools(tools: unknown): ReadonlyMap<string, EchoedTool> {
   for (const tool of listOf(tools)) {
     if (!isObject(tool)) continue;
     const { type, name } = tool;
-    if (type !== "namespace") add(tool, undefined);
-    else if (typeof name === "string") for (const inner of listOf(tool["tools"])) add(inner, name);
+    if (typeof type === "string" && isDefinedTool(type))
+      found.set(type, { kind: type, name: type, namespace: undefined });
+    else if (type !== "namespace") add(tool, undefined);
+    else if (typeof name === "string" && name.length <= LONGEST_KEPT_NAME) {
+      for (const inner of listOf(tool["tools"])) add(inner, name);
+    }
   }
   return found;
 }
@@ -152,6 +164,7 @@ export function parseToolChoice(fields: Fields): ToolChoice | undefined {
 }
 
 function chosenName(choice: Fields, type: string): string {
+  if (isDefinedTool(type)) return type;
   if (type !== "function" && type !== "custom")
     throw unsupported(choice.path, `chooses the tool ${type}, which only OpenAI has`);
   return upstreamName(choice.requiredString("name"), choice.string("namespace"));
