@@ -7,9 +7,15 @@ import { expectMediated } from "../support/mediated.ts";
 import { accessKeyYaml, providerYaml, rawKey } from "../support/resources.ts";
 
 const fixture = useFixture({
-  models: ["openai/*", "anthropic/*", "gemini/*", "chain/*"],
+  models: ["openai/*", "anthropic/*", "gemini/*", "chain/*", "mock/*"],
   providers: { gemini: { spec: { externalAccess: { enabled: true } } } },
   files: ({ gemini }) => ({
+    "mock.yaml": JSON.stringify({
+      apiVersion: "svc.io/v1",
+      kind: "ModelProvider",
+      metadata: { name: "mock" },
+      spec: { provider: "mock" },
+    }),
     "key.yaml": accessKeyYaml("to-gemini", "gemini"),
     "chain.yaml": providerYaml("chain", gemini, {
       spec: { fallbacks: [{ provider: "openai", model: "text-embedding-3-small" }] },
@@ -155,6 +161,14 @@ describe("Google's client", () => {
       encoding_format: "float",
       dimensions: 2,
     });
+  });
+
+  test("at the mock, which gives equal texts equal vectors", async () => {
+    const [hello, world] = (await ask("mock/embed")).embeddings ?? [];
+    expect(hello?.values).toHaveLength(8);
+    expect(world?.values).toHaveLength(8);
+    expect(hello?.values).not.toEqual(world?.values);
+    expect((await ask("mock/embed")).embeddings).toEqual([hello, world]);
   });
 
   test("at Anthropic, which has none, is 501", async () => {

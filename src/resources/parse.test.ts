@@ -122,6 +122,10 @@ describe("parseDocuments", () => {
       "spec.apiVersion: does not apply to the kind mock",
     ],
     [
+      provider("provider: mock\nservesResponses: true"),
+      "spec.servesResponses: does not apply to the kind mock",
+    ],
+    [
       provider("provider: mock\nretries: {baseIntervalMs: 6000}"),
       "spec.retries.maxIntervalMs: must not be less than baseIntervalMs",
     ],

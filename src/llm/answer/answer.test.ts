@@ -149,3 +149,71 @@ test("a translated stream carries the call's id and the model that was asked ups
   expect(text).toContain('"model":"m"');
   expect(text).toContain(`"created":${NOW / 1000}`);
 });
+
+describe("a call of the Responses API", () => {
+  const tools = [{ type: "custom", name: "patch" }];
+  const asked = (model: string, more: object = {}): Call =>
+    call({ path: "/v1/responses", body: { model, input: "x", tools, ...more } });
+
+  test("is answered with the tools and settings of its request, where it is translated", () => {
+    const use = { type: "tool_use", id: "t1", name: "patch", input: { input: "*** Begin" } };
+    const answer = wholeAnswer(
+      asked("anthropic/m", { temperature: 0.5 }),
+      bytes({ ...ANSWERS.anthropic, content: [use], stop_reason: "tool_use" }),
+      NOW,
+    );
+    if (answer.kind !== "answer") throw new Error(answer.error.message);
+    expect(JSON.parse(answer.body.toString())).toMatchObject({
+      object: "response",
+      temperature: 0.5,
+      output: [{ type: "custom_tool_call", call_id: "t1", name: "patch", input: "*** Begin" }],
+    });
+  });
+
+  test("keeps nothing of its request where it passes", () => {
+    expect(asked("openai/m").request.echo).toBeUndefined();
+    expect(asked("anthropic/m").request.echo?.tools.size).toBe(1);
+    expect(call({}).request.echo).toBeUndefined();
+  });
+
+  test("passes with its usage to a server that has the API", () => {
+    const body = bytes({ object: "response", usage: { input_tokens: 3, output_tokens: 4 } });
+    const answer = wholeAnswer(asked("openai/m"), body, NOW);
+    expect(answer.kind === "answer" && answer.body).toBe(body);
+    expect(answer.usage).toMatchObject({ inputTokens: 3, outputTokens: 4 });
+  });
+});
+
+describe("embeddings", () => {
+  const ask = (encoding: string): Call =>
+    call({
+      path: "/v1/embeddings",
+      body: { model: "gemini/m", input: "some words", encoding_format: encoding },
+    });
+  const answer = bytes({ embeddings: [{ values: [0.5] }] });
+
+  test("of Gemini have the usage that is estimated, which is not taken for a report", () => {
+    const shown = wholeAnswer(ask("float"), answer, NOW);
+    if (shown.kind !== "answer") throw new Error(shown.error.message);
+    expect(shown.usage).toBeUndefined();
+    const { data, usage } = JSON.parse(shown.body.toString()) as {
+      data: object[];
+      usage: { prompt_tokens: number };
+    };
+    expect(data).toEqual([{ object: "embedding", index: 0, embedding: [0.5] }]);
+    expect(usage.prompt_tokens).toBeGreaterThan(0);
+  });
+
+  test("are packed if the client asked for it", () => {
+    const shown = wholeAnswer(ask("base64"), answer, NOW);
+    if (shown.kind !== "answer") throw new Error(shown.error.message);
+    expect(shown.body.toString()).toContain('"embedding":"AAAAPw=="');
+  });
+
+  test("that are none are an error", () => {
+    expect(wholeAnswer(ask("float"), bytes({ embeddings: "x" }), NOW)).toMatchObject({
+      kind: "invalid",
+      error: { code: "upstream_invalid" },
+    });
+  });
+});

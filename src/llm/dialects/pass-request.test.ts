@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
-import type { DialectName } from "./dialect.ts";
+import type { WireFormat } from "./dialect.ts";
 import { JsonBody } from "../request/json-body.ts";
 import { passRequest } from "./pass-request.ts";
 import { dialects } from "./registry.ts";
 
 function pass(
-  dialect: DialectName,
+  dialect: WireFormat,
   text: string,
   change: { model?: string; stream?: boolean } = {},
 ): string {
@@ -151,6 +151,18 @@ describe("another vendor's reasoning is removed from a conversation that comes b
     expect(JSON.parse(pass("openai", JSON.stringify({ messages: [own, foreign] })))).toEqual({
       messages: [own, { role: "assistant", content: "y" }],
     });
+  });
+
+  test("responses: an item with another vendor's signature goes, OpenAI's own stays", () => {
+    const own = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "gAAAAA" };
+    const foreign = { ...own, encrypted_content: "svc-foreign:anthropic:own:sig" };
+    const call = { type: "function_call", call_id: "c1", name: "f", arguments: "{}" };
+    const body = { input: [{ role: "user", content: "svc-foreign:" }, own, foreign, call] };
+    expect(JSON.parse(pass("responses", JSON.stringify(body)))).toEqual({
+      input: [{ role: "user", content: "svc-foreign:" }, own, call],
+    });
+    const text = '{"input": "svc-foreign:x" }';
+    expect(pass("responses", text)).toBe(text);
   });
 
   test("gemini", () => {

@@ -360,4 +360,15 @@ describe("hostile input", () => {
   ])("%s is refused with its place", (_name, body, param) => {
     expect(refused(body).param).toBe(param);
   });
+
+  test.each([
+    ["previous_response_id", "resp_1"],
+    ["conversation", "conv_1"],
+    ["prompt", { id: "p" }],
+    ["background", true],
+  ])("%s is refused as stored by OpenAI only", (field, value) => {
+    const { code, message } = refused({ input: "x", [field]: value });
+    expect(code).toBe("unsupported_by_upstream");
+    expect(message).toMatch(/only OpenAI (stores|does)/);
+  });
 });
