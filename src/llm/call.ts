@@ -13,6 +13,7 @@ import type { Usage } from "./dialects/dialect.ts";
 import type { Entry } from "./request/entry.ts";
 import type { RequestFacts } from "./request/facts.ts";
 import type { JsonBody } from "./request/json-body.ts";
+import type { FallbackBudgets } from "./attempts/fallback-budgets.ts";
 import type { Failure, RetryPlan, AttemptTarget } from "./attempts/retry-plan.ts";
 import type { LlmRoute } from "./request/routes.ts";
 
@@ -43,12 +44,15 @@ export interface Attempt {
   failedAt?: number;
 }
 
-/** Failure of an attempt that was never sent, because its provider cannot express the request. */
-export const SKIPPED: Failure = {
-  status: 0,
-  retryAfterMs: undefined,
-  flags: "unsupported_by_upstream",
-};
+/** Failures of attempts that were never sent. */
+export const NotSent = {
+  /** The provider's dialect cannot express the request. */
+  unsupported: { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" },
+  /** The provider's external budget has no room for the call. */
+  overBudget: { status: 0, retryAfterMs: undefined, flags: "external_tokens_per_day_exceeded" },
+} as const satisfies Record<string, Failure>;
+
+const NOT_SENT: ReadonlySet<Failure | undefined> = new Set(Object.values(NotSent));
 
 /** Facts about a call's request. They do not change. */
 export interface CallRequest {
@@ -101,6 +105,8 @@ export interface CallOptions {
   /** Notes of the first attempt: see {@link Attempt.notes}. */
   readonly notes: readonly string[];
   readonly plan: RetryPlan;
+  /** undefined if no fallback counts the call by itself. */
+  readonly fallbackBudgets?: FallbackBudgets | undefined;
   /** The caller's body. */
   readonly original: JsonBody;
   /** Resources held since admission; the call releases them. */
@@ -111,6 +117,7 @@ export interface CallOptions {
 export class Call {
   readonly request: CallRequest;
   readonly plan: RetryPlan;
+  readonly fallbackBudgets: FallbackBudgets | undefined;
   readonly attempts: Attempt[];
   readonly answer: CallAnswer = {
     begun: false,
@@ -141,9 +148,10 @@ export class Call {
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor({ request, notes, plan, original, entry, clock }: CallOptions) {
+  constructor({ request, notes, plan, fallbackBudgets, original, entry, clock }: CallOptions) {
     this.request = request;
     this.plan = plan;
+    this.fallbackBudgets = fallbackBudgets;
     this.target = plan.current;
     this.attempts = [{ target: plan.current, startedAt: request.startedAt, notes }];
     this.#original = original;
@@ -202,12 +210,12 @@ export class Call {
 
   /**
    * Notes a failure reported by Envoy's router: once for each attempt that it sent, in order.
-   * Attempts that were skipped because their provider cannot express the request are not included.
+   * Attempts that were never sent ({@link NotSent}) are not included.
    */
   reportSentFailure(failure: Failure): void {
     let number = 0;
     for (let left = ++this.#reports; left > 0 && number < this.attempts.length; number++) {
-      if (this.attempts[number]?.failure !== SKIPPED) left--;
+      if (!NOT_SENT.has(this.attempts[number]?.failure)) left--;
     }
     this.reportFailure(number, failure);
   }

@@ -240,6 +240,7 @@ export function accessKey(
     limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
     grants: [],
     allowsAddress: () => true,
+    allowsModel: () => true,
     resolveModel: (name) => ({
       kind: "granted",
       grant: { ref: `${opened.name}/${name}`, provider: opened, model: name },

@@ -133,6 +133,8 @@ export interface AccessKeyPolicy {
   readonly grants: readonly ModelGrant[];
   /** Whether a client's address may use the key. */
   allowsAddress(address: string): boolean;
+  /** Whether the key's restrictions contain a model, at whichever ModelProvider. */
+  allowsModel(model: string): boolean;
   /** Resolves a model of its ModelProvider that the key may use. */
   resolveModel(model: string): ModelResolution;
 }

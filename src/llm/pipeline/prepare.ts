@@ -9,7 +9,9 @@ import {
 } from "../../envoy/config/names.ts";
 import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
+import { FallbackBudgets } from "../attempts/fallback-budgets.ts";
 import { prepareAttempt } from "../attempts/prepare.ts";
+import { demandOf } from "../settlement/estimate.ts";
 import { RetryPlan } from "../attempts/retry-plan.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
@@ -42,7 +44,18 @@ export function prepare(
     vendorHeaders,
     outputCap,
   });
-  const call = new Call({
+  const { caller, grant, targets } = permit;
+  const fallbackBudgets =
+    caller.kind === "key" && targets.length > 1
+      ? new FallbackBudgets({
+          limits: context.limits,
+          id: context.callId,
+          requested: grant.provider.key,
+          demand: () => demandOf(call),
+          admittedAt: context.admittedAt,
+        })
+      : undefined;
+  const call: Call = new Call({
     request: {
       id: context.callId,
       route,
@@ -57,7 +70,8 @@ export function prepare(
       bytes: body.raw.length,
     },
     notes: attempt.notes,
-    plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
+    plan: new RetryPlan(targets, context.random, MAX_ATTEMPTS),
+    fallbackBudgets,
     original: body,
     entry,
     clock: context.clock,

@@ -83,6 +83,7 @@ export class Accounting {
   ): void {
     const settlement = this.assess(call);
     settleReservation(this.#options.limits, call.request, call.lease, used(outcome, settlement));
+    call.fallbackBudgets?.settle(usedByProvider(call, outcome, settlement));
     const settled: SettledCall = { call, outcome, settlement };
     for (const observer of this.#options.observers) observer.settled(settled);
     this.#options.recorder.record(settled, (kept) => done(settlement, kept));
@@ -94,7 +95,22 @@ export class Accounting {
  * failed.
  */
 function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedUsage {
-  const parts = usage === undefined ? lost : [...lost, { usage, cost }];
+  return sum(outcome, usage === undefined ? lost : [...lost, { usage, cost }]);
+}
+
+/** Like {@link used}, by the key of the ModelProvider that was used. */
+function usedByProvider(
+  call: Call,
+  outcome: CallOutcome,
+  { usage, cost, lost }: Settlement,
+): ReadonlyMap<string, CountedUsage> {
+  const own = usage === undefined ? [] : [{ target: call.target, usage, cost }];
+  const parts = [...lost.map((part) => ({ ...part, target: part.attempt.target })), ...own];
+  const byProvider = Map.groupBy(parts, ({ target }) => target.provider.key);
+  return new Map([...byProvider].map(([key, its]) => [key, sum(outcome, its)]));
+}
+
+function sum(outcome: CallOutcome, parts: readonly UsedPart[]): CountedUsage {
   const total = { tokens: 0, microUsd: 0, unpriced: false };
   for (const part of parts) {
     total.tokens += part.usage.inputTokens + part.usage.outputTokens;
@@ -104,6 +120,8 @@ function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedU
   const requests = parts.length > 0 || outcome.end === "completed" ? 1 : 0;
   return { ...total, requests };
 }
+
+type UsedPart = Pick<LostAttempt, "usage" | "cost">;
 
 type HeaderPair = readonly [name: string, value: string];
 
