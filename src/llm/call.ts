@@ -183,13 +183,13 @@ export class Call {
   get fellBackFrom(): string | undefined {
     const first = this.attempts[0];
     if (first === undefined) return undefined;
-    const from = refOf(first.target);
+    const from = modelIdOf(first.target);
     return from === this.modelId ? undefined : from;
   }
 
   /** `<provider>/<model>` of the current target. */
   get modelId(): string {
-    return refOf(this.target);
+    return modelIdOf(this.target);
   }
 
   /** @param notes see {@link Attempt.notes} */
@@ -230,6 +230,7 @@ export class Call {
   }
 }
 
-function refOf({ provider, model }: AttemptTarget): string {
+/** Returns `<provider>/<model>`. */
+export function modelIdOf({ provider, model }: AttemptTarget): string {
   return `${provider.name}/${model}`;
 }

@@ -77,8 +77,11 @@ export interface VendorHeaders {
 
 /** How answers and errors are read and written. */
 export interface AnswerFormat {
-  /** Whether the dialect's clients skip comments at the end of a stream, as SSE requires. */
-  readonly allowsStreamComments: boolean;
+  /**
+   * Where a stream reports the call's totals: in a last comment, or in a member of its last event if
+   * the dialect's clients fail on comments.
+   */
+  readonly streamTotals: "comment" | "member";
   /** Returns the usage of a whole response body; undefined if it contains none. */
   readUsage(body: unknown): Usage | undefined;
   /** Returns the error of an upstream; undefined if the body is not an error of this dialect. */

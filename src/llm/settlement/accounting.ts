@@ -137,12 +137,15 @@ export function identityHeaders(call: Call): HeaderPair[] {
 }
 
 /** Headers known when an answer has ended. */
-export function totalsHeaders(settlement: Settlement): HeaderPair[] {
-  const { usage, costUsd } = settlement;
+export function totalsHeaders({
+  usage,
+  costUsd,
+  durationMs,
+}: Pick<Settlement, "usage" | "costUsd" | "durationMs">): HeaderPair[] {
   const headers: HeaderPair[] = [
     ["x-svc-input-tokens", String(usage?.inputTokens ?? 0)],
     ["x-svc-output-tokens", String(usage?.outputTokens ?? 0)],
-    ["x-svc-duration-ms", String(settlement.durationMs)],
+    ["x-svc-duration-ms", String(durationMs)],
   ];
   if (usage !== undefined && usage.cachedInputTokens > 0) {
     headers.push(["x-svc-cached-input-tokens", String(usage.cachedInputTokens)]);
