@@ -135,7 +135,14 @@ describe("a chat request", () => {
         const read = body(size);
         const { value } = read;
         return () =>
-          translateRequest({ from: "openai", to, body: value, model: "m", stream: false });
+          translateRequest({
+            from: "openai",
+            to,
+            body: value,
+            model: "m",
+            stream: false,
+            mode: "lenient",
+          });
       }, 200);
     }
   });

@@ -133,6 +133,7 @@ export function compileProvider(
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,
     readsToEnd: spec.onDisconnect === "readToEnd",
+    translation: spec.translation,
     allowedFeatures: new Set(spec.allowedFeatures),
     external: spec.externalAccess.enabled
       ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay }

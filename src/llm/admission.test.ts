@@ -429,7 +429,7 @@ describe("the headers of a refusal", () => {
 
   test("once its model is known to be allowed", () => {
     const gateway = new Gateway(provider("anthropic"));
-    const request = { body: chat("anthropic/m", { logit_bias: { "1": 1 }, unknown: 1 }) };
+    const request = { body: chat("anthropic/m", { functions: [{}] }) };
     expect(refusedHeaders(request, gateway)).toEqual({
       ...unused,
       "x-svc-model-id": "anthropic/m",

@@ -9,6 +9,7 @@ import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
 import type { CallSize } from "./request/call-size.ts";
 import type { VendorHeaders } from "./dialects/contract.ts";
+import { type Changes, UNCHANGED } from "./dialects/changes.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import type { Entry } from "./request/entry.ts";
 import type { RequestFacts } from "./request/facts.ts";
@@ -36,8 +37,8 @@ export interface Attempt {
   readonly target: AttemptTarget;
   /** Time when it was sent, or began to wait; milliseconds, monotonic. */
   readonly startedAt: number;
-  /** Changes that its provider's dialect required, such as dropped fields. */
-  readonly notes: readonly string[];
+  /** Changes that its provider's dialect required. */
+  readonly changes: Changes;
   /** undefined for the current attempt, and for the one that answered. */
   failure?: Failure;
   /** Time when the failure was reported; milliseconds, monotonic. */
@@ -102,8 +103,8 @@ export interface CallAnswer {
 
 export interface CallOptions {
   readonly request: CallRequest;
-  /** Notes of the first attempt: see {@link Attempt.notes}. */
-  readonly notes: readonly string[];
+  /** Of the first attempt. */
+  readonly changes: Changes;
   readonly plan: RetryPlan;
   /** undefined if no fallback counts the call by itself. */
   readonly fallbackBudgets?: FallbackBudgets | undefined;
@@ -148,12 +149,12 @@ export class Call {
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor({ request, notes, plan, fallbackBudgets, original, entry, clock }: CallOptions) {
+  constructor({ request, changes, plan, fallbackBudgets, original, entry, clock }: CallOptions) {
     this.request = request;
     this.plan = plan;
     this.fallbackBudgets = fallbackBudgets;
     this.target = plan.current;
-    this.attempts = [{ target: plan.current, startedAt: request.startedAt, notes }];
+    this.attempts = [{ target: plan.current, startedAt: request.startedAt, changes }];
     this.#original = original;
     this.#entry = entry;
     this.#clock = clock;
@@ -192,10 +193,9 @@ export class Call {
     return modelIdOf(this.target);
   }
 
-  /** @param notes see {@link Attempt.notes} */
-  begin(target: AttemptTarget, notes: readonly string[] = []): void {
+  begin(target: AttemptTarget, changes: Changes = UNCHANGED): void {
     this.target = target;
-    this.attempts.push({ target, startedAt: this.#clock.monotonic(), notes });
+    this.attempts.push({ target, startedAt: this.#clock.monotonic(), changes });
   }
 
   /** Notes that attempt `number` (1 is the first) failed. The first report is decisive. */

@@ -177,6 +177,7 @@ export function provider(
     firstByteTimeoutMs: 300_000,
     fallbacks: [],
     readsToEnd: false,
+    translation: "lenient",
     allowedFeatures: new Set(),
     external: undefined,
     allowsModel: () => true,

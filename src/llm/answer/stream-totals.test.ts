@@ -18,10 +18,10 @@ class FakeReader {
 function written(
   form: "comment" | "member",
   chunks: readonly string[],
-  { final = 1, outcome = { kind: "complete" } as StreamOutcome } = {},
+  { final = 1, outcome }: { final?: number; outcome?: StreamOutcome } = {},
 ): { readonly sent: string; readonly end: string } {
   const reader = new FakeReader();
-  reader.outcome = outcome;
+  if (outcome !== undefined) reader.outcome = outcome;
   const totals = createStreamTotals(form, reader as unknown as StreamReader);
   const sent = chunks.slice(0, -1).map((chunk, index) => {
     reader.usageIsFinal = index >= chunks.length - final;

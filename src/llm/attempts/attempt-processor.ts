@@ -108,7 +108,7 @@ export class AttemptProcessor implements Processor {
       ? this.#prepare(call, call.original, target)
       : { notSent: NotSent.overBudget };
     if (!("notSent" in request)) {
-      call.begin(target, request.notes);
+      call.begin(target, request.changes);
       return this.#send(call, request);
     }
     call.begin(target);

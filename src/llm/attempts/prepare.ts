@@ -5,6 +5,7 @@
 import { InternalHeader, relayedCluster } from "../../envoy/config/names.ts";
 import { CREDENTIAL_HEADERS } from "../../access/credentials.ts";
 import type { Permit } from "../call.ts";
+import { type Changes, UNCHANGED } from "../dialects/changes.ts";
 import { BadRequestError } from "../dialects/dialect.ts";
 import type { VendorHeaders } from "../dialects/contract.ts";
 import { passRequest } from "../dialects/pass-request.ts";
@@ -29,8 +30,8 @@ export interface AttemptRequest {
   readonly remove: readonly string[];
   /** Body in pieces; undefined if the caller's own bytes are forwarded. */
   readonly body: readonly Buffer[] | undefined;
-  /** Changes that the provider's dialect required, such as dropped fields. */
-  readonly notes: readonly string[];
+  /** Changes that the provider's dialect required. */
+  readonly changes: Changes;
 }
 
 export interface AttemptSource {
@@ -86,17 +87,18 @@ export function prepareAttempt(
 function attemptBody(
   target: AttemptTarget,
   source: AttemptSource,
-): Pick<AttemptRequest, "body" | "notes"> {
+): Pick<AttemptRequest, "body" | "changes"> {
   const { route, body, stream, outputCap } = source;
   const { operation } = route;
   const { kind } = target.provider;
   const from = route.dialect;
   const to = target.provider.dialect;
   if (from !== to) {
-    const { model } = target;
-    const request = { from, to, body: body.value, model, stream, outputCap };
+    const { model, provider } = target;
+    const mode = provider.translation;
+    const request = { from, to, body: body.value, model, stream, mode, outputCap };
     const translated = translateRequest(request);
-    return { body: [translated.body], notes: translated.notes };
+    return { body: [translated.body], changes: translated.changes };
   }
   const passed = passRequest(dialects[from], body, {
     model: target.model,
@@ -107,5 +109,5 @@ function attemptBody(
         ? undefined
         : { field: dialects[to].outputLimitField({ operation, kind }), tokens: outputCap },
   });
-  return { body: passed, notes: [] };
+  return { body: passed, changes: UNCHANGED };
 }

@@ -16,7 +16,7 @@ import type {
   UpstreamError,
 } from "./model.ts";
 import type { StreamProbe } from "./stream-probe.ts";
-import type { Serialised, TranslationTarget } from "./target.ts";
+import type { TranslationTarget } from "./target.ts";
 
 export interface Dialect extends RequestFormat, AnswerFormat, Conversions {
   readonly name: DialectName;
@@ -78,8 +78,8 @@ export interface VendorHeaders {
 /** How answers and errors are read and written. */
 export interface AnswerFormat {
   /**
-   * Where a stream reports the call's totals: in a last comment, or in a member of its last event if
-   * the dialect's clients fail on comments.
+   * Where a stream reports the call's totals: in a last comment, or in a member of its last event
+   * if the dialect's clients fail on comments.
    */
   readonly streamTotals: "comment" | "member";
   /** Returns the usage of a whole response body; undefined if it contains none. */
@@ -103,7 +103,7 @@ export interface Conversions {
   /** @throws BadRequestError */
   parseRequest(body: unknown): ChatRequest;
   /** @throws BadRequestError if the dialect cannot express the request */
-  serialiseRequest(request: ChatRequest, target: TranslationTarget): Serialised;
+  serialiseRequest(request: ChatRequest, target: TranslationTarget): object;
   /** @throws UpstreamFormatError */
   parseResponse(body: unknown, id: string): ChatResponse;
   /** @throws UpstreamFormatError if the dialect cannot express the response */

@@ -69,7 +69,7 @@ export function prepare(
       size: state.size,
       bytes: body.raw.length,
     },
-    notes: attempt.notes,
+    changes: attempt.changes,
     plan: new RetryPlan(targets, context.random, MAX_ATTEMPTS),
     fallbackBudgets,
     original: body,

@@ -107,6 +107,8 @@ test.each([
   ["/v1/models/a/b:generateContent", true],
   ["/v1beta/models/a/b:streamGenerateContent", true],
   ["/v1beta/models/a:countTokens", true],
+  ["/v1beta/openai/gpt-5:generateContent", true],
+  ["/v1beta/gpt-5:generateContent", false],
   ["/v1/models/a/b:embedContent", false],
   ["/v2/models/a:generateContent", false],
   ["/v1/models/:generateContent", false],

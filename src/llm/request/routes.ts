@@ -32,9 +32,12 @@ const FIXED: Readonly<Record<string, Pick<LlmRoute, "operation" | "dialect">>> =
 /** Exact paths of calls, without Gemini's, all with POST. */
 export const FIXED_PATHS: readonly string[] = Object.keys(FIXED);
 
-/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
+/**
+ * Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1, and the Vercel AI
+ * SDK leaves out `models/` before such a model.
+ */
 const GEMINI =
-  /^\/(?:v1beta|v1)\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
+  /^\/(?:v1beta|v1)\/(?:models\/(.+)|([^/]+\/.+)):(generateContent|streamGenerateContent|countTokens)$/;
 
 /** Gemini's paths as an expression of RE2 that matches the whole path. */
 export const GEMINI_PATHS: string = GEMINI.source.slice(1, -1).replaceAll("\\/", "/");
@@ -52,9 +55,9 @@ export function parseRoute(path: string): LlmRoute | undefined {
     return { audience, ...fixed, model: undefined, stream: undefined, query };
   const match = GEMINI.exec(pathname);
   if (match === null) return undefined;
-  const model = decode(match[1] as string);
+  const model = decode((match[1] ?? match[2]) as string);
   if (model === undefined) return undefined;
-  const method = match[2] as string;
+  const method = match[3] as string;
   return {
     audience,
     operation: method === "countTokens" ? "count_tokens" : "chat",

@@ -133,7 +133,18 @@ export function identityHeaders(call: Call): HeaderPair[] {
     ["x-svc-retries", String(call.retries)],
   ];
   if (call.fellBackFrom !== undefined) headers.push(["x-svc-fell-back-from", call.fellBackFrom]);
+  const dropped = call.attempts.at(-1)?.changes.dropped ?? [];
+  if (dropped.length > 0) headers.push(["x-svc-dropped", listValue(dropped)]);
   return headers;
+}
+
+/** Maximum length of a header's value that contains names of the client's fields. */
+const MAX_LIST_LENGTH = 1_024;
+
+/** Returns the client's names as a header value: visible ASCII, separated by commas. */
+function listValue(names: readonly string[]): string {
+  const list = names.map((name) => name.replaceAll(/[^\w.[\]-]/g, "?")).join(", ");
+  return list.length <= MAX_LIST_LENGTH ? list : `${list.slice(0, MAX_LIST_LENGTH - 3)}...`;
 }
 
 /** Headers known when an answer has ended. */
