@@ -4,18 +4,14 @@
  * has tools and the message names some of them, the model calls all of these (which allows parallel
  * calls).
  */
-import type { Block, ChatRequest, ToolCallBlock } from "../llm/dialects/model.ts";
-import { textOf } from "./conversation.ts";
+import type { Block, ToolCallBlock } from "../llm/dialects/model.ts";
+import { type MockRequest, type Reply, textOf } from "./conversation.ts";
 import { type Script, stepOf } from "./script.ts";
 
-export interface MockAnswer {
-  readonly text: string;
-  readonly toolCalls: readonly ToolCallBlock[];
+export interface MockAnswer extends Reply {
   readonly promptTokens: number;
   readonly completionTokens: number;
 }
-
-export type MockRequest = Pick<ChatRequest, "turns" | "tools">;
 
 /** Maximum number of echoed characters: a model's answers are short, whatever the prompt. */
 const ECHO_CHARACTERS = 65_536;
@@ -32,7 +28,7 @@ export function mockAnswer(request: MockRequest, script?: Script): MockAnswer {
   };
 }
 
-function echo({ turns, tools }: MockRequest): Pick<MockAnswer, "text" | "toolCalls"> {
+function echo({ turns, tools }: MockRequest): Reply {
   const last = turns.at(-1);
   const content: readonly Block[] = last?.content ?? [];
   const said = textOf(content.filter(({ kind }) => kind !== "tool_result"));

@@ -1,5 +1,14 @@
 /** Reads conversations, whose turns some dialects split and others join. */
-import type { Block, Turn } from "../llm/dialects/model.ts";
+import type { Block, ChatRequest, ToolCallBlock, Turn } from "../llm/dialects/model.ts";
+
+/** The part of a request that the mock model reads. */
+export type MockRequest = Pick<ChatRequest, "turns" | "tools">;
+
+/** What the model says, and the tools that it then calls. */
+export interface Reply {
+  readonly text: string;
+  readonly toolCalls: readonly ToolCallBlock[];
+}
 
 /** Returns the text of blocks, and of the results of tools among them. */
 export function textOf(content: readonly Block[]): string {

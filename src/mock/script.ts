@@ -13,8 +13,7 @@
 import { z } from "zod";
 import type { ToolCallBlock, Turn } from "../llm/dialects/model.ts";
 import { lineAt, offsetOf, readDocuments, syntaxMessage } from "../resources/yaml.ts";
-import type { MockAnswer, MockRequest } from "./answer.ts";
-import { groupsOf } from "./conversation.ts";
+import { groupsOf, type MockRequest, type Reply } from "./conversation.ts";
 
 const callSchema = z
   .record(z.string().min(1), z.record(z.string(), z.unknown()))
@@ -77,10 +76,7 @@ export class ScriptError extends Error {
  * is none, if its steps have been played, or if the request declares none of the tools that the
  * step calls (agents ask side questions, e.g. for a title, without tools).
  */
-export function stepOf(
-  script: Script,
-  request: MockRequest,
-): Pick<MockAnswer, "text" | "toolCalls"> | undefined {
+export function stepOf(script: Script, request: MockRequest): Reply | undefined {
   const groups = groupsOf(request.turns);
   const starts = script.map(({ when }) => startOf(when, groups));
   const start = Math.max(-1, ...starts);
@@ -105,7 +101,7 @@ function playable(
   { text, calls }: Step,
   played: number,
   { tools }: MockRequest,
-): Pick<MockAnswer, "text" | "toolCalls"> | undefined {
+): Reply | undefined {
   const declared = new Set(tools.map(({ name }) => name));
   const toolCalls: ToolCallBlock[] = [];
   for (const [index, call] of calls.entries()) {

@@ -157,8 +157,9 @@ describe("the other vendors' forms", () => {
 
 test("a script is played, and its port can be chosen", async () => {
   const script = parseScript("- steps: [{ text: From the script. }]", "s.yaml");
-  const { port, close } = await startMock({ script });
-  await close();
+  const first = await startMock({ script });
+  const { port } = first;
+  await first.close();
   const other = await startMock({ script, port });
   try {
     expect(other.port).toBe(port);

@@ -94,8 +94,8 @@ function answerTo(
       route.dialect === "gemini" ? { totalTokens: promptTokens } : { input_tokens: promptTokens },
     );
   }
-  const model = route.model ?? String(body["model"] ?? "mock");
   const facts = dialect.readFacts({ get: (name) => body[name] });
+  const model = route.model ?? facts.model ?? "mock";
   return (route.stream ?? facts.stream)
     ? streamedAnswer(dialect, model, answer, facts.wantsUsage)
     : wholeAnswer(dialect, model, answer);
