@@ -159,7 +159,7 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
       dialect,
       ([from, body], to) => {
         only([BadRequestError], () =>
-          translateRequest({ from, to, body, model: "m", stream: false }),
+          translateRequest({ from, to, body, model: "m", stream: false, mode: "lenient" }),
         );
         only([BadRequestError], () => {
           const read = JsonBody.read(Buffer.from(JSON.stringify(body) ?? "null"));
@@ -197,7 +197,9 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
       ]),
       (from, single, body) => {
         const to = from === "openai" ? "gemini" : "openai";
-        only([BadRequestError], () => translateEmbeddings({ from, to, body, single, model: "m" }));
+        only([BadRequestError], () =>
+          translateEmbeddings({ from, to, body, single, model: "m", mode: "lenient" }),
+        );
         only([UpstreamFormatError], () =>
           translateEmbeddingsAnswer({
             upstream: to,

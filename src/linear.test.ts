@@ -135,7 +135,14 @@ describe("a chat request", () => {
         const read = body(size);
         const { value } = read;
         return () =>
-          translateRequest({ from: "openai", to, body: value, model: "m", stream: false });
+          translateRequest({
+            from: "openai",
+            to,
+            body: value,
+            model: "m",
+            stream: false,
+            mode: "lenient",
+          });
       }, 200);
     }
   });
@@ -189,7 +196,14 @@ describe("a request of the Responses API", () => {
       expectLinear((size) => {
         const { value } = body(size);
         return () =>
-          translateRequest({ from: "responses", to, body: value, model: "m", stream: false });
+          translateRequest({
+            from: "responses",
+            to,
+            body: value,
+            model: "m",
+            stream: false,
+            mode: "lenient",
+          });
       }, 200);
     }
   });

@@ -242,7 +242,7 @@ describe("totals of a stream", () => {
   );
 
   test.each(DIALECTS)(
-    "are the last chunk's own to gemini, whose SDK fails on a comment (from %s)",
+    "are a member of the last chunk to gemini, whose SDK fails on a comment (from %s)",
     async (upstream) => {
       const vendor = fixture.vendors[upstream];
       vendor.always(vendor.says(script));
@@ -254,6 +254,13 @@ describe("totals of a stream", () => {
           promptTokenCount: 30,
           cachedContentTokenCount: 10,
           candidatesTokenCount: 9,
+        },
+        svc: {
+          "x-svc-input-tokens": "30",
+          "x-svc-output-tokens": "9",
+          "x-svc-cached-input-tokens": "10",
+          "x-svc-duration-ms": expect.stringMatching(/^\d+$/) as string,
+          "x-svc-cost-usd": expect.stringMatching(/^0\.\d+$/) as string,
         },
       });
       const account = await fixture.stack.callOf(String(answer.headers["x-svc-call-id"]));

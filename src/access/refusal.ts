@@ -30,6 +30,9 @@ export function refuse(code: ErrorCode, message: string, param?: string): Refusa
   return new Refusal(publicError(code, message, param));
 }
 
+/** Names an answer: the gateway's log and audit records contain it. */
+export const CALL_ID = "x-svc-call-id";
+
 type HeaderPair = readonly [name: string, value: string];
 
 /**
@@ -40,7 +43,7 @@ type HeaderPair = readonly [name: string, value: string];
 export function refusalHeaders({ retryAfterMs }: Refusal, callId: string): readonly HeaderPair[] {
   return [
     ["content-type", "application/json"],
-    ["x-svc-call-id", callId],
+    [CALL_ID, callId],
     ...(retryAfterMs === undefined ? [] : retryHeaders(retryAfterMs)),
   ];
 }

@@ -29,6 +29,8 @@ interface Flags {
   readonly stateDir?: string;
   readonly envoy?: string;
   readonly prices?: string;
+  readonly mockPort?: number;
+  readonly mockScript?: string;
   readonly envoyHeap: number;
   readonly concurrency?: number;
   readonly logLevel: string;
@@ -135,6 +137,15 @@ export function upCommand(root: string): Command {
     )
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
     .option(
+      "--mock-script <file>",
+      "YAML of the answers and tool calls of the mock model, to try agents without a key",
+    )
+    .option(
+      "--mock-port <number>",
+      "port of the mock model on 127.0.0.1, which speaks every vendor's API (default: any)",
+      parsePort,
+    )
+    .option(
       "--envoy-heap <MiB>",
       "heap size at which Envoy accepts no more requests; it sheds load from 80 % on",
       parseCount,
@@ -188,6 +199,8 @@ async function run(flags: Flags, root: string): Promise<void> {
       stateDir: flags.stateDir,
       envoy: flags.envoy,
       pricesFile: flags.prices,
+      mockPort: flags.mockPort,
+      mockScript: flags.mockScript,
       envoyHeapBytes: flags.envoyHeap * MIB,
       concurrency: flags.concurrency,
       logLevel: flags.logLevel,

@@ -64,6 +64,10 @@ export class CompiledKey implements AccessKeyPolicy {
     return this.#inside === undefined || this.#inside(address);
   }
 
+  allowsModel(model: string): boolean {
+    return this.#allows(model);
+  }
+
   resolveModel(model: string): ModelResolution {
     const scoped = this.#scoped;
     if (scoped === undefined)
@@ -96,14 +100,19 @@ export class CompiledKey implements AccessKeyPolicy {
 }
 
 /**
- * Returns the entries of a key's `allowedModels` of which its ModelProvider exposes nothing; they
- * never widen its access.
+ * Returns the entries of a key's `allowedModels` of which its ModelProvider exposes nothing, and
+ * none of its fallbacks is for; they never widen its access.
  */
 export function idleRestrictions(
   { restrictions }: AccessKeySpec,
   scoped: ScopedProvider,
 ): string[] {
+  const { fallbacks } = scoped.policy;
   return (restrictions.allowedModels ?? []).filter((model) => {
+    const allows = compilePatterns([model]);
+    if (fallbacks.some((fallback) => fallback.model !== undefined && allows(fallback.model))) {
+      return false;
+    }
     if (!isPattern(model)) return !scoped.policy.allowsModel(model);
     return !scoped.allowed.some((entry) => {
       const both = intersect(model, entry);

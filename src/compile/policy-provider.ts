@@ -14,6 +14,7 @@ import { parseBaseURL } from "../resources/base-url.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { ModelProvider } from "../resources/model-provider.ts";
 import { DEFAULT_BASE_URLS } from "../resources/model-provider.ts";
+import { MAX_ATTEMPTS } from "../envoy/config/names.ts";
 import { compilePatterns } from "../resources/model-names.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
 import type { ScopedProvider } from "./policy-agent.ts";
@@ -100,6 +101,7 @@ export function compileProvider(
   const fallbacks: FallbackTarget[] = [];
   const broken: string[] = [];
   const skipped: string[] = [];
+  let attempts = spec.retries.attempts;
   for (const { provider, model } of spec.fallbacks) {
     const key = `${namespace}/${provider}`;
     const target = lookup(key);
@@ -110,7 +112,16 @@ export function compileProvider(
       broken.push(`fallback ${provider} is itself, with no other model`);
     else if (model !== undefined && !allowsModelOf(target.resource)(model))
       broken.push(`fallback ${provider} does not expose model ${model}`);
-    else fallbacks.push({ provider: key, model });
+    else if (attempts + target.resource.spec.retries.attempts > MAX_ATTEMPTS)
+      broken.push(
+        `fallback ${provider} would make attempt ${attempts + 1} to ` +
+          `${attempts + target.resource.spec.retries.attempts} of one request, and at most ` +
+          `${MAX_ATTEMPTS} are made: lower retries.attempts or remove a fallback`,
+      );
+    else {
+      fallbacks.push({ provider: key, model });
+      attempts += target.resource.spec.retries.attempts;
+    }
   }
   const policy: ModelProviderPolicy = {
     key: keyOf(resource),
@@ -126,6 +137,7 @@ export function compileProvider(
     firstByteTimeoutMs: spec.timeouts.firstByteMs,
     fallbacks,
     readsToEnd: spec.onDisconnect === "readToEnd",
+    translation: spec.translation,
     allowedFeatures: new Set(spec.allowedFeatures),
     external: spec.externalAccess.enabled
       ? { maxTokensPerDay: spec.externalAccess.maxTokensPerDay }

@@ -106,9 +106,12 @@ describe("the HTTP API", () => {
     ["/ext/v1/models", 401],
     ["/v1/messages", 405],
     ["/unknown", 404],
-  ])("a refusal of %s names its call", async (url, status) => {
+    ["/v1/models", 200],
+    ["/v1/models/openai/m", 200],
+  ])("the answer to %s names its call (%i)", async (url, status) => {
     const answer = await new Promise<http.IncomingMessage>((resolve, reject) => {
-      httpRequest({ socketPath: path.join(dir, "s.sock"), path: url }, resolve)
+      const headers = status === 200 ? auth : {};
+      httpRequest({ socketPath: path.join(dir, "s.sock"), path: url, headers }, resolve)
         .on("error", reject)
         .end();
     });

@@ -13,7 +13,7 @@ import type { HeaderMap } from "../envoy/ext-proc/messages.ts";
 import type { AuditTrail } from "../llm/settlement/audit-trail.ts";
 import { dialects } from "../llm/dialects/registry.ts";
 import { publicError, type PublicError } from "../access/errors.ts";
-import { Refusal, refusalHeaders } from "../access/refusal.ts";
+import { CALL_ID, Refusal, refusalHeaders } from "../access/refusal.ts";
 import { dialectOfPath, parseRoute } from "../llm/request/routes.ts";
 import { listDialect, listModels } from "../llm/request/models-list.ts";
 import type { Clock } from "../platform/clock.ts";
@@ -105,7 +105,9 @@ function listed(options: ApiOptions, context: ApiContext, models: string): Respo
     return failure(error, dialect, options.newCallId());
   }
   const found = listModels(identity.policy, dialect, models);
-  if (found !== undefined) return Response.json(found);
+  if (found !== undefined) {
+    return Response.json(found, { headers: { [CALL_ID]: options.newCallId() } });
+  }
   const prefix = audience === "external" ? EXTERNAL_PREFIX : "";
   const message = `There is no such model here. GET ${prefix}/v1/models lists yours.`;
   return failure(publicError("model_not_found", message), dialect, options.newCallId());

@@ -80,6 +80,14 @@ export interface CountedUsage extends Amounts {
   readonly unpriced: boolean;
 }
 
+/** Returns the whole reservation of a lease. */
+export const NOTHING_USED: CountedUsage = {
+  tokens: 0,
+  microUsd: 0,
+  requests: 0,
+  unpriced: false,
+};
+
 export interface Subject {
   readonly scope: string;
   readonly account: string;

@@ -408,3 +408,34 @@ describe("a Permit", () => {
     expect(makers).toEqual([only]);
   });
 });
+
+describe("the headers of a refusal", () => {
+  const unused = {
+    "x-svc-call-id": "call-1",
+    "x-svc-retries": "0",
+    "x-svc-duration-ms": "0",
+    "x-svc-input-tokens": "0",
+    "x-svc-output-tokens": "0",
+  };
+  const refusedHeaders = (request: Request, gateway = new Gateway(provider("openai"))): object => {
+    const { headers } = gateway.trip().request(request).exchange.responded;
+    const all = Object.fromEntries(headers);
+    return Object.fromEntries(Object.entries(all).filter(([name]) => name.startsWith("x-svc-")));
+  };
+
+  test("before its model is known", () => {
+    expect(refusedHeaders({ headers: { authorization: "Bearer wrong" } })).toEqual(unused);
+    expect(refusedHeaders({ body: "{" })).toEqual(unused);
+    expect(refusedHeaders({ body: chat("openai/m", { model: "unknown/m" }) })).toEqual(unused);
+    expect(refusedHeaders({ body: chat("secret-model") })).toEqual(unused);
+  });
+
+  test("once its model is known to be allowed", () => {
+    const gateway = new Gateway(provider("anthropic"));
+    const request = { body: chat("anthropic/m", { functions: [{}] }) };
+    expect(refusedHeaders(request, gateway)).toEqual({
+      ...unused,
+      "x-svc-model-id": "anthropic/m",
+    });
+  });
+});

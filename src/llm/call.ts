@@ -9,11 +9,13 @@ import type { TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, ModelGrant } from "../policy/snapshot.ts";
 import type { CallSize } from "./request/call-size.ts";
 import type { VendorHeaders } from "./dialects/contract.ts";
+import { type Changes, UNCHANGED } from "./dialects/changes.ts";
 import type { Usage } from "./dialects/dialect.ts";
 import type { RequestEcho } from "./dialects/model.ts";
 import type { Entry } from "./request/entry.ts";
 import type { RequestFacts } from "./request/facts.ts";
 import type { JsonBody } from "./request/json-body.ts";
+import type { FallbackBudgets } from "./attempts/fallback-budgets.ts";
 import type { Failure, RetryPlan, AttemptTarget } from "./attempts/retry-plan.ts";
 import { type Delivery, deliveryOf } from "./attempts/upstreams.ts";
 import type { LlmRoute } from "./request/routes.ts";
@@ -37,20 +39,23 @@ export interface Attempt {
   readonly target: AttemptTarget;
   /** Time when it was sent, or began to wait; milliseconds, monotonic. */
   readonly startedAt: number;
-  /** Changes that its provider's dialect required, such as dropped fields. */
-  readonly notes: readonly string[];
+  /** Changes that its provider's dialect required. */
+  readonly changes: Changes;
   /** undefined for the current attempt, and for the one that answered. */
   failure?: Failure;
   /** Time when the failure was reported; milliseconds, monotonic. */
   failedAt?: number;
 }
 
-/** Failure of an attempt that was never sent, because its provider cannot express the request. */
-export const SKIPPED: Failure = {
-  status: 0,
-  retryAfterMs: undefined,
-  flags: "unsupported_by_upstream",
-};
+/** Failures of attempts that were never sent. */
+export const NotSent = {
+  /** The provider's dialect cannot express the request. */
+  unsupported: { status: 0, retryAfterMs: undefined, flags: "unsupported_by_upstream" },
+  /** The provider's external budget has no room for the call. */
+  overBudget: { status: 0, retryAfterMs: undefined, flags: "external_tokens_per_day_exceeded" },
+} as const satisfies Record<string, Failure>;
+
+const NOT_SENT: ReadonlySet<Failure | undefined> = new Set(Object.values(NotSent));
 
 /** Facts about a call's request. They do not change. */
 export interface CallRequest {
@@ -102,9 +107,11 @@ export interface CallAnswer {
 
 export interface CallOptions {
   readonly request: CallRequest;
-  /** Notes of the first attempt: see {@link Attempt.notes}. */
-  readonly notes: readonly string[];
+  /** Of the first attempt. */
+  readonly changes: Changes;
   readonly plan: RetryPlan;
+  /** undefined if no fallback counts the call by itself. */
+  readonly fallbackBudgets?: FallbackBudgets | undefined;
   /** The caller's body. */
   readonly original: JsonBody;
   /** Resources held since admission; the call releases them. */
@@ -115,6 +122,7 @@ export interface CallOptions {
 export class Call {
   readonly request: CallRequest;
   readonly plan: RetryPlan;
+  readonly fallbackBudgets: FallbackBudgets | undefined;
   readonly attempts: Attempt[];
   readonly answer: CallAnswer = {
     begun: false,
@@ -145,11 +153,12 @@ export class Call {
   #reports = 0;
   readonly #waiting = new Map<number, (failure: Failure) => void>();
 
-  constructor({ request, notes, plan, original, entry, clock }: CallOptions) {
+  constructor({ request, changes, plan, fallbackBudgets, original, entry, clock }: CallOptions) {
     this.request = request;
     this.plan = plan;
+    this.fallbackBudgets = fallbackBudgets;
     this.target = plan.current;
-    this.attempts = [{ target: plan.current, startedAt: request.startedAt, notes }];
+    this.attempts = [{ target: plan.current, startedAt: request.startedAt, changes }];
     this.#original = original;
     this.#entry = entry;
     this.#clock = clock;
@@ -179,7 +188,7 @@ export class Call {
   get fellBackFrom(): string | undefined {
     const first = this.attempts[0];
     if (first === undefined) return undefined;
-    const from = refOf(first.target);
+    const from = modelIdOf(first.target);
     return from === this.modelId ? undefined : from;
   }
 
@@ -192,13 +201,12 @@ export class Call {
 
   /** `<provider>/<model>` of the current target. */
   get modelId(): string {
-    return refOf(this.target);
+    return modelIdOf(this.target);
   }
 
-  /** @param notes see {@link Attempt.notes} */
-  begin(target: AttemptTarget, notes: readonly string[] = []): void {
+  begin(target: AttemptTarget, changes: Changes = UNCHANGED): void {
     this.target = target;
-    this.attempts.push({ target, startedAt: this.#clock.monotonic(), notes });
+    this.attempts.push({ target, startedAt: this.#clock.monotonic(), changes });
   }
 
   /** Notes that attempt `number` (1 is the first) failed. The first report is decisive. */
@@ -213,12 +221,12 @@ export class Call {
 
   /**
    * Notes a failure reported by Envoy's router: once for each attempt that it sent, in order.
-   * Attempts that were skipped because their provider cannot express the request are not included.
+   * Attempts that were never sent ({@link NotSent}) are not included.
    */
   reportSentFailure(failure: Failure): void {
     let number = 0;
     for (let left = ++this.#reports; left > 0 && number < this.attempts.length; number++) {
-      if (this.attempts[number]?.failure !== SKIPPED) left--;
+      if (!NOT_SENT.has(this.attempts[number]?.failure)) left--;
     }
     this.reportFailure(number, failure);
   }
@@ -233,6 +241,7 @@ export class Call {
   }
 }
 
-function refOf({ provider, model }: AttemptTarget): string {
+/** Returns `<provider>/<model>`. */
+export function modelIdOf({ provider, model }: AttemptTarget): string {
   return `${provider.name}/${model}`;
 }

@@ -21,6 +21,8 @@ import type { WireFormat } from "./dialects/dialect.ts";
 import { dialects } from "./dialects/registry.ts";
 import { publicError } from "../access/errors.ts";
 import type { RequestFacts } from "./request/facts.ts";
+import { totalsHeaders } from "./settlement/accounting.ts";
+import { modelIdOf, type Permit } from "./call.ts";
 import type { LlmMetrics } from "./settlement/metrics.ts";
 import type { PipelineServices, RequestContext } from "./pipeline/context.ts";
 import type { Entered } from "./pipeline/enter.ts";
@@ -49,6 +51,7 @@ interface Known {
   readonly route?: LlmRoute | undefined;
   readonly caller?: CallerPolicy;
   readonly facts?: RequestFacts;
+  readonly permit?: Permit;
 }
 
 export class LlmProcessor implements Processor {
@@ -202,9 +205,23 @@ export class LlmProcessor implements Processor {
     this.#options.audit.refused({ error, origin });
     this.#exchange.respond({
       status: error.status,
-      headers: { set: refusalHeaders(refusal, this.#context.callId) },
+      headers: {
+        set: [...refusalHeaders(refusal, this.#context.callId), ...this.#unusedHeaders(known)],
+      },
       body: dialects[this.#dialect].renderError(error),
     });
+  }
+
+  /** Returns the headers of every LLM response for a request that used nothing. */
+  #unusedHeaders({ permit }: Known): (readonly [string, string])[] {
+    const { clock, startedAt } = this.#context;
+    const durationMs = Math.max(0, Math.round(clock.monotonic() - startedAt));
+    const target = permit?.targets[0];
+    return [
+      ...(target === undefined ? [] : [["x-svc-model-id", modelIdOf(target)] as const]),
+      ["x-svc-retries", "0"],
+      ...totalsHeaders({ usage: undefined, costUsd: undefined, durationMs }),
+    ];
   }
 
   /** Releases the request's resources that no call has taken over. */

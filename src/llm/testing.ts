@@ -178,6 +178,7 @@ export function provider(
     firstByteTimeoutMs: 300_000,
     fallbacks: [],
     readsToEnd: false,
+    translation: "lenient",
     allowedFeatures: new Set(),
     external: undefined,
     allowsModel: () => true,
@@ -241,6 +242,7 @@ export function accessKey(
     limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
     grants: [],
     allowsAddress: () => true,
+    allowsModel: () => true,
     resolveModel: (name) => ({
       kind: "granted",
       grant: { ref: `${opened.name}/${name}`, provider: opened, model: name },

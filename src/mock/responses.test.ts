@@ -27,7 +27,7 @@ test("a text, whole and streamed, is the same", async () => {
     status: "completed",
     model: "echo",
     output_text: "You said: Hello there",
-    usage: { input_tokens: 2, output_tokens: 4, total_tokens: 6 },
+    usage: { input_tokens: 4, output_tokens: 4, total_tokens: 8 },
   });
   const runner = client.responses.stream(ask);
   const numbers: number[] = [];
@@ -64,16 +64,36 @@ test.each([false, true])(
   },
 );
 
-test.each([
-  {},
-  { input: [] },
-  { input: [null, 7, "x"] },
-  { input: { a: 1 } },
-  { input: "x", tools: 7 },
-])("%j does not end the mock", async (body) => {
+test.each<[object, number]>([
+  [{ input: "x" }, 200],
+  [{ input: [] }, 200],
+  [{}, 400],
+  [{ input: [null, 7, "x"] }, 400],
+  [{ input: { a: 1 } }, 400],
+  [{ input: "x", tools: 7 }, 400],
+  [{ input: "x", previous_response_id: "resp_1" }, 400],
+])("%j is answered with %i", async (body, status) => {
   const response = await fetch(`http://${mock.host}:${mock.port}/v1/responses`, {
     method: "POST",
-    body: JSON.stringify(body),
+    body: JSON.stringify({ model: "echo", ...body }),
   });
-  expect(response.status).toBe("input" in body ? 200 : 400);
+  expect(response.status).toBe(status);
 });
+
+test.each(["embedContent", "batchEmbedContents"])(
+  "embeddings in Gemini's form: %s",
+  async (method) => {
+    const content = { parts: [{ text: "hello" }] };
+    const single = method === "embedContent";
+    const response = await fetch(`http://${mock.host}:${mock.port}/v1beta/models/echo:${method}`, {
+      method: "POST",
+      body: JSON.stringify(single ? { content } : { requests: [{ content }, { content }] }),
+    });
+    const answer = (await response.json()) as {
+      embedding?: { values: number[] };
+      embeddings?: { values: number[] }[];
+    };
+    const vectors = answer.embeddings ?? [answer.embedding];
+    expect(vectors.map((vector) => vector?.values.length)).toEqual(single ? [8] : [8, 8]);
+  },
+);

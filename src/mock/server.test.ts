@@ -1,5 +1,8 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseScript } from "./script.ts";
 import { type MockServer, startMock } from "./server.ts";
 
 let mock: MockServer;
@@ -100,6 +103,74 @@ describe("chat completions", () => {
   });
 });
 
+describe("the other vendors' forms", () => {
+  const time = { name: "get_time", description: "The time." };
+
+  test("Anthropic's client reads messages, whole and streamed", async () => {
+    const anthropic = new Anthropic({
+      apiKey: "none",
+      baseURL: `http://${mock.host}:${mock.port}`,
+      maxRetries: 0,
+    });
+    const body = {
+      model: "echo",
+      max_tokens: 100,
+      messages: [{ role: "user" as const, content: "call get_time" }],
+      tools: [{ ...time, input_schema: { type: "object" as const } }],
+    };
+    const whole = await anthropic.messages.create(body);
+    const streamed = await anthropic.messages.stream(body).finalMessage();
+    for (const answer of [whole, streamed]) {
+      expect(answer).toMatchObject({
+        model: "echo",
+        stop_reason: "tool_use",
+        usage: { input_tokens: 2, output_tokens: 5 },
+        content: [{ type: "tool_use", name: "get_time", input: { input: "call get_time" } }],
+      });
+    }
+    expect(await anthropic.messages.countTokens(body)).toEqual({ input_tokens: 2 });
+  });
+
+  test("Google's client reads contents, whole and streamed", async () => {
+    const google = new GoogleGenAI({
+      apiKey: "none",
+      httpOptions: { baseUrl: `http://${mock.host}:${mock.port}` },
+    });
+    const body = {
+      model: "echo",
+      contents: "call get_time",
+      config: { tools: [{ functionDeclarations: [time] }] },
+    };
+    const whole = await google.models.generateContent(body);
+    expect(whole.functionCalls).toMatchObject([
+      { name: "get_time", args: { input: "call get_time" } },
+    ]);
+    let text = "";
+    const stream = await google.models.generateContentStream({ ...body, contents: "Hello there" });
+    for await (const chunk of stream) text += chunk.text ?? "";
+    expect(text).toBe("You said: Hello there");
+    expect(await google.models.countTokens({ model: "echo", contents: "a b c" })).toMatchObject({
+      totalTokens: 3,
+    });
+  });
+});
+
+test("a script is played, and its port can be chosen", async () => {
+  const script = parseScript("- steps: [{ text: From the script. }]", "s.yaml");
+  const first = await startMock({ script });
+  const { port } = first;
+  await first.close();
+  const other = await startMock({ script, port });
+  try {
+    expect(other.port).toBe(port);
+    const scripted = new OpenAI({ apiKey: "none", baseURL: `http://127.0.0.1:${port}/v1` });
+    const answer = await scripted.chat.completions.create(hello);
+    expect(answer.choices[0]?.message.content).toBe("From the script.");
+  } finally {
+    await other.close();
+  }
+});
+
 describe("embeddings", () => {
   test("are of the text alone, as OpenAI's client reads them by default and as numbers", async () => {
     const packed = await client.embeddings.create({ model: "m", input: ["one", "two", "one"] });
@@ -130,7 +201,10 @@ describe("what it has not", () => {
     const response = await post(path, body, method);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({
-      error: { type: "invalid_request_error", message: expect.any(String) as unknown },
+      error: {
+        type: status === 404 ? "not_found_error" : "invalid_request_error",
+        message: expect.any(String) as unknown,
+      },
     });
   });
 

@@ -28,6 +28,12 @@ export const FEATURES = [
 ] as const;
 export type Feature = (typeof FEATURES)[number];
 
+/**
+ * How a request that the provider's dialect cannot fully express is translated
+ * (`spec.translation`): without the hints that it cannot express, or not at all.
+ */
+export type TranslationMode = "lenient" | "strict";
+
 /** Retry settings of a ModelProvider, defaults applied. Times in milliseconds. */
 export interface RetryPolicy {
   /** Attempts at this provider, the first included (>= 1). */
@@ -74,6 +80,8 @@ export interface ModelProviderPolicy {
   readonly fallbacks: readonly FallbackTarget[];
   /** Answers are read to their end after the client disconnected, to learn their usage. */
   readonly readsToEnd: boolean;
+  /** How requests of other dialects are translated. */
+  readonly translation: TranslationMode;
   /** Features that requests may use although their cost or reach cannot be checked. */
   readonly allowedFeatures: ReadonlySet<Feature>;
   /** Access through the external gateway; undefined if it is disabled. */
@@ -135,6 +143,8 @@ export interface AccessKeyPolicy {
   readonly grants: readonly ModelGrant[];
   /** Whether a client's address may use the key. */
   allowsAddress(address: string): boolean;
+  /** Whether the key's restrictions contain a model, at whichever ModelProvider. */
+  allowsModel(model: string): boolean;
   /** Resolves a model of its ModelProvider that the key may use. */
   resolveModel(model: string): ModelResolution;
 }

@@ -187,6 +187,14 @@ const specSchema = z
           "keys) and `otherModels` (fields that " +
           "name further models): nobody may use them otherwise.",
       ),
+    translation: z
+      .enum(["lenient", "strict"])
+      .default("lenient")
+      .describe(
+        "How requests of another vendor's dialect are translated. `lenient`: fields without an " +
+          "equivalent that do not change the meaning of the conversation are dropped, and named " +
+          "in the response header `x-svc-dropped`. `strict`: such requests are refused.",
+      ),
     fallbacks: z
       .array(
         z.strictObject({

@@ -39,7 +39,7 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 |---|---|---|
 | \`Ready\` | yes | in use as written |
 | \`Skipped\` | no | the variable of \`svc.io/when-env\` is not set; not an error |
-| \`DegradedFallbacks\` | yes | some fallbacks of the ModelProvider are left out: missing, not ready, or without the model |
+| \`DegradedFallbacks\` | yes | some fallbacks of the ModelProvider are left out: missing, not ready, without the model, or beyond the 32 attempts of a request |
 | \`DegradedModels\` | yes | some models of the Agent cannot be used |
 | \`SecretDoesNotExist\`, \`SecretKeyDoesNotExist\`, \`SecretValueInvalid\` | no | the API key is not available |
 | \`EnvironmentVariableNotSet\` | no | a Secret's value names a variable that is not set |

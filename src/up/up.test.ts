@@ -415,6 +415,8 @@ describe("startUp, of stand-ins", () => {
       envoy: undefined,
       stateDir: path.join(dir, "state"),
       pricesFile: undefined,
+      mockPort: undefined,
+      mockScript: undefined,
       concurrency: 1,
       logLevel: "info",
       drainMs: 1_000,
@@ -519,6 +521,16 @@ describe("startUp, of stand-ins", () => {
   });
 
   test.each<[string, Partial<UpOptions>, RegExp]>([
+    [
+      "a script that cannot be read",
+      { mockScript: "/does/not/exist.yaml" },
+      /--mock-script: \/does\/not\/exist.yaml cannot be read \(ENOENT\)/,
+    ],
+    [
+      "a script with a mistake",
+      { mockScript: import.meta.filename },
+      /--mock-script: .*up\.test\.ts:\d+: /,
+    ],
     [
       "a folder that does not exist",
       { resources: "/does/not/exist" },

@@ -3,12 +3,13 @@
  * serves the mock upstream. When it is stopped, it lets requests under way finish; when it is
  * killed, neither process survives.
  */
-import { rmSync, statSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import type { SpaceOptions } from "../audit/writer/volume.ts";
 import type { GatewayOptionsInput } from "../gateway/options.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
+import { parseScript, type Script, ScriptError } from "../mock/script.ts";
 import { startMock } from "../mock/server.ts";
 import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
@@ -45,6 +46,10 @@ export interface UpOptions {
   /** The Envoy binary; undefined to search for it. */
   readonly envoy: string | undefined;
   readonly pricesFile: string | undefined;
+  /** Port of the mock model; undefined for any. */
+  readonly mockPort: number | undefined;
+  /** File with the mock model's script; undefined to echo only. */
+  readonly mockScript: string | undefined;
   /** Heap size at which Envoy accepts no more requests, in bytes. */
   readonly envoyHeapBytes: number;
   readonly concurrency: number | undefined;
@@ -90,16 +95,19 @@ const STOP_GRACE_MS = 3_000;
 /** @throws StartError */
 export async function startUp(options: UpOptions, { root, env, log }: UpEnvironment): Promise<Up> {
   const resources = assertFolder(options.resources);
+  const script = readScript(options.mockScript);
   const envoy = findEnvoy(envoyOfUp(options.envoy, env, root));
   await assertPortFree(options.address, options.port, "--port");
   if (options.externalPort !== undefined)
     await assertPortFree(options.address, options.externalPort, "--external-port");
+  if (options.mockPort !== undefined)
+    await assertPortFree("127.0.0.1", options.mockPort, "--mock-port");
   const state = statePaths(options.stateDir, env);
   prepareState(state);
   await assertNotRunning(state);
   makeRunDir(state);
   try {
-    return await start(options, { root, env, log }, { resources, envoy, state });
+    return await start(options, { root, env, log }, { resources, script, envoy, state });
   } catch (error) {
     rmSync(state.runDir, { recursive: true, force: true });
     throw error;
@@ -108,6 +116,7 @@ export async function startUp(options: UpOptions, { root, env, log }: UpEnvironm
 
 interface Found {
   readonly resources: string;
+  readonly script: Script | undefined;
   readonly envoy: string;
   readonly state: StatePaths;
 }
@@ -117,10 +126,10 @@ async function start(
   { root, env, log }: UpEnvironment,
   found: Found,
 ): Promise<Up> {
-  const { resources, envoy, state } = found;
+  const { resources, script, envoy, state } = found;
   const { runDir } = state;
   const caFile = findCaBundle(caBundleOf(env), runDir);
-  const mock = await startMock();
+  const mock = await startMock({ port: options.mockPort, script });
 
   const gatewayOptions: GatewayOptionsInput = {
     resources,
@@ -250,6 +259,20 @@ function reachable(address: string): string {
   if (address === "0.0.0.0") return "127.0.0.1";
   if (address === "::") return "[::1]";
   return address.includes(":") ? `[${address}]` : address;
+}
+
+/** @throws StartError with the place of the first mistake */
+function readScript(file: string | undefined): Script | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return parseScript(readFileSync(file, "utf8"), file);
+  } catch (error) {
+    if (error instanceof ScriptError) throw new StartError(`--mock-script: ${error.message}`);
+    throw new StartError(
+      `--mock-script: ${file} cannot be read ` +
+        `(${(error as NodeJS.ErrnoException).code ?? "unknown error"}).`,
+    );
+  }
 }
 
 function assertFolder(dir: string): string {

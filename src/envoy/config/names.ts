@@ -21,7 +21,7 @@ export const RESERVED_NAMES: readonly string[] = ["control", "attempts"];
  * Maximum number of attempts of a request, the first included: the priorities of {@link
  * Cluster.attempts} plus one.
  */
-export const MAX_ATTEMPTS = 16;
+export const MAX_ATTEMPTS = 32;
 
 export const ATTEMPT_LISTENER = "svc-attempt";
 

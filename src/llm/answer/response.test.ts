@@ -236,6 +236,14 @@ describe("a stream", () => {
     const comments = text.split("\n").filter((line) => line.startsWith(":"));
     if (client === "gemini") {
       expect(comments).toEqual([]);
+      const last = text.trimEnd().split("data: ").at(-1) ?? "";
+      expect((JSON.parse(last) as { svc: unknown }).svc).toEqual({
+        "x-svc-input-tokens": "100",
+        "x-svc-output-tokens": "7",
+        "x-svc-duration-ms": "0",
+        "x-svc-cached-input-tokens": "20",
+        "x-svc-cost-usd": "0.00016",
+      });
     } else {
       expect(comments).toEqual([
         ": x-svc-input-tokens=100 x-svc-output-tokens=7 x-svc-duration-ms=0 " +

@@ -17,6 +17,7 @@ import { dialects } from "../dialects/registry.ts";
 import { publicError, type PublicError } from "../../access/errors.ts";
 import type { Relay } from "../attempts/relay.ts";
 import { localReplyFlags } from "./response-flags.ts";
+import { createStreamTotals, type StreamTotals } from "./stream-totals.ts";
 import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
 
 export interface ResponseOptions {
@@ -39,8 +40,10 @@ type Expected =
   | { readonly kind: "nothing" }
   | { readonly kind: "whole"; readonly encoding: string | undefined }
   | { readonly kind: "error"; readonly encoding: string | undefined }
-  | { readonly kind: "stream"; readonly reader: StreamReader }
+  | { readonly kind: "stream"; readonly reader: StreamReader; readonly totals: StreamTotals }
   | { readonly kind: "done" };
+
+type ExpectedStream = Extract<Expected, { kind: "stream" }>;
 
 export class CallResponse {
   readonly #exchange: Exchange;
@@ -51,8 +54,6 @@ export class CallResponse {
   #settled = false;
   /** Bytes of the current incomplete event. */
   #heldBytes = 0;
-  /** The end of the stream so far. */
-  #lastBytes: Buffer = Buffer.alloc(0);
 
   constructor(exchange: Exchange, call: Call, options: ResponseOptions) {
     this.#exchange = exchange;
@@ -92,7 +93,9 @@ export class CallResponse {
         publicError("upstream_invalid", "The provider compressed a stream without being asked to."),
       );
     }
-    this.#expected = { kind: "stream", reader: streamReader(call, this.#options.clock.now()) };
+    const reader = streamReader(call, this.#options.clock.now());
+    const form = dialects[call.request.route.dialect].streamTotals;
+    this.#expected = { kind: "stream", reader, totals: createStreamTotals(form, reader) };
     this.#exchange.proceed("response_headers", {
       headers: { set: identityHeaders(call), remove: [...removals(headers), "content-length"] },
       responseBodyMode: "streamed",
@@ -103,7 +106,7 @@ export class CallResponse {
     const expected = this.#expected;
     switch (expected.kind) {
       case "stream":
-        return this.#chunk(expected.reader, body, endOfStream);
+        return this.#chunk(expected, body, endOfStream);
       case "whole":
         return this.#whole(body, expected.encoding);
       case "error":
@@ -211,24 +214,22 @@ export class CallResponse {
     });
   }
 
-  #chunk(reader: StreamReader, chunk: Buffer, endOfStream: boolean): void {
+  #chunk({ reader, totals }: ExpectedStream, chunk: Buffer, endOfStream: boolean): void {
     const out = reader.push(chunk);
     this.#noteProgress(reader);
     this.#heldBytes = out.length > 0 ? 0 : this.#heldBytes + chunk.length;
     if (this.#heldBytes > MAX_HELD_BYTES) return this.#giveUp(reader);
     if (!endOfStream) {
-      if (out.length > 0) this.#lastBytes = out.subarray(-4);
-      if (out === chunk) this.#exchange.pass("response_body");
-      else this.#exchange.proceed("response_body", { body: out });
+      const sent = totals.pass(out);
+      if (sent === chunk) this.#exchange.pass("response_body");
+      else this.#exchange.proceed("response_body", { body: sent });
       return;
     }
     const tail = reader.end();
     this.#takeUsage(reader);
-    this.#settle(streamOutcome(this.#status, reader), (totals) => {
-      const parts = [out, tail];
-      if (dialects[this.#call.request.route.dialect].allowsStreamComments)
-        parts.push(Buffer.from(finalComment(totals, this.#endsEvent(out, tail))));
-      this.#exchange.proceed("response_body", { body: Buffer.concat(parts) });
+    const rest = Buffer.concat([out, tail]);
+    this.#settle(streamOutcome(this.#status, reader), (pairs) => {
+      this.#exchange.proceed("response_body", { body: totals.end(rest, pairs) });
     });
   }
 
@@ -245,15 +246,6 @@ export class CallResponse {
     this.#call.answer.lastProgressAt = now;
     if (this.#call.answer.firstContentAt === undefined && reader.sawContent)
       this.#call.answer.firstContentAt = now;
-  }
-
-  /** Returns whether the client's data so far ends with a blank line. */
-  #endsEvent(out: Buffer, tail: Buffer): boolean {
-    const last = tail.length > 0 ? tail : out.length > 0 ? out : this.#lastBytes;
-    return (
-      last.length === 0 ||
-      /(\n\n|\r\n\r\n|\r\r)$/.test(last.toString("latin1", Math.max(0, last.length - 4)))
-    );
   }
 
   #takeUsage(reader: StreamReader): void {
@@ -297,12 +289,6 @@ export class CallResponse {
   #respond(status: number, set: readonly HeaderPair[], body: string | Buffer): void {
     this.#exchange.respond({ status, headers: { set }, body });
   }
-}
-
-/** A comment that SSE parsers skip, for clients that want the totals. */
-function finalComment(pairs: readonly HeaderPair[], afterEvent: boolean): string {
-  const totals = pairs.map(([name, value]) => `${name}=${value}`);
-  return `${afterEvent ? "" : "\n\n"}: ${totals.join(" ")}\n\n`;
 }
 
 /**

@@ -9,14 +9,14 @@ import type { Exchange, Processor } from "../../envoy/ext-proc/server.ts";
 import type { Phase } from "../../envoy/ext-proc/messages.ts";
 import type { FairShare } from "../../limits/load/fair-share.ts";
 import { retryAfterSeconds } from "../../access/refusal.ts";
-import { type Call, SKIPPED } from "../call.ts";
+import { type Call, NotSent } from "../call.ts";
 import type { CallRegistry } from "../call-registry.ts";
 import { BadRequestError } from "../dialects/dialect.ts";
 import { callerName } from "../../access/caller.ts";
 import { publicError } from "../../access/errors.ts";
 import type { JsonBody } from "../request/json-body.ts";
 import { type AttemptRequest, prepareAttempt } from "./prepare.ts";
-import type { Failure, NextAttempt } from "./retry-plan.ts";
+import type { AttemptTarget, Failure, NextAttempt } from "./retry-plan.ts";
 
 export interface AttemptProcessorOptions {
   readonly calls: CallRegistry;
@@ -92,21 +92,35 @@ export class AttemptProcessor implements Processor {
     this.#cancel = this.#exchange.after(next.waitMs, () => this.#start(call, next, failure));
   }
 
-  #start(call: Call, first: Extract<NextAttempt, { kind: "attempt" }>, failure: Failure): void {
-    if (this.#closed || call.original === undefined) return;
-    let next: NextAttempt = first;
-    while (next.kind === "attempt") {
-      const request = this.#prepare(call, call.original, next.target);
-      call.begin(next.target, request?.notes);
-      if (request !== undefined) return this.#send(call, request);
-      call.reportFailure(call.attempts.length, SKIPPED);
-      next = call.plan.nextTarget();
-    }
-    this.#giveUp(call, failure);
+  /** @param failure of the last attempt that was sent */
+  #start(call: Call, next: NextAttempt, failure: Failure): void {
+    if (next.kind === "exhausted") return this.#giveUp(call, failure);
+    const { target } = next;
+    const hasRoom = call.fallbackBudgets?.enter(target) ?? true;
+    if (hasRoom instanceof Promise) {
+      this.#exchange.when(hasRoom, (known) => this.#begin(call, target, known, failure));
+    } else this.#begin(call, target, hasRoom, failure);
   }
 
-  /** @returns undefined if this provider cannot express the request. */
-  #prepare(call: Call, body: JsonBody, target: Call["target"]): WholeRequest | undefined {
+  #begin(call: Call, target: AttemptTarget, hasRoom: boolean, failure: Failure): void {
+    if (this.#closed || call.original === undefined) return;
+    const request = hasRoom
+      ? this.#prepare(call, call.original, target)
+      : { notSent: NotSent.overBudget };
+    if (!("notSent" in request)) {
+      call.begin(target, request.changes);
+      return this.#send(call, request);
+    }
+    call.begin(target);
+    call.reportFailure(call.attempts.length, request.notSent);
+    this.#start(call, call.plan.nextTarget(), failure);
+  }
+
+  #prepare(
+    call: Call,
+    body: JsonBody,
+    target: AttemptTarget,
+  ): WholeRequest | { readonly notSent: Failure } {
     try {
       const request = prepareAttempt(call.request.permit, target, {
         body,
@@ -117,7 +131,7 @@ export class AttemptProcessor implements Processor {
       });
       return { ...request, body: request.body ?? [body.raw] };
     } catch (error) {
-      if (error instanceof BadRequestError) return undefined;
+      if (error instanceof BadRequestError) return { notSent: NotSent.unsupported };
       throw error;
     } finally {
       body.forgetValue();

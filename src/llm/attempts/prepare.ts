@@ -5,6 +5,7 @@
 import { InternalHeader, relayedCluster } from "../../envoy/config/names.ts";
 import { CREDENTIAL_HEADERS } from "../../access/credentials.ts";
 import type { Permit } from "../call.ts";
+import { type Changes, UNCHANGED } from "../dialects/changes.ts";
 import { BadRequestError } from "../dialects/dialect.ts";
 import type { VendorHeaders } from "../dialects/contract.ts";
 import { passToGemini, translateEmbeddings } from "../dialects/embeddings/translate.ts";
@@ -30,8 +31,8 @@ export interface AttemptRequest {
   readonly remove: readonly string[];
   /** Body in pieces; undefined if the caller's own bytes are forwarded. */
   readonly body: readonly Buffer[] | undefined;
-  /** Changes that the provider's dialect required, such as dropped fields. */
-  readonly notes: readonly string[];
+  /** Changes that the provider's dialect required. */
+  readonly changes: Changes;
 }
 
 export interface AttemptSource {
@@ -89,18 +90,19 @@ function attemptBody(
   delivery: Delivery,
   { provider, model }: AttemptTarget,
   { route, body, stream, outputCap }: AttemptSource,
-): Pick<AttemptRequest, "body" | "notes"> {
+): Pick<AttemptRequest, "body" | "changes"> {
   const single = route.operation === "embed_content";
   if (delivery.kind === "translate") {
     const { dialect: to } = delivery;
-    const request = { from: route.dialect, to, body: body.value, model };
+    const mode = provider.translation;
+    const request = { from: route.dialect, to, body: body.value, model, mode };
     const translated = isEmbedding(route.operation)
       ? translateEmbeddings({ ...request, single })
       : translateRequest({ ...request, stream, outputCap });
-    return { body: [translated.body], notes: translated.notes };
+    return { body: [translated.body], changes: translated.changes };
   }
   if (isEmbedding(route.operation) && delivery.dialect === "gemini")
-    return { body: [passToGemini(body.value, model, single)], notes: [] };
+    return { body: [passToGemini(body.value, model, single)], changes: UNCHANGED };
   const dialect = dialects[delivery.dialect];
   const passed = passRequest(dialect, body, {
     model,
@@ -111,5 +113,5 @@ function attemptBody(
         ? undefined
         : { field: dialect.outputLimitField(provider.kind), tokens: outputCap },
   });
-  return { body: passed, notes: [] };
+  return { body: passed, changes: UNCHANGED };
 }

@@ -20,7 +20,7 @@ import type {
   UpstreamError,
 } from "./model.ts";
 import type { StreamProbe } from "./stream-probe.ts";
-import type { Serialised, TranslationTarget } from "./target.ts";
+import type { TranslationTarget } from "./target.ts";
 
 export interface ClientDialect extends RequestFormat, AnswerFormat, ClientConversions {
   readonly name: WireFormat;
@@ -80,8 +80,11 @@ export interface VendorHeaders {
 
 /** How answers and errors are read and written. */
 export interface AnswerFormat {
-  /** Whether the dialect's clients skip comments at the end of a stream, as SSE requires. */
-  readonly allowsStreamComments: boolean;
+  /**
+   * Where a stream reports the call's totals: in a last comment, or in a member of its last event
+   * if the dialect's clients fail on comments.
+   */
+  readonly streamTotals: "comment" | "member";
   /** Returns the usage of a whole response body; undefined if it contains none. */
   readUsage(body: unknown): Usage | undefined;
   /** Returns the error of an upstream; undefined if the body is not an error of this dialect. */
@@ -113,7 +116,7 @@ export interface ClientConversions {
 /** Conversions of the model to an upstream's requests, and of its answers to the model. */
 export interface UpstreamConversions {
   /** @throws BadRequestError if the dialect cannot express the request */
-  serialiseRequest(request: ChatRequest, target: TranslationTarget): Serialised;
+  serialiseRequest(request: ChatRequest, target: TranslationTarget): object;
   /** @throws UpstreamFormatError */
   parseResponse(body: unknown, id: string): ChatResponse;
   streamParser(id: string): StreamParser;

@@ -136,11 +136,18 @@ export class Fields {
     for (const key of keys) this.raw(key);
   }
 
-  /** Passes on the unread fields. */
-  rest(into: Leftover[]): void {
+  /**
+   * Passes on the unread fields, except values that ask for nothing.
+   *
+   * @param essential names of the fields that change the meaning of the conversation, also with an
+   * empty object as the value; `all` if every field does
+   */
+  rest(into: Leftover[], essential: ReadonlySet<string> | "all" = NONE): void {
     for (const key of this.#unread) {
       const value = this.#object[key];
-      if (value !== null && value !== undefined) into.push({ param: this.at(key) });
+      const isEssential = essential === "all" || essential.has(key);
+      if (asksForNothing(value) && !(isEssential && isObject(value))) continue;
+      into.push({ param: this.at(key), essential: isEssential });
     }
   }
 
@@ -150,6 +157,14 @@ export class Fields {
     const snake = key.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return isPresent(this.#object, snake) ? snake : undefined;
   }
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Returns whether a value is the same as none, whatever the field. */
+function asksForNothing(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
 }
 
 function isPresent(object: JsonObject, key: string): boolean {

@@ -1,6 +1,7 @@
-import { expect, test } from "vitest";
-import { thinksAdaptively } from "./anthropic/generation.ts";
+import { describe, expect, test } from "vitest";
+import { samplingOf, thinksAdaptively } from "./anthropic/generation.ts";
 import { generationOf } from "./gemini/generation.ts";
+import { takesSampling } from "./openai/generation.ts";
 
 test.each([
   ["claude-3-7-sonnet-20250219", false],
@@ -27,4 +28,39 @@ test.each([
   ["my-alias", 3],
 ])("%s is of generation %i", (model, generation) => {
   expect(generationOf(model)).toBe(generation);
+});
+
+describe("sampling at OpenAI", () => {
+  const effort = { kind: "effort", effort: "low" } as const;
+  test.each([
+    ["gpt-4.1", true, true],
+    ["gpt-4o", true, true],
+    ["gpt-5-chat-latest", true, true],
+    ["gpt-5.2", true, false],
+    ["gpt-5.2-codex", true, false],
+    ["gpt-5", false, false],
+    ["gpt-5-mini", false, false],
+    ["o4-mini", false, false],
+    ["openai/o3", false, false],
+    ["llama-4", true, true],
+    ["ollama3", true, true],
+  ])("%s takes it: %s; while it reasons: %s", (model, usually, reasoning) => {
+    expect(takesSampling(model, undefined)).toBe(usually);
+    expect(takesSampling(model, { kind: "off" })).toBe(usually);
+    expect(takesSampling(model, effort)).toBe(reasoning);
+    expect(takesSampling(model, { kind: "budget", tokens: 1 })).toBe(reasoning);
+  });
+});
+
+test.each([
+  ["claude-3-7-sonnet-20250219", "all"],
+  ["claude-opus-4-20250514", "all"],
+  ["claude-opus-4-1-20250805", "temperature-or-top-p"],
+  ["claude-sonnet-4.5", "temperature-or-top-p"],
+  ["anthropic.claude-sonnet-4-6-v1", "temperature-or-top-p"],
+  ["claude-opus-4-7", "none"],
+  ["claude-sonnet-5-5", "none"],
+  ["kimi-k3", "all"],
+])("sampling that %s takes: %s", (model, sampling) => {
+  expect(samplingOf(model)).toBe(sampling);
 });

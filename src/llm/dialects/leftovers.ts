@@ -1,8 +1,5 @@
-/**
- * Handles the request fields that a translation cannot express: dropped if documented, refused
- * otherwise.
- */
-import { BadRequestError } from "./dialect.ts";
+/** Handles the request fields that a translation cannot express. */
+import { type ChangeLog, unsupported } from "./changes.ts";
 import type { Leftover } from "./model.ts";
 
 /**
@@ -16,28 +13,27 @@ function pattern(param: string): string {
   return param.replace(/\[\d+\]/g, "[]");
 }
 
-/** @throws BadRequestError naming the first field that must not be lost. */
+/**
+ * Drops fields that do not change the meaning of the conversation.
+ *
+ * @throws BadRequestError naming the first field that must not be lost
+ */
 export function settleLeftovers(
   leftovers: readonly Leftover[],
   table: DropTable,
   target: string,
-): string[] {
-  return leftovers.map(({ param, reason: always }) => {
+  changes: ChangeLog,
+): void {
+  for (const { param, essential, reason: always } of leftovers) {
     const reason = always ?? table[pattern(param)];
-    if (reason === undefined) throw unsupported(param, `has no equivalent at ${target}`);
-    return `${param} dropped: ${reason}`;
-  });
+    const why = `has no equivalent at ${target}`;
+    if (reason !== undefined) changes.drop(param, reason);
+    else if (essential) throw unsupported(param, why);
+    else changes.lose(param, why);
+  }
 }
 
 /** Returns fields with the reasons of their own dialect, which hold for every target. */
 export function withReasons(leftovers: readonly Leftover[], table: DropTable): Leftover[] {
-  return leftovers.map(({ param }) => ({ param, reason: table[pattern(param)] }));
-}
-
-export function unsupported(param: string, why: string): BadRequestError {
-  return new BadRequestError(
-    `${param} ${why}; remove it or choose a model whose provider supports it`,
-    param,
-    "unsupported_by_upstream",
-  );
+  return leftovers.map((leftover) => ({ ...leftover, reason: table[pattern(leftover.param)] }));
 }

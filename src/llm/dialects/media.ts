@@ -2,6 +2,17 @@
 import { BadRequestError } from "./dialect.ts";
 import type { Media } from "./model.ts";
 
+/**
+ * Returns data in standard base64 with padding (RFC 4648 section 4). Google's SDK sends base64url
+ * (section 5), which Gemini accepts and other vendors refuse.
+ */
+export function standardBase64(data: string): string {
+  const standard = data.replaceAll("-", "+").replaceAll("_", "/");
+  return standard.endsWith("=")
+    ? standard
+    : standard.padEnd(Math.ceil(standard.length / 4) * 4, "=");
+}
+
 /** A URL as OpenAI clients write it: `https:` or `data:<type>;base64,<data>`. */
 export function parseMediaUrl(url: string, param: string): Media {
   if (!/^data:/i.test(url)) return { kind: "url", url, mimeType: mimeTypeOfPath(url) };

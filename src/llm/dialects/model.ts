@@ -146,12 +146,11 @@ export type Reasoning =
   | { readonly kind: "effort"; readonly effort: Effort }
   | { readonly kind: "budget"; readonly tokens: number };
 
-/**
- * A request field without an equivalent in the model: the target's table determines whether it may
- * be dropped.
- */
+/** A request field without an equivalent in the model. */
 export interface Leftover {
   readonly param: string;
+  /** It changes the meaning of the conversation (content, tools, form of the answer). */
+  readonly essential: boolean;
   /** Reason why it may be dropped whatever the target is; undefined if the target decides. */
   readonly reason?: string | undefined;
 }
@@ -203,6 +202,7 @@ export type NamedField =
   | "responseFormat"
   | "reasoning"
   | "temperature"
+  | "topP"
   | "stop"
   | "toolChoice"
   | "user";

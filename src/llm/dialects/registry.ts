@@ -3,6 +3,8 @@
  * its paths in `llm/request/routes.ts`.
  */
 import { anthropic } from "./anthropic/dialect.ts";
+import type { TranslationMode } from "../../policy/snapshot.ts";
+import { ChangeLog, type Changes } from "./changes.ts";
 import type { ClientDialect, Dialect } from "./contract.ts";
 import type { DialectName, StreamReader, Usage, WireFormat } from "./dialect.ts";
 import { gemini } from "./gemini/dialect.ts";
@@ -31,27 +33,27 @@ export interface RequestTranslation {
   /** The model to request. */
   readonly model: string;
   readonly stream: boolean;
+  readonly mode: TranslationMode;
   /** Maximum output tokens to request, if the body contains none. */
   readonly outputCap?: number | undefined;
 }
 
-/**
- * `notes` lists documented omissions and changes, for the log.
- * @throws BadRequestError for a request that the target cannot express.
- */
+/** @throws BadRequestError for a request that the target cannot express */
 export function translateRequest({
   from,
   to,
   body,
   model,
   stream,
+  mode,
   outputCap,
-}: RequestTranslation): { body: Buffer; notes: string[] } {
+}: RequestTranslation): { body: Buffer; changes: Changes } {
   const parsed = dialects[from].parseRequest(body);
   const request = { ...parsed, maxOutputTokens: parsed.maxOutputTokens ?? outputCap };
   new CallIndex(request.turns).checkResults(request.turns);
-  const { body: translated, notes } = upstreams[to].serialiseRequest(request, { model, stream });
-  return { body: Buffer.from(JSON.stringify(translated), "utf8"), notes };
+  const changes = new ChangeLog(mode);
+  const translated = upstreams[to].serialiseRequest(request, { model, stream, changes });
+  return { body: Buffer.from(JSON.stringify(translated), "utf8"), changes };
 }
 
 export interface ResponseTranslation extends ResponseIdentity {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { afterAll, describe, test } from "vitest";
 import { BadRequestError } from "./dialect.ts";
+import type { TranslationMode } from "../../policy/snapshot.ts";
 import type { DialectName, WireFormat } from "./dialect.ts";
 import { translateRequest } from "./registry.ts";
 import { anthropicRequests } from "./testdata/fixtures/anthropic-requests.ts";
@@ -25,11 +26,32 @@ const TARGETS: readonly (readonly [DialectName, string])[] = [
   ["gemini", "gemini-2.5-flash"],
 ];
 
-function translate(from: WireFormat, to: DialectName, model: string, body: unknown): unknown {
-  const stream = (body as { stream?: boolean }).stream ?? false;
+interface Translation {
+  readonly from: WireFormat;
+  readonly to: DialectName;
+  readonly model: string;
+  readonly body: unknown;
+}
+
+/** The lenient translation, and the refusal of the strict one if only that refuses. */
+function translate(request: Translation): object {
+  const lenient = translateAs("lenient", request);
+  const strict = translateAs("strict", request);
+  return "refused" in strict && !("refused" in lenient)
+    ? { strict: strict["refused"], ...lenient }
+    : lenient;
+}
+
+function translateAs(mode: TranslationMode, request: Translation): object {
+  const stream = (request.body as { stream?: boolean }).stream ?? false;
   try {
-    const { body: translated, notes } = translateRequest({ from, to, body, model, stream });
-    return { notes, body: JSON.parse(translated.toString("utf8")) as unknown };
+    const { body: translated, changes } = translateRequest({ ...request, stream, mode });
+    const { dropped, notes } = changes;
+    return {
+      ...(dropped.length === 0 ? {} : { dropped }),
+      notes,
+      body: JSON.parse(translated.toString("utf8")) as unknown,
+    };
   } catch (error) {
     if (!(error instanceof BadRequestError)) throw error;
     return { refused: { code: error.code, param: error.param, message: error.message } };
@@ -49,7 +71,7 @@ for (const from of ["openai", "anthropic", "gemini", "responses"] as const) {
         goldens.check(`${from}/${name}.in.json`, pretty(body));
         goldens.check(
           `${from}-to-${to}/${model}/${name}.out.json`,
-          pretty(translate(from, to, model, body)),
+          pretty(translate({ from, to, model, body })),
         );
       });
     });

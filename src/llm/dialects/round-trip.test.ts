@@ -124,6 +124,7 @@ function replay(upstream: DialectName, client: WireFormat, answer: object): unkn
       body,
       model: "gemini-3-pro",
       stream: false,
+      mode: "strict",
     }).body.toString("utf8"),
   );
 }
@@ -182,17 +183,18 @@ describe("a fallback gets no signatures of another vendor", () => {
       now: 0,
     }).body;
     const body = nextRequest(client, JSON.parse(shown.toString("utf8")) as Answer);
-    const { body: sent, notes } = translateRequest({
+    const { body: sent, changes } = translateRequest({
       from: client,
       to: fallback,
       body,
       model: "m",
       stream: false,
+      mode: "strict",
     });
     expect(sent.toString("utf8")).not.toMatch(
       /sig-a|redacted-a|c2lnL|svc-foreign|c3ZjLWZvcmVpZ246|Two calls/,
     );
-    expect(notes.join()).toMatch(/reasoning of another provider dropped/);
+    expect(changes.notes.join()).toMatch(/reasoning of another provider dropped/);
   });
 });
 

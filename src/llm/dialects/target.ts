@@ -1,11 +1,9 @@
-/** Input and output of a request serialiser. */
+/** Input of a request serialiser, besides the request. */
+import type { ChangeLog } from "./changes.ts";
+
 export interface TranslationTarget {
   readonly model: string;
   readonly stream: boolean;
-}
-
-export interface Serialised {
-  readonly body: object;
-  /** Documented omissions and changes, for the log. */
-  readonly notes: string[];
+  /** Receives what was changed or left out. */
+  readonly changes: ChangeLog;
 }

@@ -2,6 +2,7 @@
  * Conversation helpers for targets: joined turns, hoisted system prompts, calls matched with their
  * results.
  */
+import type { ChangeLog } from "./changes.ts";
 import { BadRequestError } from "./dialect.ts";
 import type { Block, TextBlock, ToolCallBlock, ToolResultBlock, Turn } from "./model.ts";
 
@@ -42,9 +43,9 @@ export function toDialogue(turns: readonly Turn[]): Dialogue {
 }
 
 /** For models that refuse to continue a last assistant message. */
-export function withoutPrefill(turns: Dialogue["turns"], notes: string[]): Dialogue["turns"] {
+export function withoutPrefill(turns: Dialogue["turns"], changes: ChangeLog): Dialogue["turns"] {
   if (turns.at(-1)?.role !== "assistant" || turns.length === 1) return turns;
-  notes.push("the last assistant message dropped: this model refuses to continue one");
+  changes.note("the last assistant message dropped: this model refuses to continue one");
   return turns.slice(0, -1);
 }
 

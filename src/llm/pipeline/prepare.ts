@@ -9,7 +9,9 @@ import {
 } from "../../envoy/config/names.ts";
 import type { HeaderChanges } from "../../envoy/ext-proc/messages.ts";
 import { Call } from "../call.ts";
+import { FallbackBudgets } from "../attempts/fallback-budgets.ts";
 import { prepareAttempt } from "../attempts/prepare.ts";
+import { demandOf } from "../settlement/estimate.ts";
 import { RetryPlan } from "../attempts/retry-plan.ts";
 import { deliveryOf } from "../attempts/upstreams.ts";
 import { embeddingsEcho } from "../dialects/embeddings/translate.ts";
@@ -46,7 +48,18 @@ export function prepare(
     vendorHeaders,
     outputCap,
   });
-  const call = new Call({
+  const { caller, grant, targets } = permit;
+  const fallbackBudgets =
+    caller.kind === "key" && targets.length > 1
+      ? new FallbackBudgets({
+          limits: context.limits,
+          id: context.callId,
+          requested: grant.provider.key,
+          demand: () => demandOf(call),
+          admittedAt: context.admittedAt,
+        })
+      : undefined;
+  const call: Call = new Call({
     request: {
       id: context.callId,
       route,
@@ -61,8 +74,9 @@ export function prepare(
       bytes: body.raw.length,
       echo: echoOf(state),
     },
-    notes: attempt.notes,
-    plan: new RetryPlan(permit.targets, context.random, MAX_ATTEMPTS),
+    changes: attempt.changes,
+    plan: new RetryPlan(targets, context.random, MAX_ATTEMPTS),
+    fallbackBudgets,
     original: body,
     entry,
     clock: context.clock,

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { authorize } from "./authorize.ts";
-import { accessKey, agent, EXTERNAL, provider } from "../testing.ts";
+import type { CallerPolicy } from "../../policy/snapshot.ts";
+import { accessKey, agent, EXTERNAL, provider, snapshot } from "../testing.ts";
+import { authorize, permitFor } from "./authorize.ts";
+import { type LlmRoute, parseRoute } from "./routes.ts";
 
 const open = provider("openai", { external: EXTERNAL });
 
@@ -58,5 +60,39 @@ describe("why a model is refused", () => {
     expect(refusal("x".repeat(100)).message).toContain(`"${"x".repeat(100)}"`);
     expect(refusal("x".repeat(101)).message).toContain(`"${"x".repeat(100)}…"`);
     expect(refusal("a\nb").message).toContain('"a\\nb"');
+  });
+});
+
+describe("the fallbacks that a permit names", () => {
+  const fallbacks = [
+    { provider: "default/anthropic", model: "claude" },
+    { provider: "default/gemini", model: undefined },
+    { provider: "default/inside", model: undefined },
+  ];
+  const first = provider("openai", { external: EXTERNAL, fallbacks });
+  const all = [
+    first,
+    provider("anthropic", { external: EXTERNAL }),
+    provider("gemini", { external: EXTERNAL }),
+    provider("openai", { name: "inside", key: "default/inside" }),
+  ];
+  const grant = { ref: "openai/m", provider: first, model: "m" };
+  const route = parseRoute("/v1/chat/completions") as LlmRoute;
+  const named = (caller: CallerPolicy): string[] | undefined =>
+    permitFor({ caller, grant, route, snapshot: snapshot(...all) })?.targets.map(
+      ({ provider: { name }, model }) => `${name}/${model}`,
+    );
+
+  test("an agent has all of them", () => {
+    expect(named(agent(...all))).toEqual(["openai/m", "anthropic/claude", "gemini/m", "inside/m"]);
+  });
+
+  test("a key has those with external access", () => {
+    expect(named(accessKey(first))).toEqual(["openai/m", "anthropic/claude", "gemini/m"]);
+  });
+
+  test("a key has no model outside of its restrictions, also as a fallback", () => {
+    const key = accessKey(first, { allowsModel: (model) => model === "m" });
+    expect(named(key)).toEqual(["openai/m", "gemini/m"]);
   });
 });

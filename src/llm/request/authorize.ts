@@ -54,9 +54,11 @@ export function permitFor(request: PermitRequest): Permit | undefined {
   for (const fallback of first.provider.fallbacks) {
     const provider = snapshot.providers.get(fallback.provider);
     if (provider === undefined) continue;
-    // A provider without external access is skipped as a fallback for external callers.
-    if (caller.kind === "key" && provider.external === undefined) continue;
     const target: AttemptTarget = { provider, model: fallback.model ?? first.model };
+    // External callers reach no provider without external access, and no model outside of their
+    // key's restrictions.
+    if (caller.kind === "key" && provider.external === undefined) continue;
+    if (caller.kind === "key" && !caller.allowsModel(target.model)) continue;
     if (provider.allowsModel(target.model) && serves(target, route)) targets.push(target);
   }
   return { caller, grant, targets } as unknown as Permit;

@@ -2,7 +2,7 @@
  * Entry holds the resources of a request from its headers on. Its call takes them over, or they are
  * released.
  */
-import type { Lease, Limits } from "../../limits/contract.ts";
+import { type Lease, type Limits, NOTHING_USED } from "../../limits/contract.ts";
 import type { ByteLease } from "../../limits/load/bytes-in-flight.ts";
 
 export class Entry {
@@ -23,8 +23,6 @@ export class Entry {
    */
   release(): void {
     this.bytes.release();
-    if (this.lease !== undefined) this.#limits.settle(this.lease, NOTHING);
+    if (this.lease !== undefined) this.#limits.settle(this.lease, NOTHING_USED);
   }
 }
-
-const NOTHING = { tokens: 0, microUsd: 0, requests: 0, unpriced: false };

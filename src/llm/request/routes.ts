@@ -42,9 +42,12 @@ const GEMINI_OPERATIONS: Readonly<Record<string, LlmOperation>> = {
   batchEmbedContents: "embeddings",
 };
 
-/** Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1. */
+/**
+ * Gemini's paths, whose model may contain slashes. Google's SDK also uses /v1, and the Vercel AI
+ * SDK leaves out `models/` before such a model.
+ */
 const GEMINI = new RegExp(
-  `^/(?:v1beta|v1)/models/(.+):(${Object.keys(GEMINI_OPERATIONS).join("|")})$`,
+  "^/(?:v1beta|v1)/(?:models/(.+)|([^/]+/.+))" + `:(${Object.keys(GEMINI_OPERATIONS).join("|")})$`,
 );
 
 /**
@@ -55,7 +58,7 @@ export const GEMINI_PATHS: readonly string[] = [false, true].map((embeddings) =>
   const methods = Object.entries(GEMINI_OPERATIONS).flatMap(([method, operation]) =>
     isEmbedding(operation) === embeddings ? [method] : [],
   );
-  return `/(?:v1beta|v1)/models/.+:(?:${methods.join("|")})`;
+  return `/(?:v1beta|v1)/(?:models/.+|[^/]+/.+):(?:${methods.join("|")})`;
 });
 
 /** Gemini's paths of the external gateway. */
@@ -78,9 +81,9 @@ export function parseRoute(path: string): LlmRoute | undefined {
     return { audience, ...fixed, model: undefined, stream: undefined, query };
   const match = GEMINI.exec(pathname);
   if (match === null) return undefined;
-  const model = decode(match[1] as string);
+  const model = decode((match[1] ?? match[2]) as string);
   if (model === undefined) return undefined;
-  const method = match[2] as string;
+  const method = match[3] as string;
   return {
     audience,
     operation: GEMINI_OPERATIONS[method] as LlmOperation,

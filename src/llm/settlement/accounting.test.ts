@@ -185,6 +185,25 @@ describe("settle", () => {
     expect(shared.log[1]).not.toHaveProperty("translation");
   });
 
+  test("the header x-svc-dropped names what the answering provider did not get", () => {
+    const shared = new Gateway(provider("anthropic"), provider("openai"));
+    const droppedOf = (model: string, extra: object): string | undefined => {
+      const trip = shared.trip().request({ body: chat(model, extra) });
+      const call = shared.calls.get(`call-${shared.log.length + 1}`) as Call;
+      const header = new Map(identityHeaders(call)).get("x-svc-dropped");
+      trip.closed();
+      return header;
+    };
+    const hostile = { "a\r\nx-evil": 1, "ü,b": 1, c: 1 };
+    expect(droppedOf("anthropic/claude", { seed: 7, ...hostile })).toBe("a??x-evil, ??b, c, seed");
+    expect(droppedOf("anthropic/claude", { seed: undefined })).toBeUndefined();
+    expect(droppedOf("openai/m", { seed: 7 })).toBeUndefined();
+    const names = Array.from({ length: 9 }, (_, index) => `${"x".repeat(200)}${index}`);
+    const long = droppedOf("anthropic/claude", Object.fromEntries(names.map((name) => [name, 1])));
+    expect(long).toHaveLength(1_024);
+    expect(long).toMatch(/^x+0, .*\.\.\.$/);
+  });
+
   test("time to the first token is that of streams that were answered", async () => {
     const shared = new Gateway(provider("openai"));
     const streamed = { body: chat("openai/m", { stream: true }) };

@@ -83,6 +83,7 @@ export class Accounting {
   ): void {
     const settlement = this.assess(call);
     settleReservation(this.#options.limits, call.request, call.lease, used(outcome, settlement));
+    call.fallbackBudgets?.settle(usedByProvider(call, outcome, settlement));
     const settled: SettledCall = { call, outcome, settlement };
     for (const observer of this.#options.observers) observer.settled(settled);
     this.#options.recorder.record(settled, (kept) => done(settlement, kept));
@@ -94,7 +95,22 @@ export class Accounting {
  * failed.
  */
 function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedUsage {
-  const parts = usage === undefined ? lost : [...lost, { usage, cost }];
+  return sum(outcome, usage === undefined ? lost : [...lost, { usage, cost }]);
+}
+
+/** Like {@link used}, by the key of the ModelProvider that was used. */
+function usedByProvider(
+  call: Call,
+  outcome: CallOutcome,
+  { usage, cost, lost }: Settlement,
+): ReadonlyMap<string, CountedUsage> {
+  const own = usage === undefined ? [] : [{ target: call.target, usage, cost }];
+  const parts = [...lost.map((part) => ({ ...part, target: part.attempt.target })), ...own];
+  const byProvider = Map.groupBy(parts, ({ target }) => target.provider.key);
+  return new Map([...byProvider].map(([key, its]) => [key, sum(outcome, its)]));
+}
+
+function sum(outcome: CallOutcome, parts: readonly UsedPart[]): CountedUsage {
   const total = { tokens: 0, microUsd: 0, unpriced: false };
   for (const part of parts) {
     total.tokens += part.usage.inputTokens + part.usage.outputTokens;
@@ -104,6 +120,8 @@ function used(outcome: CallOutcome, { usage, cost, lost }: Settlement): CountedU
   const requests = parts.length > 0 || outcome.end === "completed" ? 1 : 0;
   return { ...total, requests };
 }
+
+type UsedPart = Pick<LostAttempt, "usage" | "cost">;
 
 type HeaderPair = readonly [name: string, value: string];
 
@@ -115,16 +133,30 @@ export function identityHeaders(call: Call): HeaderPair[] {
     ["x-svc-retries", String(call.retries)],
   ];
   if (call.fellBackFrom !== undefined) headers.push(["x-svc-fell-back-from", call.fellBackFrom]);
+  const dropped = call.attempts.at(-1)?.changes.dropped ?? [];
+  if (dropped.length > 0) headers.push(["x-svc-dropped", listValue(dropped)]);
   return headers;
 }
 
+/** Maximum length of a header's value that contains names of the client's fields. */
+const MAX_LIST_LENGTH = 1_024;
+
+/** Returns the client's names as a header value: visible ASCII, separated by commas. */
+function listValue(names: readonly string[]): string {
+  const list = names.map((name) => name.replaceAll(/[^\w.[\]-]/g, "?")).join(", ");
+  return list.length <= MAX_LIST_LENGTH ? list : `${list.slice(0, MAX_LIST_LENGTH - 3)}...`;
+}
+
 /** Headers known when an answer has ended. */
-export function totalsHeaders(settlement: Settlement): HeaderPair[] {
-  const { usage, costUsd } = settlement;
+export function totalsHeaders({
+  usage,
+  costUsd,
+  durationMs,
+}: Pick<Settlement, "usage" | "costUsd" | "durationMs">): HeaderPair[] {
   const headers: HeaderPair[] = [
     ["x-svc-input-tokens", String(usage?.inputTokens ?? 0)],
     ["x-svc-output-tokens", String(usage?.outputTokens ?? 0)],
-    ["x-svc-duration-ms", String(settlement.durationMs)],
+    ["x-svc-duration-ms", String(durationMs)],
   ];
   if (usage !== undefined && usage.cachedInputTokens > 0) {
     headers.push(["x-svc-cached-input-tokens", String(usage.cachedInputTokens)]);

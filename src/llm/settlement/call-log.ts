@@ -41,7 +41,7 @@ export class CallLog implements CallObserver {
 
 /** Returns the notes of the attempt that answered, or was the last; undefined if there are none. */
 function notesOf({ attempts }: Call): readonly string[] | undefined {
-  const notes = attempts.at(-1)?.notes ?? [];
+  const notes = attempts.at(-1)?.changes.notes ?? [];
   return notes.length === 0 ? undefined : clientTexts(notes);
 }
 

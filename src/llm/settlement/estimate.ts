@@ -7,6 +7,7 @@
  * - a stream costs the forwarded content, and the tokens that its model may have generated unseen:
  *   hidden reasoning, and content in transit. Both are bounded by the elapsed time.
  */
+import type { Amounts } from "../../limits/contract.ts";
 import type { Attempt, Call } from "../call.ts";
 import { ASSUMED_OUTPUT_TOKENS, askedOutputTokens } from "../request/call-size.ts";
 import type { Usage } from "../dialects/dialect.ts";
@@ -23,6 +24,11 @@ const INPUT_BYTES_PER_TOKEN = 3;
 
 /** Without a limit that measures it, a larger body contains media: no prompt has more tokens. */
 const MOST_INPUT_BYTES = 3_000_000;
+
+/** Returns the largest use of a call that has not been answered. */
+export function demandOf(call: Call): Amounts {
+  return { tokens: inputTokens(call) + mostOutputTokens(call), microUsd: 0, requests: 1 };
+}
 
 /** @param now milliseconds, monotonic */
 export function estimateUsage(call: Call, now: number): Usage {

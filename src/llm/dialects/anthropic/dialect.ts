@@ -27,7 +27,7 @@ export const anthropic: Dialect = {
   name: "anthropic",
   modelIsInBody: true,
   usageIsAskedFor: false,
-  allowsStreamComments: true,
+  streamTotals: "comment",
   foreignReasoning: {
     mark: Buffer.from(`"${FOREIGN_MARK}`),
     list: "messages",

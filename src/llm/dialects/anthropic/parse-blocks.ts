@@ -121,7 +121,8 @@ function parseImage(block: Fields, leftovers: Leftover[]): ResultContent {
 function parseDocument(block: Fields, leftovers: Leftover[]): ResultContent {
   const source = block.fields("source") ?? block.fail("source", "a JSON object");
   const citations = block.fields("citations");
-  if (citations?.boolean("enabled") === true) leftovers.push({ param: citations.path });
+  if (citations?.boolean("enabled") === true)
+    leftovers.push({ param: citations.path, essential: false });
   return done(block, leftovers, {
     kind: "document",
     media: parseSource(source, leftovers),

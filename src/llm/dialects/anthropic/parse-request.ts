@@ -25,10 +25,14 @@ const NAMES: Readonly<Record<NamedField, string>> = {
   responseFormat: "output_config.format",
   reasoning: "thinking",
   temperature: "temperature",
+  topP: "top_p",
   stop: "stop_sequences",
   toolChoice: "tool_choice",
   user: "metadata.user_id",
 };
+
+/** Tools that Anthropic runs. */
+const ESSENTIAL = new Set(["mcp_servers", "container"]);
 
 export function parseRequest(body: unknown): ChatRequest {
   const fields = new Fields(body, "");
@@ -65,7 +69,7 @@ export function parseRequest(body: unknown): ChatRequest {
   };
   if (fields.peek("service_tier") === "auto") fields.ignore("service_tier");
   if (fields.peek("speed") === "standard") fields.ignore("speed");
-  fields.rest(leftovers);
+  fields.rest(leftovers, ESSENTIAL);
   return request;
 }
 

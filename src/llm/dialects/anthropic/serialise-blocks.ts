@@ -1,7 +1,11 @@
 /** Blocks of a conversation as Anthropic's content blocks. */
-import { unsupported } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import type { Block, CacheMark, DocumentBlock, ImageBlock, ResultContent } from "../model.ts";
+import { acceptedId } from "../tool-ids.ts";
 import { argumentsObject } from "../tool-arguments.ts";
+
+/** The vendor's own pattern of `tool_use.id`. */
+const TOOL_ID = /^[a-zA-Z0-9_-]+$/;
 
 export function cacheControl(mark: CacheMark): object {
   return { type: "ephemeral", ...(mark.ttl === undefined ? {} : { ttl: mark.ttl }) };
@@ -12,11 +16,11 @@ function cached(mark: CacheMark | undefined): object {
 }
 
 /** Anthropic refuses empty texts and foreign signatures: both are omitted. */
-export function serialiseBlocks(content: readonly Block[], notes: string[]): object[] {
-  return content.flatMap((block) => serialiseBlock(block, notes));
+export function serialiseBlocks(content: readonly Block[], changes: ChangeLog): object[] {
+  return content.flatMap((block) => serialiseBlock(block, changes));
 }
 
-function serialiseBlock(block: Block, notes: string[]): object[] {
+function serialiseBlock(block: Block, changes: ChangeLog): object[] {
   switch (block.kind) {
     case "text":
     case "refusal":
@@ -30,22 +34,22 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
             },
           ];
     case "image":
-      return [serialiseImage(block, notes)];
+      return [serialiseImage(block, changes)];
     case "document":
       return [serialiseDocument(block)];
     case "audio":
       throw unsupported(block.param, "is audio, which has no equivalent at Anthropic");
     case "thinking":
-      if (block.signature?.vendor !== "anthropic") return dropForeign(notes);
+      if (block.signature?.vendor !== "anthropic") return dropForeign(changes);
       return [{ type: "thinking", thinking: block.text, signature: block.signature.value }];
     case "redacted":
-      if (block.signature.vendor !== "anthropic") return dropForeign(notes);
+      if (block.signature.vendor !== "anthropic") return dropForeign(changes);
       return [{ type: "redacted_thinking", data: block.signature.value }];
     case "tool_call":
       return [
         {
           type: "tool_use",
-          id: block.id,
+          id: acceptedId(block.id, TOOL_ID),
           name: block.name,
           input: argumentsObject(block.arguments) ?? {},
           ...cached(block.cache),
@@ -55,8 +59,8 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
       return [
         {
           type: "tool_result",
-          tool_use_id: block.callId,
-          content: serialiseResult(block.content, notes),
+          tool_use_id: acceptedId(block.callId, TOOL_ID),
+          content: serialiseResult(block.content, changes),
           ...(block.isError ? { is_error: true } : {}),
           ...cached(block.cache),
         },
@@ -64,22 +68,22 @@ function serialiseBlock(block: Block, notes: string[]): object[] {
   }
 }
 
-function dropForeign(notes: string[]): [] {
+function dropForeign(changes: ChangeLog): [] {
   const note = "reasoning of another provider dropped: Anthropic accepts only its own signatures";
-  if (!notes.includes(note)) notes.push(note);
+  changes.note(note);
   return [];
 }
 
-function serialiseResult(content: readonly ResultContent[], notes: string[]): string | object[] {
+function serialiseResult(content: readonly ResultContent[], changes: ChangeLog): string | object[] {
   const [first] = content;
   if (first?.kind === "text" && content.length === 1 && first.cache === undefined)
     return first.text;
-  return serialiseBlocks(content, notes);
+  return serialiseBlocks(content, changes);
 }
 
-function serialiseImage(image: ImageBlock, notes: string[]): object {
+function serialiseImage(image: ImageBlock, changes: ChangeLog): object {
   if (image.detail !== undefined)
-    notes.push("image detail dropped: Anthropic's OpenAI-compatible endpoint ignores it");
+    changes.note("image detail dropped: Anthropic's OpenAI-compatible endpoint ignores it");
   const { media } = image;
   const source =
     media.kind === "url"

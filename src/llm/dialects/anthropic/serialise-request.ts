@@ -1,12 +1,14 @@
 /** The model into a messages request. Field names: `MessageCreateParams` of @anthropic-ai/sdk. */
 import type { ChatRequest, Reasoning, Tool, ToolChoice } from "../model.ts";
 import type { DropTable } from "../leftovers.ts";
-import { settleLeftovers, unsupported } from "../leftovers.ts";
+import { settleLeftovers } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import { budgetOf } from "../reasoning.ts";
-import type { Serialised, TranslationTarget } from "../target.ts";
+import type { TranslationTarget } from "../target.ts";
 import { toDialogue, withoutPrefill } from "../turns.ts";
 import type { Dialogue } from "../turns.ts";
 import { thinksAdaptively } from "./generation.ts";
+import { serialiseSampling } from "./serialise-sampling.ts";
 import { cacheControl, serialiseBlocks } from "./serialise-blocks.ts";
 
 /**
@@ -35,40 +37,39 @@ export const ANTHROPIC_DROPS: DropTable = {
 
 export function serialiseRequest(
   request: ChatRequest,
-  { model, stream }: TranslationTarget,
-): Serialised {
-  const notes = settleLeftovers(request.leftovers, ANTHROPIC_DROPS, "Anthropic");
+  { model, stream, changes }: TranslationTarget,
+): object {
+  settleLeftovers(request.leftovers, ANTHROPIC_DROPS, "Anthropic", changes);
   refuse(request);
   for (const field of ["presencePenalty", "frequencyPenalty", "seed"] as const) {
     if (request[field] !== undefined && request[field] !== 0)
-      notes.push(`${request.names[field] ?? field} dropped: ${IGNORED}`);
+      changes.drop(request.names[field] ?? field, IGNORED);
   }
   const dialogue = toDialogue(request.turns);
   if (dialogue.hoisted)
-    notes.push("system messages moved to the front: Anthropic takes one system prompt");
+    changes.note("system messages moved to the front: Anthropic takes one system prompt");
   const messages = (
-    thinksAdaptively(model) ? withoutPrefill(dialogue.turns, notes) : dialogue.turns
+    thinksAdaptively(model) ? withoutPrefill(dialogue.turns, changes) : dialogue.turns
   )
-    .map(({ role, content }) => ({ role, content: serialiseBlocks(content, notes) }))
+    .map(({ role, content }) => ({ role, content: serialiseBlocks(content, changes) }))
     .filter(({ content }) => content.length > 0);
-  const thinking = serialiseReasoning(request, dialogue.turns, model, notes);
+  const thinking = serialiseReasoning(request, dialogue.turns, model, changes);
   const tools = chosenTools(request);
-  const body = {
+  return {
     model,
     max_tokens: request.maxOutputTokens ?? DEFAULT_MAX_TOKENS + thinking.budget,
-    ...(dialogue.system.length > 0 ? { system: serialiseBlocks(dialogue.system, notes) } : {}),
+    ...(dialogue.system.length > 0 ? { system: serialiseBlocks(dialogue.system, changes) } : {}),
     messages,
     ...(tools.length > 0 ? { tools: tools.map(serialiseTool) } : {}),
     ...serialiseToolChoice(request, tools),
-    ...(request.stop.length > 0 ? { stop_sequences: serialiseStop(request, notes) } : {}),
-    ...serialiseSampling(request, notes),
+    ...(request.stop.length > 0 ? { stop_sequences: serialiseStop(request, changes) } : {}),
+    ...serialiseSampling(request, model, thinking.thinks, changes),
     ...(thinking.thinking === undefined ? {} : { thinking: thinking.thinking }),
     ...outputConfig(request, thinking.effort),
     ...(request.user === undefined ? {} : { metadata: { user_id: request.user } }),
     ...(request.cache === undefined ? {} : { cache_control: cacheControl(request.cache) }),
     ...(stream ? { stream: true } : {}),
   };
-  return { body, notes };
 }
 
 function refuse(request: ChatRequest): void {
@@ -83,24 +84,13 @@ function refuse(request: ChatRequest): void {
   }
 }
 
-function serialiseSampling(request: ChatRequest, notes: string[]): object {
-  const { temperature, topP, topK } = request;
-  if (temperature !== undefined && temperature > 1)
-    notes.push("temperature capped at 1, as Anthropic's OpenAI-compatible endpoint does");
-  return {
-    ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
-    ...(topP === undefined ? {} : { top_p: topP }),
-    ...(topK === undefined ? {} : { top_k: topK }),
-  };
-}
-
 /**
  * Anthropic refuses stop sequences of only white space; its OpenAI-compatible endpoint omits them.
  */
-function serialiseStop(request: ChatRequest, notes: string[]): readonly string[] {
+function serialiseStop(request: ChatRequest, changes: ChangeLog): readonly string[] {
   const usable = request.stop.filter((sequence) => sequence.trim() !== "");
   if (usable.length < request.stop.length)
-    notes.push(
+    changes.note(
       "stop sequences of white space dropped: Anthropic's OpenAI-compatible endpoint ignores them",
     );
   return usable;
@@ -171,48 +161,55 @@ function outputConfig({ responseFormat }: ChatRequest, effort: string | undefine
 }
 
 interface Thinking {
+  readonly thinks: boolean;
   readonly thinking: object | undefined;
   readonly effort: string | undefined;
   /** Added to the default of `max_tokens`, which includes thinking. */
   readonly budget: number;
 }
 
+const NO_THINKING: Thinking = { thinks: false, thinking: undefined, effort: undefined, budget: 0 };
+
 function serialiseReasoning(
   request: ChatRequest,
   turns: Dialogue["turns"],
   model: string,
-  notes: string[],
+  changes: ChangeLog,
 ): Thinking {
   const { reasoning, showReasoning } = request;
   const display =
     showReasoning === undefined ? {} : { display: showReasoning ? "summarized" : "omitted" };
-  if (reasoning === undefined) return { thinking: undefined, effort: undefined, budget: 0 };
-  if (reasoning.kind === "off")
-    return { thinking: { type: "disabled" }, effort: undefined, budget: 0 };
+  if (reasoning === undefined) return NO_THINKING;
+  if (reasoning.kind === "off") return { ...NO_THINKING, thinking: { type: "disabled" } };
+  const name = request.names.reasoning ?? "reasoning";
+  if (request.toolChoice?.kind === "required") {
+    changes.lose(name, "cannot be combined with a forced tool call at Anthropic");
+    return NO_THINKING;
+  }
   if (thinksAdaptively(model)) {
     return {
+      thinks: true,
       thinking: { type: "adaptive", ...display },
       effort: effortWord(reasoning),
       budget: reasoning.kind === "budget" ? reasoning.tokens : budgetOf("high"),
     };
   }
   if (callsWithoutThinking(turns)) {
-    notes.push(
+    changes.note(
       "thinking left out: Anthropic wants the thinking that led to the last tool call, and " +
         "another provider made it",
     );
-    return { thinking: undefined, effort: undefined, budget: 0 };
+    return NO_THINKING;
   }
   const wanted = wantedBudget(reasoning);
   const limit = request.maxOutputTokens;
   const budget = Math.max(LEAST_BUDGET, limit === undefined ? wanted : Math.min(wanted, limit - 1));
   if (limit !== undefined && limit <= LEAST_BUDGET) {
-    throw unsupported(
-      request.names.reasoning ?? "reasoning",
-      `needs an output limit above ${LEAST_BUDGET} tokens at Anthropic`,
-    );
+    changes.lose(name, `needs an output limit above ${LEAST_BUDGET} tokens at Anthropic`);
+    return NO_THINKING;
   }
   return {
+    thinks: true,
     thinking: { type: "enabled", budget_tokens: budget, ...display },
     effort: undefined,
     budget,

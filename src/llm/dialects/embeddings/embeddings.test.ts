@@ -14,8 +14,11 @@ const TO_OPENAI: Route = { from: "gemini", to: "openai", single: false };
 const ONE_TO_OPENAI: Route = { ...TO_OPENAI, single: true };
 
 function translate(route: Route, body: unknown): unknown {
-  const translated = translateEmbeddings({ ...route, body, model: "m" });
-  return { body: JSON.parse(translated.body.toString()) as unknown, notes: translated.notes };
+  const translated = translateEmbeddings({ ...route, body, model: "m", mode: "strict" });
+  return {
+    body: JSON.parse(translated.body.toString()) as unknown,
+    notes: translated.changes.notes,
+  };
 }
 
 function refused(route: Route, body: unknown): BadRequestError {

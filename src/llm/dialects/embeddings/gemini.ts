@@ -4,7 +4,8 @@
  */
 import { BadRequestError } from "../dialect.ts";
 import { Fields, isObject, type JsonObject } from "../fields.ts";
-import { unsupported, withReasons } from "../leftovers.ts";
+import { unsupported } from "../changes.ts";
+import { withReasons } from "../leftovers.ts";
 import { type Leftover, UpstreamFormatError } from "../model.ts";
 import type { EmbeddingDialect, EmbeddingRequest, EmbeddingResponse } from "./contract.ts";
 import { numbersOf } from "./vectors.ts";

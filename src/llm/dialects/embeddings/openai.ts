@@ -1,7 +1,8 @@
 /** OpenAI's embeddings. Field names: `EmbeddingCreateParams` of the openai SDK. */
 import { BadRequestError } from "../dialect.ts";
 import { Fields, isObject } from "../fields.ts";
-import { unsupported, withReasons } from "../leftovers.ts";
+import { unsupported } from "../changes.ts";
+import { withReasons } from "../leftovers.ts";
 import { type Leftover, UpstreamFormatError } from "../model.ts";
 import type {
   EmbeddingDialect,

@@ -1,4 +1,6 @@
 /** Embeddings between the dialects that have them, and the same dialect's with another model. */
+import type { TranslationMode } from "../../../policy/snapshot.ts";
+import { ChangeLog, type Changes } from "../changes.ts";
 import type { BodyFields, DialectName, WireFormat } from "../dialect.ts";
 import type { JsonObject } from "../fields.ts";
 import { settleLeftovers } from "../leftovers.ts";
@@ -26,17 +28,20 @@ export interface EmbeddingTranslation {
   readonly single: boolean;
   /** The model to request. */
   readonly model: string;
+  readonly mode: TranslationMode;
 }
 
 /** @throws BadRequestError for a request that the target cannot express */
-export function translateEmbeddings({ from, to, body, single, model }: EmbeddingTranslation): {
+export function translateEmbeddings(translation: EmbeddingTranslation): {
   body: Buffer;
-  notes: string[];
+  changes: Changes;
 } {
+  const { from, to, body, single, model, mode } = translation;
   const request = dialectOf(from).parseRequest(body, single);
-  const notes = settleLeftovers(request.leftovers, {}, to === "openai" ? "OpenAI" : "Gemini");
+  const changes = new ChangeLog(mode);
+  settleLeftovers(request.leftovers, {}, to === "openai" ? "OpenAI" : "Gemini", changes);
   const translated = dialectOf(to).serialiseRequest(request, model);
-  return { body: Buffer.from(JSON.stringify(translated), "utf8"), notes };
+  return { body: Buffer.from(JSON.stringify(translated), "utf8"), changes };
 }
 
 /** Returns a body for Gemini's own API: see {@link withModel}. @throws BadRequestError */

@@ -26,7 +26,7 @@ export const gemini: Dialect = {
   usageIsAskedFor: false,
   streamParameter: { name: "alt", value: "sse" },
   // Google's SDK fails on a comment: its clients only have the last chunk's `usageMetadata`.
-  allowsStreamComments: false,
+  streamTotals: "member",
   foreignReasoning: {
     mark: Buffer.from(`"${FOREIGN_MARK_BASE64}`),
     list: "contents",

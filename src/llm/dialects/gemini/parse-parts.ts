@@ -1,9 +1,13 @@
 /** Gemini's contents and parts into turns. */
 import { BadRequestError } from "../dialect.ts";
 import type { Fields } from "../fields.ts";
+import { standardBase64 } from "../media.ts";
 import type { Block, Leftover, Media, ResultContent, Turn } from "../model.ts";
 import { unwrapBase64 } from "../signature.ts";
 import { argumentsText } from "../tool-arguments.ts";
+
+/** The part of a video that is meant. */
+const ESSENTIAL = new Set(["videoMetadata", "video_metadata"]);
 
 /** Calls without a response yet: Gemini matches them by id, or by name in their order. */
 interface OpenCall {
@@ -23,7 +27,7 @@ export function parseContents(fields: Fields, leftovers: Leftover[]): Turn[] {
     const role = content.oneOf("role", ["user", "model", "function"]) ?? "user";
     const parts = content.each("parts", (part) => {
       const block = parsePart(part, { open, nextId, leftovers });
-      part.rest(leftovers);
+      part.rest(leftovers, ESSENTIAL);
       return block;
     });
     content.rest(leftovers);
@@ -84,7 +88,7 @@ function parseMedia(part: Fields, leftovers: Leftover[]): Media | undefined {
     const media: Media = {
       kind: "base64",
       mimeType: inline.requiredString("mimeType"),
-      data: inline.requiredString("data"),
+      data: standardBase64(inline.requiredString("data")),
     };
     inline.ignore("displayName");
     inline.rest(leftovers);

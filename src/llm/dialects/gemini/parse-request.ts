@@ -28,10 +28,16 @@ const NAMES: Readonly<Record<NamedField, string>> = {
   responseFormat: "generationConfig.responseMimeType",
   reasoning: "generationConfig.thinkingConfig",
   temperature: "generationConfig.temperature",
+  topP: "generationConfig.topP",
   stop: "generationConfig.stopSequences",
   toolChoice: "toolConfig.functionCallingConfig",
   user: "labels",
 };
+
+/** Content that Google holds. */
+const ESSENTIAL = new Set(["cachedContent", "cached_content"]);
+/** Another form of the answer. */
+const ESSENTIAL_CONFIG = new Set(["responseModalities", "response_modalities"]);
 
 export function parseRequest(body: unknown): ChatRequest {
   const fields = new Fields(body, "", { snake: true });
@@ -68,9 +74,17 @@ export function parseRequest(body: unknown): ChatRequest {
     leftovers,
     names: NAMES,
   };
-  config.rest(leftovers);
-  fields.rest(leftovers);
+  if (isTextOnly(config.peek("responseModalities"))) config.ignore("responseModalities");
+  config.rest(leftovers, ESSENTIAL_CONFIG);
+  fields.rest(leftovers, ESSENTIAL);
   return request;
+}
+
+function isTextOnly(modalities: unknown): boolean {
+  return (
+    Array.isArray(modalities) &&
+    modalities.every((item) => typeof item === "string" && item.toUpperCase() === "TEXT")
+  );
 }
 
 function parseSystem(fields: Fields, leftovers: Leftover[]): TextBlock[] {
@@ -101,7 +115,8 @@ function parseTools(fields: Fields, leftovers: Leftover[]): Tool[] {
         declaration.rest(leftovers);
         return tool;
       });
-      item.rest(leftovers);
+      // Every other member is a tool that Google runs, e.g. `googleSearch: {}`.
+      item.rest(leftovers, "all");
       return tools;
     })
     .flat();
@@ -162,10 +177,17 @@ function parseThinking(
   const thinking = config.fields("thinkingConfig");
   if (thinking === undefined) return { reasoning: undefined, show: undefined };
   const show = thinking.boolean("includeThoughts");
-  const level = thinking.oneOf("thinkingLevel", ["MINIMAL", "LOW", "MEDIUM", "HIGH"]);
+  const level = thinking.oneOf("thinkingLevel", [
+    "THINKING_LEVEL_UNSPECIFIED",
+    "MINIMAL",
+    "LOW",
+    "MEDIUM",
+    "HIGH",
+  ]);
   const budget = thinking.number("thinkingBudget");
   thinking.rest(leftovers);
-  if (level !== undefined) return { reasoning: { kind: "effort", effort: LEVELS[level] }, show };
+  if (level !== undefined && level !== "THINKING_LEVEL_UNSPECIFIED")
+    return { reasoning: { kind: "effort", effort: LEVELS[level] }, show };
   if (budget === undefined)
     return { reasoning: show === true ? { kind: "auto" } : undefined, show };
   if (budget === 0) return { reasoning: { kind: "off" }, show };

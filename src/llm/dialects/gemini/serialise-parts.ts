@@ -1,5 +1,5 @@
 /** Turns as Gemini's contents and parts. */
-import { unsupported } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import { mimeTypeOfPath } from "../media.ts";
 import type { Block, Media, ResultContent, Signature, ToolResultBlock } from "../model.ts";
 import { argumentsObject } from "../tool-arguments.ts";
@@ -16,11 +16,11 @@ export function serialiseContents(
   turns: Dialogue["turns"],
   calls: CallIndex,
   model: string,
-  notes: string[],
+  changes: ChangeLog,
 ): object[] {
   const needsSignature = generationOf(model) >= 3;
   return turns.flatMap(({ role, content }) => {
-    const parts = content.flatMap((block) => serialisePart(block, calls, notes));
+    const parts = content.flatMap((block) => serialisePart(block, calls, changes));
     const firstCall = parts.find((part) => "functionCall" in part);
     if (needsSignature && firstCall !== undefined && firstCall["thoughtSignature"] === undefined)
       firstCall["thoughtSignature"] = UNSIGNED_CALL;
@@ -36,7 +36,7 @@ export function serialiseContents(
 
 type Part = Record<string, unknown>;
 
-function serialisePart(block: Block, calls: CallIndex, notes: string[]): Part[] {
+function serialisePart(block: Block, calls: CallIndex, changes: ChangeLog): Part[] {
   switch (block.kind) {
     case "text":
       return block.text === "" && block.signature === undefined
@@ -59,7 +59,7 @@ function serialisePart(block: Block, calls: CallIndex, notes: string[]): Part[] 
       return [{ inlineData: { mimeType: block.mimeType, data: block.data } }];
     case "thinking":
     case "redacted":
-      if (block.signature?.vendor !== "gemini") return dropForeign(notes);
+      if (block.signature?.vendor !== "gemini") return dropForeign(changes);
       return [
         {
           text: block.kind === "thinking" ? block.text : "",
@@ -83,9 +83,9 @@ function serialisePart(block: Block, calls: CallIndex, notes: string[]): Part[] 
   }
 }
 
-function dropForeign(notes: string[]): [] {
+function dropForeign(changes: ChangeLog): [] {
   const note = "reasoning of another provider dropped: Gemini accepts only its own signatures";
-  if (!notes.includes(note)) notes.push(note);
+  changes.note(note);
   return [];
 }
 

@@ -3,10 +3,11 @@
  * @google/genai.
  */
 import type { DropTable } from "../leftovers.ts";
-import { settleLeftovers, unsupported } from "../leftovers.ts";
+import { settleLeftovers } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import type { ChatRequest, Effort, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
 import { budgetOf } from "../reasoning.ts";
-import type { Serialised, TranslationTarget } from "../target.ts";
+import type { TranslationTarget } from "../target.ts";
 import { CallIndex, toDialogue, withoutPrefill } from "../turns.ts";
 import { generationOf } from "./generation.ts";
 import { serialiseContents } from "./serialise-parts.ts";
@@ -24,26 +25,28 @@ export const GEMINI_DROPS: DropTable = {
 /** The largest thinking budget that every thinking model before Gemini 3 accepts. */
 const LARGEST_BUDGET = 24576;
 
-export function serialiseRequest(request: ChatRequest, { model }: TranslationTarget): Serialised {
-  const notes = settleLeftovers(request.leftovers, GEMINI_DROPS, "Gemini");
-  refuse(request);
-  if (request.user !== undefined)
-    notes.push(`${request.names.user ?? "user"} dropped: ${IDENTIFIES}`);
+export function serialiseRequest(
+  request: ChatRequest,
+  { model, changes }: TranslationTarget,
+): object {
+  settleLeftovers(request.leftovers, GEMINI_DROPS, "Gemini", changes);
+  refuse(request, changes);
+  if (request.user !== undefined) changes.drop(request.names.user ?? "user", IDENTIFIES);
   if (hasCacheMarks(request))
-    notes.push("prompt-cache markers dropped: Gemini caches prompts by itself");
+    changes.note("prompt-cache markers dropped: Gemini caches prompts by itself");
   const dialogue = toDialogue(request.turns);
   if (dialogue.hoisted)
-    notes.push("system messages moved to the front: Gemini takes one system instruction");
-  const config = generationConfig(request, model, notes);
-  const body = {
+    changes.note("system messages moved to the front: Gemini takes one system instruction");
+  const config = generationConfig(request, model, changes);
+  return {
     ...(dialogue.system.length > 0
       ? { systemInstruction: { parts: dialogue.system.map(({ text }) => ({ text })) } }
       : {}),
     contents: serialiseContents(
-      withoutPrefill(dialogue.turns, notes),
+      withoutPrefill(dialogue.turns, changes),
       new CallIndex(request.turns),
       model,
-      notes,
+      changes,
     ),
     ...(request.tools.length > 0
       ? { tools: [{ functionDeclarations: request.tools.map(serialiseTool) }] }
@@ -51,15 +54,14 @@ export function serialiseRequest(request: ChatRequest, { model }: TranslationTar
     ...toolConfig(request),
     ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),
   };
-  return { body, notes };
 }
 
-function refuse(request: ChatRequest): void {
+function refuse(request: ChatRequest, changes: ChangeLog): void {
   if (request.choices !== undefined && request.choices !== 1) {
     throw unsupported(request.names.choices ?? "n", "must be 1 where the answer is translated");
   }
   if (request.parallelToolCalls === false && request.tools.length > 0) {
-    throw unsupported(
+    changes.lose(
       request.names.parallelToolCalls ?? "parallel_tool_calls",
       "cannot forbid parallel calls at Gemini",
     );
@@ -100,7 +102,7 @@ function callingConfig(choice: ToolChoice, strict: boolean): object {
   return { mode: strict || choice.only !== undefined ? "VALIDATED" : "AUTO", ...only };
 }
 
-function generationConfig(request: ChatRequest, model: string, notes: string[]): object {
+function generationConfig(request: ChatRequest, model: string, changes: ChangeLog): object {
   return {
     ...(request.maxOutputTokens === undefined ? {} : { maxOutputTokens: request.maxOutputTokens }),
     ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
@@ -113,7 +115,7 @@ function generationConfig(request: ChatRequest, model: string, notes: string[]):
     ...(request.seed === undefined ? {} : { seed: request.seed }),
     ...(request.stop.length > 0 ? { stopSequences: request.stop } : {}),
     ...responseFormat(request.responseFormat),
-    ...thinkingConfig(request, model, notes),
+    ...thinkingConfig(request, model, changes),
   };
 }
 
@@ -140,13 +142,13 @@ const LEVELS: Readonly<Record<Effort, string>> = {
 function thinkingConfig(
   { reasoning, showReasoning }: ChatRequest,
   model: string,
-  notes: string[],
+  changes: ChangeLog,
 ): object {
   if (reasoning === undefined) return {};
   const amount =
     generationOf(model) >= 3
       ? thinkingLevel(reasoning)
-      : { thinkingBudget: thinkingBudget(reasoning, notes) };
+      : { thinkingBudget: thinkingBudget(reasoning, changes) };
   const shown = reasoning.kind !== "off" && showReasoning !== false;
   return { thinkingConfig: { ...amount, ...(shown ? { includeThoughts: true } : {}) } };
 }
@@ -168,7 +170,7 @@ function thinkingLevel(reasoning: Reasoning): object {
   }
 }
 
-function thinkingBudget(reasoning: Reasoning, notes: string[]): number {
+function thinkingBudget(reasoning: Reasoning, changes: ChangeLog): number {
   switch (reasoning.kind) {
     case "off":
       return 0;
@@ -178,7 +180,7 @@ function thinkingBudget(reasoning: Reasoning, notes: string[]): number {
       return budgetOf(reasoning.effort);
     case "budget":
       if (reasoning.tokens > LARGEST_BUDGET)
-        notes.push(`thinking budget capped at ${LARGEST_BUDGET}, the most that Gemini 2.5 takes`);
+        changes.note(`thinking budget capped at ${LARGEST_BUDGET}, the most that Gemini 2.5 takes`);
       return Math.min(reasoning.tokens, LARGEST_BUDGET);
   }
 }

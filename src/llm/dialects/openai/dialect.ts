@@ -25,7 +25,7 @@ export const openai: Dialect = {
   name: "openai",
   modelIsInBody: true,
   usageIsAskedFor: true,
-  allowsStreamComments: true,
+  streamTotals: "comment",
   foreignReasoning: { mark: Buffer.from('"reasoning_details"'), list: "messages", strip },
   readFacts(body: BodyFields): CallFacts {
     const options = body.get("stream_options");

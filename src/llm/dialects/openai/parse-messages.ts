@@ -8,6 +8,9 @@ import { argumentsObject } from "../tool-arguments.ts";
 import { parseCache } from "./cache-control.ts";
 import { parseReasoningDetails } from "./reasoning-details.ts";
 
+/** Content in other forms: the older form of a call, and audio that OpenAI holds. */
+const ESSENTIAL = new Set(["function_call", "audio"]);
+
 const ROLES = ["system", "developer", "user", "assistant", "tool"] as const;
 
 export function parseMessages(fields: Fields, leftovers: Leftover[]): Turn[] {
@@ -15,7 +18,7 @@ export function parseMessages(fields: Fields, leftovers: Leftover[]): Turn[] {
   return fields.each("messages", (message) => {
     const role = message.oneOf("role", ROLES) ?? message.fail("role", `one of ${ROLES.join(", ")}`);
     const turn = parseMessage(message, role, leftovers);
-    message.rest(leftovers);
+    message.rest(leftovers, ESSENTIAL);
     return turn;
   });
 }

@@ -26,10 +26,20 @@ const NAMES: Readonly<Record<NamedField, string>> = {
   responseFormat: "response_format",
   reasoning: "reasoning_effort",
   temperature: "temperature",
+  topP: "top_p",
   stop: "stop",
   toolChoice: "tool_choice",
   user: "user",
 };
+
+/** Older forms of tools, tools that OpenAI runs, and other forms of the answer. */
+const ESSENTIAL = new Set([
+  "functions",
+  "function_call",
+  "web_search_options",
+  "modalities",
+  "audio",
+]);
 
 export function parseRequest(body: unknown): ChatRequest {
   const fields = new Fields(body, "");
@@ -58,7 +68,7 @@ export function parseRequest(body: unknown): ChatRequest {
     names: NAMES,
   };
   ignoreDefaults(fields);
-  fields.rest(leftovers);
+  fields.rest(leftovers, ESSENTIAL);
   return request;
 }
 
@@ -71,7 +81,8 @@ function parseLimit(fields: Fields): number | undefined {
 /** `safety_identifier` is the newer name and wins. */
 function parseUser(fields: Fields): string | undefined {
   const older = fields.string("user");
-  return fields.string("safety_identifier") ?? older;
+  const user = fields.string("safety_identifier") ?? older;
+  return user === "" ? undefined : user;
 }
 
 function parseStop(fields: Fields): readonly string[] {

@@ -1,10 +1,14 @@
 /** Turns as the `messages` of a chat completions request. */
-import { unsupported } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import { toMediaUrl } from "../media.ts";
 import type { Block, DocumentBlock, ToolResultBlock, Turn } from "../model.ts";
+import { acceptedId } from "../tool-ids.ts";
 import { orderResults } from "../turns.ts";
 
-export function serialiseMessages(turns: readonly Turn[], notes: string[]): object[] {
+/** OpenAI refuses longer ids. */
+const TOOL_ID = /^[^]{1,40}$/;
+
+export function serialiseMessages(turns: readonly Turn[], changes: ChangeLog): object[] {
   let calls: readonly Block[] = [];
   return turns.flatMap((turn) => {
     switch (turn.role) {
@@ -12,7 +16,7 @@ export function serialiseMessages(turns: readonly Turn[], notes: string[]): obje
         return [{ role: "system", content: textOf(turn.content, "\n") }];
       case "assistant":
         calls = turn.content;
-        return serialiseAssistant(turn, notes);
+        return serialiseAssistant(turn, changes);
       case "user":
         return serialiseUser(orderResults(turn.content, calls), turn.param);
     }
@@ -28,7 +32,7 @@ function textOf(content: readonly Block[], separator: string): string {
     .join(separator);
 }
 
-function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
+function serialiseAssistant({ content }: Turn, changes: ChangeLog): object[] {
   const text = textOf(content, "");
   const calls = content.filter((block) => block.kind === "tool_call");
   const own = content
@@ -40,7 +44,7 @@ function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
         block.kind === "redacted" || (block.kind === "thinking" && block.vendor !== "openai"),
     )
   ) {
-    notes.push("reasoning of another provider dropped: OpenAI does not take it back");
+    changes.note("reasoning of another provider dropped: OpenAI does not take it back");
   }
   if (text === "" && calls.length === 0) return [];
   return [
@@ -52,7 +56,7 @@ function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
         ? {}
         : {
             tool_calls: calls.map((call) => ({
-              id: call.id,
+              id: acceptedId(call.id, TOOL_ID),
               type: "function",
               function: { name: call.name, arguments: call.arguments },
             })),
@@ -62,33 +66,42 @@ function serialiseAssistant({ content }: Turn, notes: string[]): object[] {
 }
 
 function serialiseUser(content: readonly Block[], param: string): object[] {
-  const results = content.filter((block) => block.kind === "tool_result").map(serialiseResult);
-  const rest = content.filter((block) => block.kind !== "tool_result");
-  if (rest.length === 0) return results;
+  const results = content.filter((block) => block.kind === "tool_result");
+  const messages = results.map(serialiseResult);
+  const rest = [
+    ...results.flatMap(mediaOfResult),
+    ...content.filter((block) => block.kind !== "tool_result"),
+  ];
+  if (rest.length === 0) return messages;
   const [first] = rest;
   const parts =
     first?.kind === "text" && rest.length === 1
       ? first.text
       : rest.map((block) => serialisePart(block, param));
-  return [...results, { role: "user", content: parts }];
+  return [...messages, { role: "user", content: parts }];
 }
 
 /** OpenAI has no flag for a failed call: the text contains the failure. */
 function serialiseResult(result: ToolResultBlock): object {
-  const texts = result.content.map((block) => {
-    if (block.kind === "text") return block.text;
-    throw unsupported(
-      result.param.replace(/tool_use_id$/, "content"),
-      `holds a tool result with ${block.kind === "image" ? "an image" : "a document"}, ` +
-        "which OpenAI does not take",
-    );
-  });
-  const text = texts.join("\n");
+  const text = result.content
+    .map((block) => (block.kind === "text" ? block.text : `[${block.kind}: see below]`))
+    .join("\n");
   return {
     role: "tool",
-    tool_call_id: result.callId,
+    tool_call_id: acceptedId(result.callId, TOOL_ID),
     content: result.isError ? `Error: ${text}` : text,
   };
+}
+
+/**
+ * The images and documents of a result. A tool message contains only text, so they follow in a user
+ * message, each call's under its id.
+ */
+function mediaOfResult({ callId, content }: ToolResultBlock): Block[] {
+  const media = content.filter((block) => block.kind !== "text");
+  if (media.length === 0) return [];
+  const id = acceptedId(callId, TOOL_ID);
+  return [{ kind: "text", text: `Result of the tool call ${id}:` }, ...media];
 }
 
 function serialisePart(block: Block, param: string): object {

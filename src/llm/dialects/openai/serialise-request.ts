@@ -3,26 +3,28 @@
  * openai SDK.
  */
 import type { DropTable } from "../leftovers.ts";
-import { settleLeftovers, unsupported } from "../leftovers.ts";
+import { settleLeftovers } from "../leftovers.ts";
+import { type ChangeLog, unsupported } from "../changes.ts";
 import type { ChatRequest, Reasoning, ResponseFormat, Tool, ToolChoice } from "../model.ts";
 import { effortOf } from "../reasoning.ts";
-import type { Serialised, TranslationTarget } from "../target.ts";
+import type { TranslationTarget } from "../target.ts";
+import { takesSampling } from "./generation.ts";
 import { serialiseMessages } from "./serialise-messages.ts";
 
 export const OPENAI_DROPS: DropTable = {};
 
 export function serialiseRequest(
   request: ChatRequest,
-  { model, stream }: TranslationTarget,
-): Serialised {
-  const notes = settleLeftovers(request.leftovers, OPENAI_DROPS, "OpenAI");
+  { model, stream, changes }: TranslationTarget,
+): object {
+  settleLeftovers(request.leftovers, OPENAI_DROPS, "OpenAI", changes);
   if (request.topK !== undefined)
-    throw unsupported(request.names.topK ?? "top_k", "has no equivalent at OpenAI");
+    changes.lose(request.names.topK ?? "top_k", "has no equivalent at OpenAI");
   if (hasCacheMarks(request))
-    notes.push("prompt-cache markers dropped: OpenAI caches prompts by itself");
-  const body = {
+    changes.note("prompt-cache markers dropped: OpenAI caches prompts by itself");
+  return {
     model,
-    messages: serialiseMessages(request.turns, notes),
+    messages: serialiseMessages(request.turns, changes),
     ...(request.tools.length > 0 ? { tools: request.tools.map(serialiseTool) } : {}),
     ...(request.toolChoice === undefined || request.tools.length === 0
       ? {}
@@ -33,12 +35,7 @@ export function serialiseRequest(
     ...(request.maxOutputTokens === undefined
       ? {}
       : { max_completion_tokens: request.maxOutputTokens }),
-    ...(request.temperature === undefined ? {} : { temperature: request.temperature }),
-    ...(request.topP === undefined ? {} : { top_p: request.topP }),
-    ...(request.presencePenalty === undefined ? {} : { presence_penalty: request.presencePenalty }),
-    ...(request.frequencyPenalty === undefined
-      ? {}
-      : { frequency_penalty: request.frequencyPenalty }),
+    ...serialiseSampling(request, model, changes),
     ...(request.seed === undefined ? {} : { seed: request.seed }),
     ...(request.choices === undefined || request.choices === 1
       ? {}
@@ -47,11 +44,30 @@ export function serialiseRequest(
     ...(request.responseFormat === undefined
       ? {}
       : { response_format: serialiseResponseFormat(request.responseFormat) }),
-    ...serialiseReasoning(request.reasoning, notes),
-    ...serialiseUser(request, notes),
+    ...serialiseReasoning(request.reasoning, changes),
+    ...serialiseUser(request, changes),
     ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
-  return { body, notes };
+}
+
+function serialiseSampling(request: ChatRequest, model: string, changes: ChangeLog): object {
+  const all = [
+    ["temperature", "temperature", 1],
+    ["topP", "top_p", 1],
+    ["presencePenalty", "presence_penalty", 0],
+    ["frequencyPenalty", "frequency_penalty", 0],
+  ] as const;
+  const isTaken = takesSampling(model, request.reasoning);
+  const sampling: Record<string, number> = {};
+  for (const [field, name, usual] of all) {
+    const value = request[field];
+    if (value === undefined) continue;
+    if (isTaken) sampling[name] = value;
+    else if (value !== usual) {
+      changes.lose(request.names[field] ?? name, `is not taken by ${model} while it reasons`);
+    }
+  }
+  return sampling;
 }
 
 function refuseChoices(request: ChatRequest): never {
@@ -61,12 +77,12 @@ function refuseChoices(request: ChatRequest): never {
 /** OpenAI refuses longer identifiers, which Anthropic's clients may send. */
 const LONGEST_USER = 64;
 
-function serialiseUser({ user, names }: ChatRequest, notes: string[]): object {
+function serialiseUser({ user, names }: ChatRequest, changes: ChangeLog): object {
   if (user === undefined) return {};
   if (user.length <= LONGEST_USER) return { safety_identifier: user };
-  notes.push(
-    `${names.user ?? "user"} dropped: longer than the ${LONGEST_USER} characters that ` +
-      "OpenAI takes; it does not change an answer",
+  changes.drop(
+    names.user ?? "user",
+    `longer than the ${LONGEST_USER} characters that OpenAI takes; it does not change an answer`,
   );
   return {};
 }
@@ -131,13 +147,13 @@ function serialiseResponseFormat(format: ResponseFormat): object {
  * thinking" is Anthropic's default, which its clients may send explicitly: it also keeps the
  * model's default.
  */
-function serialiseReasoning(reasoning: Reasoning | undefined, notes: string[]): object {
+function serialiseReasoning(reasoning: Reasoning | undefined, changes: ChangeLog): object {
   switch (reasoning?.kind) {
     case undefined:
     case "auto":
       return {};
     case "off":
-      notes.push(
+      changes.note(
         "thinking turned off: the model's default is used, because most of OpenAI's models " +
           "have no such parameter",
       );

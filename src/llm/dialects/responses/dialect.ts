@@ -18,7 +18,7 @@ export const responses: ClientDialect = {
   name: "responses",
   modelIsInBody: true,
   usageIsAskedFor: false,
-  allowsStreamComments: true,
+  streamTotals: "comment",
   foreignReasoning: {
     mark: Buffer.from(`"${FOREIGN_MARK}`),
     list: "input",

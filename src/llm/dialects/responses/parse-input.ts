@@ -1,7 +1,7 @@
 /** The `input` of a request, a flat list of items, into turns. */
 import { BadRequestError } from "../dialect.ts";
 import { type Fields, join } from "../fields.ts";
-import { unsupported } from "../leftovers.ts";
+import { unsupported } from "../changes.ts";
 import type {
   Block,
   Leftover,
@@ -91,7 +91,7 @@ class Conversation {
       default:
         if (!SERVER_CALLS.test(type))
           throw unsupported(item.path, `is an item of type ${type}, which only OpenAI has`);
-        this.#leftovers.push({ param: item.path });
+        this.#leftovers.push({ param: item.path, essential: false });
     }
   }
 

@@ -3,7 +3,8 @@
  * SDK. The gateway stores nothing: what refers to something stored is refused.
  */
 import { Fields } from "../fields.ts";
-import { type DropTable, unsupported, withReasons } from "../leftovers.ts";
+import { unsupported } from "../changes.ts";
+import { type DropTable, withReasons } from "../leftovers.ts";
 import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat } from "../model.ts";
 import { parseInput } from "./parse-input.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
@@ -18,6 +19,7 @@ const NAMES: Readonly<Record<NamedField, string>> = {
   responseFormat: "text.format",
   reasoning: "reasoning.effort",
   temperature: "temperature",
+  topP: "top_p",
   stop: "stop",
   toolChoice: "tool_choice",
   user: "safety_identifier",
@@ -132,7 +134,8 @@ function ignoreDefaults(fields: Fields, text: Fields | undefined): void {
 /** `safety_identifier` is the newer name and wins. */
 function parseUser(fields: Fields): string | undefined {
   const older = fields.string("user");
-  return fields.string("safety_identifier") ?? older;
+  const user = fields.string("safety_identifier") ?? older;
+  return user === "" ? undefined : user;
 }
 
 function parseEffort(reasoning: Fields | undefined): Reasoning | undefined {

@@ -237,7 +237,13 @@ test("a call that the output limit truncated is never closed", () => {
 
 test("a limit of the caller is requested, if the request has none", () => {
   const limitOf = (body: object): unknown => {
-    const request = { from: "responses", to: "anthropic", model: "m", stream: false } as const;
+    const request = {
+      from: "responses",
+      to: "anthropic",
+      model: "m",
+      stream: false,
+      mode: "strict",
+    } as const;
     const translated = translateRequest({ ...request, body, outputCap: 77 });
     return (JSON.parse(translated.body.toString()) as { max_tokens: number }).max_tokens;
   };
@@ -254,7 +260,14 @@ describe("a tool of a namespace", () => {
         { type: "namespace", name: "mcp__files", tools: [{ type: "function", name: "read" }] },
       ],
     };
-    const request = { from: "responses", to: "openai", body, model: "m", stream: false } as const;
+    const request = {
+      from: "responses",
+      to: "openai",
+      body,
+      model: "m",
+      stream: false,
+      mode: "strict",
+    } as const;
     expect(JSON.parse(translateRequest(request).body.toString())).toMatchObject({
       tools: [{ function: { name: "mcp__files__read" } }],
     });
@@ -311,7 +324,14 @@ describe("the settings that an answer repeats", () => {
 describe("hostile input", () => {
   const refused = (body: object): BadRequestError => {
     try {
-      translateRequest({ from: "responses", to: "openai", body, model: "m", stream: false });
+      translateRequest({
+        from: "responses",
+        to: "openai",
+        body,
+        model: "m",
+        stream: false,
+        mode: "lenient",
+      });
     } catch (error) {
       if (error instanceof BadRequestError) return error;
       throw error;

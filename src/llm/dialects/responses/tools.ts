@@ -9,7 +9,7 @@
  */
 import { createHash } from "node:crypto";
 import { type Fields, isObject, type JsonObject } from "../fields.ts";
-import { unsupported } from "../leftovers.ts";
+import { unsupported } from "../changes.ts";
 import type { EchoedTool, Leftover, Tool, ToolChoice } from "../model.ts";
 import { argumentsObject } from "../tool-arguments.ts";
 import { definedTool, isDefinedTool, isHosted } from "./defined-tools.ts";
@@ -39,7 +39,7 @@ function parseTool(tool: Fields, leftovers: Leftover[]): Tool[] {
       if (isDefinedTool(type) && !isHosted(tool)) return [definedTool(type)];
       if (!OPTIONAL.test(type))
         throw unsupported(tool.path, `is the tool ${type}, which only OpenAI has`);
-      leftovers.push({ param: tool.path });
+      leftovers.push({ param: tool.path, essential: false });
       return [];
   }
 }

@@ -1,36 +1,52 @@
 import { describe, expect, test } from "vitest";
-import { mockAnswer } from "./chat.ts";
+import { dialects } from "../llm/dialects/registry.ts";
+import { type MockAnswer, mockAnswer as answerOf } from "./answer.ts";
+
+/** Answers a request in OpenAI's form. */
+function mockAnswer(request: object): MockAnswer {
+  return answerOf(dialects.openai.parseRequest({ messages: [], ...request }));
+}
 
 const user = (content: unknown) => ({ role: "user", content });
-const tools = ["get_weather", "get_time"].map((name) => ({ function: { name } }));
+const tools = ["get_weather", "get_time"].map((name) => ({ type: "function", function: { name } }));
+const called = {
+  role: "assistant",
+  content: null,
+  tool_calls: [{ id: "a", type: "function", function: { name: "get_time", arguments: "{}" } }],
+};
 
 describe("what the mock says", () => {
-  test.each<[string, Parameters<typeof mockAnswer>[0], string]>([
+  test.each<[string, object, string]>([
     ["the last message", { messages: [user("first"), user("second")] }, "You said: second"],
     [
       "text parts, joined",
       {
         messages: [
-          user([{ type: "text", text: "a" }, { type: "image_url" }, { type: "text", text: "b" }]),
+          user([
+            { type: "text", text: "a" },
+            { type: "image_url", image_url: { url: "https://example.com/a.png" } },
+            { type: "text", text: "b" },
+          ]),
         ],
       },
       "You said: ab",
     ],
     [
       "a tool's result",
-      { messages: [{ role: "tool", content: "12 degrees" }], tools },
+      {
+        messages: [user("?"), called, { role: "tool", tool_call_id: "a", content: "12 degrees" }],
+        tools,
+      },
       "The tool said: 12 degrees",
     ],
     ["no messages", {}, "You said: nothing"],
-    ["no content", { messages: [{ role: "user" }] }, "You said: nothing"],
-    ["content that is null", { messages: [user(null)] }, "You said: nothing"],
-    ["parts that are no objects", { messages: [user([null, 7, "x"])] }, "You said: nothing"],
-    ["tools that are not named", { messages: [user("hello")], tools }, "You said: hello"],
+    ["no content", { messages: [user("")] }, "You said: nothing"],
     [
-      "tools without a name",
-      { messages: [user("hello")], tools: [{}, { function: {} }] },
-      "You said: hello",
+      "a text beside a tool's result",
+      { messages: [called, { role: "tool", tool_call_id: "a", content: "12" }, user("And now?")] },
+      "You said: And now?",
     ],
+    ["tools that are not named", { messages: [user("hello")], tools }, "You said: hello"],
   ])("%s", (_name, request, text) => {
     expect(mockAnswer(request)).toMatchObject({ text, toolCalls: [] });
   });
@@ -40,11 +56,13 @@ describe("what the mock says", () => {
     expect(answer.text).toBe("");
     expect(answer.toolCalls).toEqual([
       {
+        kind: "tool_call",
         id: "call_mock_0",
         name: "get_weather",
         arguments: '{"input":"use get_time and get_weather"}',
       },
       {
+        kind: "tool_call",
         id: "call_mock_1",
         name: "get_time",
         arguments: '{"input":"use get_time and get_weather"}',
@@ -53,10 +71,12 @@ describe("what the mock says", () => {
   });
 
   test("an assistant or a tool that names a tool does not have it called", () => {
-    for (const role of ["assistant", "tool", "system"]) {
-      expect(mockAnswer({ messages: [{ role, content: "get_time" }], tools }).toolCalls).toEqual(
-        [],
-      );
+    for (const last of [
+      { role: "assistant", content: "get_time" },
+      { role: "system", content: "get_time" },
+      { role: "tool", tool_call_id: "a", content: "get_time" },
+    ]) {
+      expect(mockAnswer({ messages: [called, last], tools }).toolCalls).toEqual([]);
     }
   });
 
