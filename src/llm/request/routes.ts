@@ -47,7 +47,7 @@ const GEMINI_OPERATIONS: Readonly<Record<string, LlmOperation>> = {
  * SDK leaves out `models/` before such a model.
  */
 const GEMINI = new RegExp(
-  "^/(?:v1beta|v1)/(?:models/(.+)|([^/]+/.+))" + `:(${Object.keys(GEMINI_OPERATIONS).join("|")})$`,
+  `^/(?:v1beta|v1)/(?:models/(.+)|([^/]+/.+)):(${Object.keys(GEMINI_OPERATIONS).join("|")})$`,
 );
 
 /**
