@@ -2,29 +2,41 @@
  * Serves the mock model in one dialect. The gateway's own dialects read the requests and write the
  * answers, so that the mock answers what the vendor's definitions say.
  */
+import { createHash } from "node:crypto";
 import type { Dialect } from "../llm/dialects/contract.ts";
 import type { Block, ChatResponse, ContentEvent, ResponseIdentity } from "../llm/dialects/model.ts";
 import type { MockAnswer } from "./answer.ts";
 
-const IDENTITY = { id: "mock", now: 1_700_000_000_000 };
+const NOW = 1_700_000_000_000;
 
-/** @param model name of the model, as the request writes it */
-export function wholeAnswer(dialect: Dialect, model: string, answer: MockAnswer): Response {
-  return Response.json(dialect.serialiseResponse(responseOf(answer), { ...IDENTITY, model }));
+export interface Asked {
+  /** The request's body: clients merge messages of one id, so that each request needs its own. */
+  readonly text: string;
+  /** Name of the model, as the request writes it. */
+  readonly model: string;
+}
+
+function identityOf({ text, model }: Asked): ResponseIdentity {
+  const id = `mock${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+  return { id, model, now: NOW };
+}
+
+export function wholeAnswer(dialect: Dialect, asked: Asked, answer: MockAnswer): Response {
+  return Response.json(dialect.serialiseResponse(responseOf(answer), identityOf(asked)));
 }
 
 /** @param wantsUsage whether the client asked for usage in the stream */
 export function streamedAnswer(
   dialect: Dialect,
-  model: string,
+  asked: Asked,
   answer: MockAnswer,
   wantsUsage: boolean,
 ): Response {
-  const identity: ResponseIdentity = { ...IDENTITY, model };
+  const identity = identityOf(asked);
   const serialiser = dialect.streamSerialiser(identity, wantsUsage);
   const { finish, usage } = responseOf(answer);
   const parts = [
-    ...eventsOf(answer, model).map((event) => serialiser.event(event)),
+    ...eventsOf(answer, identity).map((event) => serialiser.event(event)),
     serialiser.close(finish, usage),
   ];
   const events = parts.filter((part) => part !== "").map((part) => Buffer.from(part));
@@ -37,7 +49,7 @@ function responseOf(answer: MockAnswer): ChatResponse {
   const { text, toolCalls, promptTokens, completionTokens } = answer;
   const texts: Block[] = text === "" ? [] : [{ kind: "text", text }];
   return {
-    id: IDENTITY.id,
+    id: undefined,
     model: undefined,
     content: [...texts, ...toolCalls],
     finish: { kind: toolCalls.length > 0 ? "tool_calls" : "stop" },
@@ -53,14 +65,17 @@ function responseOf(answer: MockAnswer): ChatResponse {
 }
 
 /** One event for each word, and two for the arguments of a call. */
-function eventsOf({ text, toolCalls }: MockAnswer, model: string): ContentEvent[] {
+function eventsOf(
+  { text, toolCalls }: MockAnswer,
+  { id, model }: ResponseIdentity,
+): ContentEvent[] {
   return [
-    { kind: "start", id: IDENTITY.id, model },
+    { kind: "start", id, model },
     ...(text.match(/\S+\s*/g) ?? []).map((piece): ContentEvent => ({ kind: "text", text: piece })),
-    ...toolCalls.flatMap(({ id, name, arguments: all }, call): ContentEvent[] => {
+    ...toolCalls.flatMap(({ id: callId, name, arguments: all }, call): ContentEvent[] => {
       const half = Math.ceil(all.length / 2);
       return [
-        { kind: "call_start", call, id, name, signature: undefined },
+        { kind: "call_start", call, id: callId, name, signature: undefined },
         { kind: "call_arguments", call, text: all.slice(0, half) },
         { kind: "call_arguments", call, text: all.slice(half) },
       ];

@@ -97,8 +97,8 @@ function answerTo(
   const facts = dialect.readFacts({ get: (name) => body[name] });
   const model = route.model ?? facts.model ?? "mock";
   return (route.stream ?? facts.stream)
-    ? streamedAnswer(dialect, model, answer, facts.wantsUsage)
-    : wholeAnswer(dialect, model, answer);
+    ? streamedAnswer(dialect, { text, model }, answer, facts.wantsUsage)
+    : wholeAnswer(dialect, { text, model }, answer);
 }
 
 function parseBody(text: string): JsonObject {
