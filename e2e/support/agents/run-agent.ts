@@ -1,6 +1,6 @@
 /**
- * Runs a coding agent as its users do: unmodified, with a home of its own, pointed at the gateway by
- * the settings of docs/agents.md.
+ * Runs a coding agent as its users do: unmodified, with a home of its own, pointed at the gateway
+ * by the settings of docs/agents.md.
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
