@@ -1,4 +1,4 @@
-/** Resource Manager's paths, methods and bodies at their edges; resolve.test.ts has the usual ones. */
+/** Resource Manager at its edges; resolve.test.ts has its usual paths, methods and bodies. */
 import { describe, expect, test } from "vitest";
 import { context, request } from "../testing.ts";
 import { sample, SUBSCRIPTION } from "./contract-sample.ts";
