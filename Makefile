@@ -46,7 +46,7 @@ check: build ## Format, lint, types, and the structure of the source
 unit: build
 	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs
 
-e2e: build .venv/.clients
+e2e: build .venv/.clients .venv/.agents
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
 format: install ## Format the source at 100 columns
@@ -101,6 +101,14 @@ node_modules/.installed: package.json package-lock.json
 	@[ -x .venv/bin/pip ] || python3 -m venv .venv
 	@rm -rf .venv/clients
 	.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
+	@touch $@
+
+# Coding agents that the tests run as their users do; one of them is a program for this platform.
+.venv/.agents: .venv/.installed e2e/support/agents/package.json e2e/support/agents/package-lock.json
+	@rm -rf .venv/agents && mkdir -p .venv/agents
+	@cp e2e/support/agents/package.json e2e/support/agents/package-lock.json .venv/agents/
+	cd .venv/agents && npm install --no-save --ignore-scripts --no-fund --no-audit
+	cd .venv/agents/node_modules/opencode-ai && $(CURDIR)/$(NODE) postinstall.mjs
 	@touch $@
 
 clean: ## Remove everything that is built or installed

@@ -45,6 +45,15 @@ describe("chat completions", () => {
     }
   });
 
+  test("have an id for each request: clients merge messages of one id", async () => {
+    const other = { ...hello, messages: [{ role: "user" as const, content: "Hello again" }] };
+    const answers = await Promise.all(
+      [hello, hello, other].map((body) => client.chat.completions.create(body)),
+    );
+    expect(answers[0]?.id).toBe(answers[1]?.id);
+    expect(answers[0]?.id).not.toBe(answers[2]?.id);
+  });
+
   test("whole, as OpenAI's client reads them", async () => {
     const answer = await client.chat.completions.create(hello);
     expect(answer.model).toBe("echo");

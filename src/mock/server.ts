@@ -99,10 +99,11 @@ function answerTo(
   }
   const fields = { get: (name: string) => body[name] };
   const facts = dialect.readFacts(fields);
-  const shown = { model: route.model ?? facts.model ?? "mock", echo: dialect.readEcho?.(fields) };
+  const model = route.model ?? facts.model ?? "mock";
+  const asked = { text, model, echo: dialect.readEcho?.(fields) };
   return (route.stream ?? facts.stream)
-    ? streamedAnswer(dialect, shown, answer, facts.wantsUsage)
-    : wholeAnswer(dialect, shown, answer);
+    ? streamedAnswer(dialect, asked, answer, facts.wantsUsage)
+    : wholeAnswer(dialect, asked, answer);
 }
 
 /** @throws BadRequestError */

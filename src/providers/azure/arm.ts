@@ -149,7 +149,6 @@ interface Place {
   readonly resources: readonly ServiceResource[];
   /** The part after subscription and group, or the whole path. */
   readonly rest: Segments;
-  readonly level: "tenant" | "subscription" | "group";
 }
 
 const is = (segment: string | undefined, word: string): boolean => segment?.toLowerCase() === word;
@@ -163,7 +162,6 @@ function placeOf(segments: Segments): Place | undefined {
       ? {
           resources: [unscopable("the request is about the whole tenant")],
           rest: segments,
-          level: "tenant",
         }
       : undefined;
   }
@@ -171,16 +169,14 @@ function placeOf(segments: Segments): Place | undefined {
     return {
       resources: [unscopable("a list of all subscriptions is in none")],
       rest: [],
-      level: "tenant",
     };
   if (is(groups, "resourcegroups") && group !== undefined)
-    return { resources: within(subscription, group), rest: segments.slice(4), level: "group" };
+    return { resources: within(subscription, group), rest: segments.slice(4) };
   // A group named later in the path would not be evaluated.
   if (segments.slice(3).some((segment) => is(segment, "resourcegroups"))) return undefined;
   return {
     resources: within(subscription, undefined),
     rest: segments.slice(2),
-    level: "subscription",
   };
 }
 
