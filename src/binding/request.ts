@@ -33,6 +33,11 @@ const TARGET = /^\/[\x21-\x7e]*$/;
 const HOST =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
+/** Returns whether a text is a host name in lower case, of the only form that a binding matches. */
+export function isHostName(text: string): boolean {
+  return HOST.test(text);
+}
+
 export function readRequest(raw: RawRequest): ReadRequest {
   const malformed = (message: string, status: 400 | 421 = 400): ReadRequest => ({
     kind: "malformed",
@@ -106,5 +111,5 @@ export function canonicalHost(authority: string, scheme: string): string | undef
   const port = match[2];
   if (port !== undefined && Number(port) !== (scheme === "http" ? 80 : 443)) return undefined;
   const name = match[1] as string;
-  return HOST.test(name) ? name : undefined;
+  return isHostName(name) ? name : undefined;
 }

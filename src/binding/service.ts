@@ -24,6 +24,7 @@ import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { compileBodyRules, FORMS } from "./body-rules.ts";
+import { startDns } from "./dns/start.ts";
 import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
 import { BindingMetrics } from "./metrics.ts";
@@ -143,6 +144,17 @@ export async function startSidecar(
     mode: 0o600,
   });
 
+  const dns = await startDns({
+    listener: options.listen.dns,
+    snapshot: () => snapshot,
+    names: options.dnsNames,
+    lookUp: (name) => resolver.addressesOf(name),
+    registry,
+    clock,
+    log,
+    onDefect: defects.reporter("dns"),
+  });
+
   const watch = await watchSpecs({
     file: options.specFile,
     clock,
@@ -182,6 +194,7 @@ export async function startSidecar(
   return {
     close: async () => {
       watch.close();
+      dns?.close();
       secrets.close();
       authority.close();
       await Promise.all(servers.map(async (server) => server.close()));

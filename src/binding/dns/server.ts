@@ -1,0 +1,115 @@
+/**
+ * The agent's DNS server: the same answers over UDP and TCP (RFC 7766), at a bounded rate, so that
+ * a flood of queries does not keep the sidecar from deciding about requests.
+ */
+import type net from "node:net";
+import { Budget, type Rate } from "../../audit/refusals/refusal-budgets.ts";
+import type { TimeSource } from "../../platform/clock.ts";
+import { answerDns } from "./answer.ts";
+import type { FindName } from "./names.ts";
+import type { DnsReport } from "./report.ts";
+import type { DnsSockets } from "./sockets.ts";
+
+/** Rate of the answered queries; others are dropped unread, and clients ask again. */
+export const QUERY_RATE: Rate = { perSecond: 2_000, burst: 4_000 };
+
+const MAX_CONNECTIONS = 64;
+/** A TCP connection without a query for so long is closed (RFC 7766, section 6.2.3). */
+const IDLE_MS = 10_000;
+/** Maximum size of a query over TCP; usual ones are below 512 bytes. */
+const MAX_QUERY_BYTES = 4_096;
+const LENGTH_BYTES = 2;
+
+export interface DnsServerOptions {
+  readonly sockets: DnsSockets;
+  readonly find: FindName;
+  readonly report: DnsReport;
+  readonly clock: TimeSource;
+  readonly onDefect: (error: unknown) => void;
+  readonly rate?: Rate;
+}
+
+export interface DnsServer {
+  close(): void;
+}
+
+export function serveDns(options: DnsServerOptions): DnsServer {
+  const { sockets, find, report, clock, onDefect, rate = QUERY_RATE } = options;
+  const { udp, tcp } = sockets;
+  const budget = new Budget(rate);
+  const connections = new Set<net.Socket>();
+  /** Returns the reply; undefined for a message that gets none. */
+  const replyTo = async (message: Buffer): Promise<Buffer | undefined> => {
+    const now = clock.monotonic();
+    if (!budget.has(now)) {
+      report.dropped();
+      return undefined;
+    }
+    budget.take();
+    const answer = await answerDns(message, find);
+    report.answered(answer);
+    return answer.reply;
+  };
+
+  udp.on("message", (message, peer) => {
+    replyTo(message).then((reply) => {
+      // The peer may be gone, or this server closed.
+      if (reply !== undefined) udp.send(reply, peer.port, peer.address, () => undefined);
+    }, onDefect);
+  });
+  udp.on("error", onDefect);
+
+  tcp.maxConnections = MAX_CONNECTIONS;
+  tcp.on("connection", (socket) => {
+    connections.add(socket);
+    socket.once("close", () => connections.delete(socket));
+    socket.setTimeout(IDLE_MS, () => socket.destroy());
+    socket.on("error", () => socket.destroy());
+    serveConnection(socket, replyTo).catch((error: unknown) => {
+      // A connection that the client broke is no defect.
+      if (socket.errored === null && !socket.destroyed) onDefect(error);
+      socket.destroy();
+    });
+  });
+  tcp.on("error", onDefect);
+
+  return {
+    close: () => {
+      udp.close();
+      tcp.close();
+      for (const socket of connections) socket.destroy();
+    },
+  };
+}
+
+/**
+ * Answers the queries of a connection one after the other: nothing is read while an answer is not
+ * taken. A connection is closed after a message that gets no reply, or is too long.
+ */
+async function serveConnection(
+  socket: net.Socket,
+  replyTo: (message: Buffer) => Promise<Buffer | undefined>,
+): Promise<void> {
+  let unread = Buffer.alloc(0);
+  for await (const part of socket as AsyncIterable<Buffer>) {
+    unread = Buffer.concat([unread, part]);
+    while (unread.length >= LENGTH_BYTES) {
+      const length = unread.readUInt16BE(0);
+      if (length > MAX_QUERY_BYTES) return void socket.destroy();
+      if (unread.length < LENGTH_BYTES + length) break;
+      const reply = await replyTo(unread.subarray(LENGTH_BYTES, LENGTH_BYTES + length));
+      unread = unread.subarray(LENGTH_BYTES + length);
+      if (reply === undefined) return void socket.destroy();
+      await written(socket, reply);
+    }
+  }
+  socket.end();
+}
+
+function written(socket: net.Socket, reply: Buffer): Promise<void> {
+  const length = Buffer.alloc(LENGTH_BYTES);
+  length.writeUInt16BE(reply.length);
+  return new Promise((resolve, reject) => {
+    socket.write(Buffer.concat([length, reply]), (error) => (error ? reject(error) : resolve()));
+  });
+}
