@@ -45,11 +45,11 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
     return 2;
   }
   try {
+    const { httpsPort, dnsPort, egress } = parsed.options;
     const tool = applyRedirect(parsed.options, run);
     stdout(
-      `svc-init: loopback port 443 leads to port ${parsed.options.httpsPort}, and port 53 to ` +
-        `port ${parsed.options.dnsPort} (${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}` +
-        "\n",
+      `svc-init: loopback port 443 leads to port ${httpsPort}, and port 53 to port ${dnsPort} ` +
+        `(${tool})${egress === undefined ? "" : "; egress is denied by default"}\n`,
     );
     return 0;
   } catch (error) {

@@ -238,7 +238,8 @@ describe("svc-init", () => {
     const { code, out, calls } = init(flags, { nft: () => ({}) });
     expect([code, out]).toEqual([
       0,
-      "svc-init: loopback port 443 leads to port 8443, and port 53 to port 8053 (nft); egress is denied by default\n",
+      "svc-init: loopback port 443 leads to port 8443, and port 53 to port 8053 (nft); " +
+        "egress is denied by default\n",
     ]);
     expect(calls[0]?.input).toBe(nftRuleset(cases["deny-egress"] as RedirectOptions));
   });

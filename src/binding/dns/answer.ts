@@ -1,6 +1,6 @@
 /**
- * Answers one DNS message of the agent. Nothing of a query ever leaves the sidecar, except a look-up
- * of a listed name, whose text is not the agent's.
+ * Answers one DNS message of the agent. Nothing of a query ever leaves the sidecar: only listed
+ * names are looked up, whose text is not the agent's.
  */
 import { isIPv4 } from "node:net";
 import { CLASS_IN, type DnsQuery, Rcode, readQuery, Type, writeReply } from "./message.ts";
@@ -8,8 +8,8 @@ import type { FindName, NameFinding } from "./names.ts";
 
 /**
  * `bound` and `listed`: the name exists; a type without addresses has an empty answer (NODATA).
- * `unknown`: NXDOMAIN. `unavailable`: SERVFAIL. `refused`: another class than IN. `malformed`: not a
- * query that is understood.
+ * `unknown`: NXDOMAIN. `unavailable`: SERVFAIL. `refused`: another class than IN. `malformed`: not
+ * a query that is understood.
  */
 export type DnsOutcome = NameFinding["kind"] | "refused" | "malformed";
 

@@ -2,6 +2,7 @@
  * The agent's DNS server: the same answers over UDP and TCP (RFC 7766), at a bounded rate, so that
  * a flood of queries does not keep the sidecar from deciding about requests.
  */
+import type { RemoteInfo } from "node:dgram";
 import type net from "node:net";
 import { Budget, type Rate } from "../../audit/refusals/refusal-budgets.ts";
 import type { TimeSource } from "../../platform/clock.ts";
@@ -29,11 +30,11 @@ export interface DnsServerOptions {
   readonly rate?: Rate;
 }
 
-export interface DnsServer {
+export interface AgentDns {
   close(): void;
 }
 
-export function serveDns(options: DnsServerOptions): DnsServer {
+export function serveDns(options: DnsServerOptions): AgentDns {
   const { sockets, find, report, clock, onDefect, rate = QUERY_RATE } = options;
   const { udp, tcp } = sockets;
   const budget = new Budget(rate);
@@ -51,11 +52,14 @@ export function serveDns(options: DnsServerOptions): DnsServer {
     return answer.reply;
   };
 
+  const answerPeer = async (message: Buffer, peer: RemoteInfo): Promise<void> => {
+    const reply = await replyTo(message);
+    // An error means that the peer is gone, or that this server was closed.
+    if (reply !== undefined) udp.send(reply, peer.port, peer.address, () => undefined);
+  };
+
   udp.on("message", (message, peer) => {
-    replyTo(message).then((reply) => {
-      // The peer may be gone, or this server closed.
-      if (reply !== undefined) udp.send(reply, peer.port, peer.address, () => undefined);
-    }, onDefect);
+    answerPeer(message, peer).catch(onDefect);
   });
   udp.on("error", onDefect);
 

@@ -4,7 +4,7 @@ import type { Clock } from "../../platform/clock.ts";
 import type { Logger } from "../../platform/log.ts";
 import { compileDnsNames, type DnsNamesOptions } from "./names.ts";
 import { DnsReport } from "./report.ts";
-import { type DnsServer, serveDns } from "./server.ts";
+import { type AgentDns, serveDns } from "./server.ts";
 import { type DnsListener, openDnsSockets } from "./sockets.ts";
 
 export interface DnsOptions extends DnsNamesOptions {
@@ -17,7 +17,7 @@ export interface DnsOptions extends DnsNamesOptions {
 }
 
 /** @throws Error if its sockets cannot be opened */
-export async function startDns(options: DnsOptions): Promise<DnsServer | undefined> {
+export async function startDns(options: DnsOptions): Promise<AgentDns | undefined> {
   const { listener, clock, log, registry, onDefect } = options;
   if (listener === undefined) return undefined;
   return serveDns({
