@@ -310,7 +310,6 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
           method: request.method,
           target: `${request.path}?${request.query}`,
           authority: request.host,
-          scheme: "https",
           headers: [...request.headers],
           body: request.body,
           serverName: request.host,

@@ -127,15 +127,20 @@ export async function startSidecar(
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
   const socket = (name: string): string => path.join(options.runDir, name);
   const servers = [
-    await serveAuthorization({
-      path: socket("authz.sock"),
-      maxMessageBytes: LARGEST_QUESTION_BYTES,
-      check: (request) => authorizer.check(request),
-      onDefect: defects.reporter("authorizer"),
-    }),
+    ...(await Promise.all(
+      (["https", "http"] as const).map((listener) =>
+        serveAuthorization({
+          path: socket(listener === "https" ? "authz.sock" : "authz-http.sock"),
+          maxMessageBytes: LARGEST_QUESTION_BYTES,
+          check: (request) => authorizer.check(request, listener),
+          onDefect: defects.reporter("authorizer"),
+        }),
+      ),
+    )),
     await serveEndedCalls({
       path: socket("access-log.sock"),
       onEnded: (call) => authorizer.ended(call),
+      onRefused: (refusal) => authorizer.refusedByEnvoy(refusal),
       onDefect: defects.reporter("access_log"),
     }),
     await secrets.serve(socket("secrets.sock")),
