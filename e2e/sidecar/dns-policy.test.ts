@@ -1,5 +1,6 @@
 /** The DNS of a sidecar by itself, as in a pod: its policy, edits of it, and its own look-ups. */
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { promisify } from "node:util";
 import packet from "dns-packet";
@@ -7,6 +8,7 @@ import dgram from "node:dgram";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { SIDECAR_NODE_FLAGS } from "../../src/binding/node-flags.ts";
 import { ROOT } from "../support/build.ts";
+import { startNetwork } from "../support/clients/network.ts";
 import { Outside } from "../support/services.ts";
 import { Sidecar } from "../support/sidecar.ts";
 import { until } from "../support/wait.ts";
@@ -114,4 +116,32 @@ test("a sidecar that would ask itself does not start", async () => {
   await expect(promisify(execFile)(process.execPath, node)).rejects.toMatchObject({
     stderr: expect.stringContaining("dnsServers") as unknown,
   });
+});
+
+test("the process that opens sockets elsewhere ends with its sidecar, at any time", async () => {
+  const network = await startNetwork();
+  const openers = (): string[] =>
+    readdirSync("/proc")
+      .filter((name) => /^\d+$/.test(name))
+      .filter((pid) => {
+        try {
+          const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+          return (
+            line.includes("--eval") && line.includes("process.send") && line.endsWith("8053\0")
+          );
+        } catch {
+          return false;
+        }
+      });
+  const program = `import { openDnsSockets } from "${ROOT}/src/binding/dns/sockets.ts";
+    await openDnsSockets({ address: "127.0.0.1", port: 8053, netns: "${network.netns}" });`;
+  const sidecarLike = spawn(process.execPath, ["--input-type=module", "--eval", program]);
+  try {
+    await until(() => openers().length > 0, { what: "the opener" });
+    sidecarLike.kill("SIGKILL");
+    await until(() => openers().length === 0, { what: "the opener's end" });
+  } finally {
+    sidecarLike.kill("SIGKILL");
+    await network.stop();
+  }
 });

@@ -3,7 +3,7 @@
  * AWS's own clients and the resolvers of several languages use it.
  */
 import { execFile } from "node:child_process";
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
@@ -11,6 +11,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { AwsServer } from "../support/aws-server.ts";
 import { ROOT } from "../support/build.ts";
 import { Machine } from "../support/clients/machine.ts";
+import { until } from "../support/wait.ts";
 
 const KEY = {
   accessKeyId: "AKIAREALREALREALREAL",
@@ -100,9 +101,9 @@ beforeEach(() => {
   machine.outside.asked.length = 0;
 });
 
-async function sh(script: string): Promise<string> {
+async function sh(script: string, before = ""): Promise<string> {
   const env = { ...CLIENT_ENV, PYTHONPATH: `${machine.dir}/python` };
-  const { stdout, stderr } = await machine.sh(script, { agent: "analyst", env });
+  const { stdout, stderr } = await machine.sh(script, { agent: "analyst", env, before });
   return stdout === "" ? stderr : stdout;
 }
 
@@ -201,4 +202,48 @@ describe("look-ups by", () => {
     // Key not found.
     expect(lines.slice(3)).toEqual(UNBOUND.map(() => "2"));
   });
+});
+
+test("where the machine's resolv.conf is a link into /run, as systemd-resolved has it", async () => {
+  const before = `text=$(cat /etc/resolv.conf)
+    mount -t tmpfs tmpfs /mnt
+    cp -a /etc /mnt/etc
+    mount --bind /mnt/etc /etc
+    mount -t tmpfs tmpfs /run
+    mkdir -p /run/systemd/resolve
+    echo "$text" > /run/systemd/resolve/stub-resolv.conf
+    ln -sf ../run/systemd/resolve/stub-resolv.conf /etc/resolv.conf`;
+  const said = await sh(`cat /etc/resolv.conf; dig +short ${BOUND}; ls -A /run`, before);
+  expect(said).toBe(
+    "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n127.0.0.1\nsvc\nsystemd\n",
+  );
+});
+
+/** Ids of processes whose command line fits. */
+function processes(fits: (line: string) => boolean): number[] {
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return fits(readFileSync(`/proc/${pid}/cmdline`, "utf8"));
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+test("a sidecar that dies is back, with its sockets in the agent's namespace", async () => {
+  const flag = path.join(machine.dir, "restarted");
+  const script = `while [ ! -e ${flag} ]; do sleep 0.05; done
+    until dig +tries=1 +time=1 +short ${BOUND}; do sleep 0.05; done`;
+  const ran = sh(script);
+  const agent = (line: string): boolean => line.startsWith(`sh\0-c\0${script}`);
+  await until(() => processes(agent).length > 0, { what: "the agent" });
+  const service = (line: string): boolean => line.includes('"workload":"default/analyst"');
+  const [first = 0] = processes(service);
+  process.kill(first, "SIGKILL");
+  await until(() => processes(service).some((pid) => pid !== first), { what: "another service" });
+  writeFileSync(flag, "");
+  expect(await ran).toContain("127.0.0.1\n");
 });

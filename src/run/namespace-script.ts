@@ -13,10 +13,12 @@ export const NAMESPACE_READY = "ready";
 /**
  * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the
  * working folder, then the files and folders to hide. Folders with sockets or files of other users
- * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets. A
+ * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets;
+ * the target of a link /etc/resolv.conf into /run (systemd-resolved) is put into the new one. A
  * mount inherited by a user namespace cannot be removed in it, so hidden files stay hidden.
  */
 export const NAMESPACE_SCRIPT = `set -eu
+umask 022
 scratch=$1 trust=$2 etc=$3 workdir=$4
 shift 4
 ip link set lo up
@@ -24,6 +26,8 @@ ip link set lo up
 for file in hosts resolv.conf nsswitch.conf; do
   [ ! -e "/etc/$file" ] || mount -n --bind "$etc/$file" "/etc/$file"
 done
+
+resolv=$(readlink -f /etc/resolv.conf || :)
 
 mount -n -t tmpfs -o mode=0700 tmpfs "$scratch"
 mkdir "$scratch/new" "$scratch/empty"
@@ -39,6 +43,11 @@ own() {
     mkdir -p "$scratch/new/svc/trust"
     mount -n --bind "$trust" "$scratch/new/svc/trust"
     mount -n -o remount,bind,ro,nosuid,nodev,noexec "$scratch/new/svc/trust"
+    case "$resolv" in
+      /run/*)
+        mkdir -p "$(dirname "$scratch/new/\${resolv#/run/}")"
+        cp "$etc/resolv.conf" "$scratch/new/\${resolv#/run/}" ;;
+    esac
   fi
   mount -n --move "$scratch/new" "$1"
 }

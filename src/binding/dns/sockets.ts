@@ -42,26 +42,31 @@ async function openHere({ address, port }: DnsListener): Promise<DnsSockets> {
   return { udp, tcp };
 }
 
-/** Program of the process in the other namespace. It ends when both sockets have arrived. */
+/**
+ * Program of the process in the other namespace. It ends when both sockets have arrived, or with
+ * the sidecar, because its copies would keep the port in use.
+ */
 const OPENER = `
 import dgram from "node:dgram";
 import { once } from "node:events";
 import net from "node:net";
+process.once("disconnect", () => process.exit());
+process.once("message", () => process.exit());
+if (!process.connected) process.exit();
 const [address, port] = [process.argv[1], Number(process.argv[2])];
 const tcp = net.createServer().listen(port, address);
 const udp = dgram.createSocket(net.isIPv6(address) ? "udp6" : "udp4").bind(port, address);
 await Promise.all([once(tcp, "listening"), once(udp, "listening")]);
 process.send("tcp", tcp);
 process.send("udp", udp);
-process.once("message", () => process.exit());
-process.once("disconnect", () => process.exit());
 `;
 
 const OPEN_TIMEOUT_MS = 10_000;
 
 async function openThere({ address, port }: DnsListener, netns: string): Promise<DnsSockets> {
   const node = [process.execPath, "--input-type=module", "--eval", OPENER, address, String(port)];
-  const child = spawn("nsenter", [`--net=${netns}`, "--", ...node], {
+  const command = ["--pdeathsig", "KILL", "--", "nsenter", `--net=${netns}`, "--", ...node];
+  const child = spawn("setpriv", command, {
     stdio: ["ignore", "ignore", "pipe", "ipc"],
     // Not the sidecar's own environment, which contains the secrets.
     env: { PATH: process.env["PATH"] },
