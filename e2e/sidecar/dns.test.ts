@@ -199,6 +199,8 @@ describe("look-ups by", () => {
       "127.0.0.1 DGRAM",
       "127.0.0.1 RAW",
     ]);
+    // Of programs that set AI_ADDRCONFIG.
+    expect(await sh(`getent ahostsv4 ${BOUND} | head -n 1`)).toMatch(/^127\.0\.0\.1 +STREAM /);
     // Key not found.
     expect(lines.slice(3)).toEqual(UNBOUND.map(() => "2"));
   });

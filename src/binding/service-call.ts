@@ -58,7 +58,7 @@ export function requestFields(call: JudgedCall): Fields {
 /** Code of requests that are refused in every mode, because they can be read in two ways. */
 export const MALFORMED = "malformed_request";
 
-/** A refused request; of a request that Envoy itself refused, only the reason and flags are known. */
+/** A refused request. Of one that Envoy itself refused, only the reason and flags are known. */
 export interface MalformedRequest {
   readonly listener?: string;
   readonly method?: string;

@@ -31,8 +31,9 @@ export class DnsReport {
     this.#queries = new Counter({
       name: "svc_binding_dns_queries_total",
       help:
-        "The agent's DNS queries by type and outcome (bound, listed, unknown: NXDOMAIN, " +
-        "unavailable: SERVFAIL, refused: another class, malformed, dropped: above the rate).",
+        "The agent's DNS queries by type (A, AAAA, SVCB, HTTPS, ANY, other, none) and outcome " +
+        "(bound, listed, unknown: NXDOMAIN, unavailable: SERVFAIL, refused: another class, " +
+        "malformed, dropped: above the rate).",
       labelNames: ["type", "outcome"],
       registers: [options.registry],
     });
