@@ -27,8 +27,12 @@ test("docs/metrics.md has the names, types, labels and words of the sidecar's me
   const page = readFileSync(path.resolve(import.meta.dirname, "../../docs/metrics.md"), "utf8");
   const [, section = ""] = /\n## The sidecar\n([^]*?)\n## /.exec(page) ?? [];
   const registry = new Registry();
-  new BindingMetrics(registry);
-  new DnsReport({ registry, clock: new FakeClock(), log: new CapturedLog().log });
+  const log = new CapturedLog().log;
+  const served = [
+    new BindingMetrics(registry),
+    new DnsReport({ registry, clock: new FakeClock(), log }),
+  ];
+  expect(served).toHaveLength(2);
   const rows = registry.getMetricsAsArray().map((metric) => {
     const { name, help, type, labelNames } = metric as unknown as {
       readonly name: string;

@@ -13,11 +13,11 @@ export const NAMESPACE_READY = "ready";
 /**
  * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the
  * working folder, then the files and folders to hide. Folders with sockets or files of other users
- * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets. If
- * /etc/resolv.conf is a link into /run (systemd-resolved), the new /run has its target. A mount
+ * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets.
+ * If /etc/resolv.conf is a link into /run (systemd-resolved), the new /run has its target. A mount
  * inherited by a user namespace cannot be removed in it, so hidden files stay hidden. The second
- * address makes glibc consider IPv4 configured, for programs that set AI_ADDRCONFIG: 127.0.0.1 does
- * not count.
+ * address makes glibc consider IPv4 configured, for programs that set AI_ADDRCONFIG: 127.0.0.1
+ * does not count.
  */
 export const NAMESPACE_SCRIPT = `set -eu
 umask 022
