@@ -1,8 +1,8 @@
 /** Every answer is decoded by another implementation, and every attempt is one message. */
 import packet from "dns-packet";
 import { describe, expect, test, vi } from "vitest";
-import type { Binding } from "../binding.ts";
-import { compileSnapshot } from "../binding.ts";
+import { FakeClock } from "../../platform/testing.ts";
+import { type Binding, compileSnapshot } from "../binding.ts";
 import { answerDns } from "./answer.ts";
 import { readQuery } from "./message.ts";
 import { compileDnsNames, dnsNameSchema, type DnsName } from "./names.ts";
@@ -17,6 +17,7 @@ const NAMES: readonly DnsName[] = [
   { name: LONGEST, addresses: Array.from({ length: 8 }, (_, i) => `fd00::${i}`) },
 ];
 const asked: string[] = [];
+const clock = new FakeClock();
 const snapshot = compileSnapshot("1", "default/tester", [
   binding("api.github.com", "github.com"),
   binding("*.amazonaws.com", "*.s3.amazonaws.com"),
@@ -24,6 +25,7 @@ const snapshot = compileSnapshot("1", "default/tester", [
 const find = compileDnsNames({
   snapshot: () => snapshot,
   names: NAMES,
+  clock,
   lookUp: async (name) => {
     asked.push(name);
     return name.startsWith("db.") ? ["10.1.1.1", "fd00::1"] : [];
@@ -93,6 +95,7 @@ describe("bound names", () => {
     const changing = compileDnsNames({
       snapshot: () => current,
       names: [],
+      clock,
       lookUp: async () => [],
     });
     expect(await changing("api.github.com")).toMatchObject({ kind: "bound" });
@@ -171,6 +174,20 @@ describe("listed names", () => {
     });
     await ask("data.db.default.svc.cluster.local");
     expect(asked).toEqual(["db.default.svc.cluster.local", "gone.default.svc.cluster.local"]);
+  });
+
+  test("asked for once in 5 seconds, however often the agent asks", async () => {
+    clock.advance(5_000);
+    asked.length = 0;
+    for (let i = 0; i < 100; i++)
+      await Promise.all([
+        ask("db.default.svc.cluster.local"),
+        ask("gone.default.svc.cluster.local"),
+      ]);
+    expect(asked).toHaveLength(2);
+    clock.advance(5_000);
+    await ask("gone.default.svc.cluster.local");
+    expect(asked).toHaveLength(3);
   });
 
   test.each<[string, object]>([

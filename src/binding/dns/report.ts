@@ -50,7 +50,10 @@ export class DnsReport {
       return;
     }
     this.#lines.take();
-    const asked = query === undefined ? {} : { name: clientText(query.name), type: query.type };
+    const asked =
+      query === undefined
+        ? {}
+        : { name: clientText(query.name), type: TYPES.get(query.type) ?? query.type };
     const omitted = this.#omitted === 0 ? {} : { omitted: this.#omitted };
     this.#omitted = 0;
     log.info({ ...asked, outcome, ...omitted }, "name look-up not answered with an address");

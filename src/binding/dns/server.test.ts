@@ -11,12 +11,14 @@ import { DnsReport } from "./report.ts";
 import { type AgentDns, QUERY_RATE, serveDns } from "./server.ts";
 import { type DnsSockets, openDnsSockets } from "./sockets.ts";
 
-const find: FindName = (name) =>
-  name === "bound.example"
+const find: FindName = (name) => {
+  if (name === "defect.example") throw new Error("a defect");
+  return name === "bound.example"
     ? { kind: "bound", addresses: ["127.0.0.1"] }
     : name === "slow.example"
       ? slow
       : { kind: "unknown" };
+};
 let slow: Promise<{ kind: "unavailable" }>;
 let opened: DnsSockets;
 let server: AgentDns;
@@ -124,6 +126,25 @@ test("answers over UDP", async () => {
   expect([await counted("bound"), await counted("unknown")]).toEqual([1, 1]);
 });
 
+test("a defect fails its query alone, and is reported", async () => {
+  const [broken, sound] = [query("defect.example"), query("bound.example", 2)];
+  expect((await overUdp([broken, sound], 1)).map(shown)).toEqual(["2 NOERROR 127.0.0.1"]);
+  expect(await overTcp([framed(broken)], 1)).toEqual([]);
+  expect((await overTcp([framed(sound)], 1)).map(shown)).toEqual(["2 NOERROR 127.0.0.1"]);
+  expect(defects.splice(0)).toEqual([new Error("a defect"), new Error("a defect")]);
+});
+
+test("an answer that comes after the end is not sent", async () => {
+  const { promise, resolve } = Promise.withResolvers<{ kind: "unavailable" }>();
+  slow = promise;
+  await overUdp([query("slow.example"), query("bound.example")], 1);
+  server.close();
+  resolve({ kind: "unavailable" });
+  await slow;
+  await new Promise((resolve) => setImmediate(resolve));
+  server = { close: () => undefined };
+});
+
 describe("over TCP", () => {
   const three = [1, 2, 3].map((id) => framed(query("bound.example", id)));
   const all = ["1 NOERROR 127.0.0.1", "2 NOERROR 127.0.0.1", "3 NOERROR 127.0.0.1"];
@@ -186,7 +207,7 @@ describe("a flood", () => {
     await overTcp(flood, 200);
     expect(lines).toHaveLength(20);
     expect(lines[0]).toEqual({
-      fields: { name: "evil.example", type: 1, outcome: "unknown" },
+      fields: { name: "evil.example", type: "A", outcome: "unknown" },
       message: "name look-up not answered with an address",
     });
     clock.advance(1_000);

@@ -27,7 +27,6 @@ export interface DnsServerOptions {
   readonly report: DnsReport;
   readonly clock: TimeSource;
   readonly onDefect: (error: unknown) => void;
-  readonly rate?: Rate;
 }
 
 export interface AgentDns {
@@ -35,11 +34,12 @@ export interface AgentDns {
 }
 
 export function serveDns(options: DnsServerOptions): AgentDns {
-  const { sockets, find, report, clock, onDefect, rate = QUERY_RATE } = options;
+  const { sockets, find, report, clock, onDefect } = options;
   const { udp, tcp } = sockets;
-  const budget = new Budget(rate);
+  const budget = new Budget(QUERY_RATE);
   const connections = new Set<net.Socket>();
-  /** Returns the reply; undefined for a message that gets none. */
+  let closed = false;
+  /** Returns the reply; undefined for a message that gets none. Never rejects. */
   const replyTo = async (message: Buffer): Promise<Buffer | undefined> => {
     const now = clock.monotonic();
     if (!budget.has(now)) {
@@ -47,20 +47,23 @@ export function serveDns(options: DnsServerOptions): AgentDns {
       return undefined;
     }
     budget.take();
-    const answer = await answerDns(message, find);
-    report.answered(answer);
-    return answer.reply;
+    try {
+      const answer = await answerDns(message, find);
+      report.answered(answer);
+      return answer.reply;
+    } catch (error) {
+      onDefect(error);
+      return undefined;
+    }
   };
 
   const answerPeer = async (message: Buffer, peer: RemoteInfo): Promise<void> => {
     const reply = await replyTo(message);
-    // An error means that the peer is gone, or that this server was closed.
-    if (reply !== undefined) udp.send(reply, peer.port, peer.address, () => undefined);
+    // An error means that the peer is gone.
+    if (reply !== undefined && !closed) udp.send(reply, peer.port, peer.address, () => undefined);
   };
 
-  udp.on("message", (message, peer) => {
-    answerPeer(message, peer).catch(onDefect);
-  });
+  udp.on("message", (message, peer) => void answerPeer(message, peer));
   udp.on("error", onDefect);
 
   tcp.maxConnections = MAX_CONNECTIONS;
@@ -69,16 +72,14 @@ export function serveDns(options: DnsServerOptions): AgentDns {
     socket.once("close", () => connections.delete(socket));
     socket.setTimeout(IDLE_MS, () => socket.destroy());
     socket.on("error", () => socket.destroy());
-    serveConnection(socket, replyTo).catch((error: unknown) => {
-      // A connection that the client broke is no defect.
-      if (socket.errored === null && !socket.destroyed) onDefect(error);
-      socket.destroy();
-    });
+    // Rejects if the client breaks the connection.
+    serveConnection(socket, replyTo).catch(() => socket.destroy());
   });
   tcp.on("error", onDefect);
 
   return {
     close: () => {
+      closed = true;
       udp.close();
       tcp.close();
       for (const socket of connections) socket.destroy();
