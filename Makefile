@@ -17,8 +17,9 @@ test: debian ## Install, and run every test (as root it installs what it needs f
 	@$(MAKE) unit
 	@$(MAKE) e2e
 
-# Debian's Python comes without venv, the tests of limits run a real Redis, also with TLS, and those of interception put
-# packet rules in force; everything else that tests need is in the package registries.
+# Debian's Python comes without venv, the tests of limits run a real Redis, also with TLS, those of interception put
+# packet rules in force, those of DNS need dig and musl, and the AWS CLI needs PyYAML, which has compiled parts;
+# everything else that tests need is in the package registries.
 debian:
 	@missing=""; \
 	python3 -c 'import ensurepip' 2>/dev/null || missing="python3-venv"; \
@@ -32,7 +33,9 @@ debian:
 	[ -x /usr/sbin/nft ] || missing="$$missing nftables"; \
 	[ -x /usr/sbin/iptables-restore ] || missing="$$missing iptables"; \
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
-	command -v curl >/dev/null || missing="$$missing curl"; \
+	command -v dig >/dev/null || missing="$$missing bind9-dnsutils"; \
+	command -v musl-gcc >/dev/null || missing="$$missing musl-tools"; \
+	/usr/bin/python3 -c 'import yaml' 2>/dev/null || missing="$$missing python3-yaml"; \
 	missing="$$(echo $$missing)"; [ -z "$$missing" ] || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
 	  else echo "svc: run as root once, or: apt-get install $$missing (a redis-server of your own: REDIS_PATH=/path/to/redis-server)" >&2; exit 1; fi; }
@@ -96,11 +99,11 @@ node_modules/.installed: package.json package-lock.json
 	else mkdir -p .venv; fi
 	@touch $@
 
-# Clients of the tests, without compiled parts: they are run by the system's Python.
+# Clients of the tests, without compiled parts: they are run by the system's Python. The list is complete.
 .venv/.clients: .venv/.installed e2e/support/clients/requirements.txt
 	@[ -x .venv/bin/pip ] || python3 -m venv .venv
 	@rm -rf .venv/clients
-	.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
+	.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
 	@touch $@
 
 # Coding agents that the tests run as their users do; one of them is a program for this platform.

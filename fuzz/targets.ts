@@ -2,10 +2,12 @@
  * Fuzzing of every parser of bytes from a client, an agent, an upstream or a file. A target is a
  * property; if a second implementation exists, both must agree.
  */
+import packet from "dns-packet";
 import { createParser } from "eventsource-parser";
 import * as fc from "fast-check";
 import { compileClientAddress } from "../src/access/client-address.ts";
 import { readCredential } from "../src/access/credentials.ts";
+import { Rcode, readQuery, writeReply } from "../src/binding/dns/message.ts";
 import { readRequest } from "../src/binding/request.ts";
 import { decodeLogEntries } from "../src/envoy/access-log/wire.ts";
 import { decodeSecretRequest } from "../src/envoy/sds/wire.ts";
@@ -45,6 +47,17 @@ import { deletedObjects } from "../src/providers/aws/s3-delete.ts";
 import { parseDocuments } from "../src/resources/parse.ts";
 import { chunked, cuts, damaged, jsonText, near, oddText } from "./arbitraries.ts";
 import { instances } from "./plugins.ts";
+
+const EDNS: packet.OptAnswer = {
+  type: "OPT",
+  name: ".",
+  udpPayloadSize: 1_232,
+  extendedRcode: 0,
+  ednsVersion: 0,
+  flags: 0,
+  flag_do: false,
+  options: [],
+};
 
 const DIALECTS: readonly DialectName[] = ["openai", "anthropic", "gemini"];
 const dialect = fc.constantFrom(...DIALECTS);
@@ -352,12 +365,43 @@ export const TARGETS: Readonly<Record<string, () => fc.IRawProperty<unknown>>> =
           method: request.method,
           target: `${request.path}?${request.query}`,
           authority: request.host,
-          scheme: "https",
           headers: [...request.headers],
           body: request.body,
           serverName: request.host,
         });
         judge(instance, request);
+      },
+    ),
+
+  "DNS messages": () =>
+    fc.property(
+      damaged(
+        fc
+          .tuple(
+            fc.array(fc.stringMatching(/^[\x21-\x7e]{1,63}$/), { maxLength: 5 }),
+            fc.nat(65_535),
+            fc.boolean(),
+          )
+          .map(([labels, type, edns]) =>
+            packet.encode({
+              type: "query",
+              questions: [{ name: labels.join("."), type: `UNKNOWN_${type}` as packet.RecordType }],
+              additionals: edns ? [EDNS] : [],
+            }),
+          ),
+      ),
+      (bytes) => {
+        const read = readQuery(bytes);
+        if (read.kind !== "query") return;
+        const { query } = read;
+        const theirs = packet.decode(bytes).questions?.[0]?.name ?? "";
+        const ours = query.name === "" ? "." : query.name.replaceAll(/\\([.\\])/g, "$1");
+        if (/^[\x20-\x7e]*$/.test(theirs) && ours !== theirs)
+          throw new Error(`the name ${theirs} is read as ${ours}`);
+        const reply = writeReply(query, Rcode.success, ["127.0.0.1", "::1"]);
+        const { id, answers } = packet.decode(reply);
+        if (reply.length > 512 || id !== query.id || answers?.length !== 2)
+          throw new Error("the reply is not read as it was written");
       },
     ),
 

@@ -455,7 +455,6 @@ async function judgeOf(name: string): Promise<Judge> {
           method: "GET",
           target,
           authority: "api.github.com",
-          scheme: "https",
           headers: [["cookie", target]],
           body: undefined,
           serverName: "api.github.com",

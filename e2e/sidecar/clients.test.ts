@@ -253,6 +253,47 @@ describe("gh", () => {
   });
 });
 
+describe("HTTP without TLS", () => {
+  const path = "api.github.com/repos/octo/hello/pulls";
+  const program =
+    "import requests, sys; answer = requests.get(sys.argv[1]); " +
+    "print(answer.status_code, answer.text)";
+  const python = `${PYTHON} -c '${program}'`;
+
+  test.each([
+    ["curl, by the port", `curl -sS -w '%{http_code}' http://${path.replace("/", ":8081/")}`],
+    [
+      "curl, by a proxy",
+      `http_proxy=http://127.0.0.1:8081 curl -sS -w '%{http_code}' http://${path}`,
+    ],
+    ["requests, by the port", `${python} http://${path.replace("/", ":8081/")}`],
+    ["requests, by a proxy", `http_proxy=http://127.0.0.1:8081 ${python} http://${path}`],
+  ])("%s: is judged, and forwarded over TLS", async (_name, script) => {
+    const env = { PYTHONPATH: `${machine.dir}/python` };
+    const ran = await machine.sh(`${script}; ${script.replaceAll("octo", "other")}`, {
+      agent: "coder",
+      env,
+    });
+    expect(ran.stdout).toContain('[{"number":1,"title":"a pull request"}]');
+    expect(ran.stdout).toContain("other/hello is outside the scope of github.");
+    expect(received().map(({ host, url }) => `${host} ${url}`)).toEqual([
+      "api.github.com /repos/octo/hello/pulls",
+    ]);
+    expectOurCredential();
+  });
+
+  test("does not reach what is not bound", async () => {
+    const ran = await machine.sh(
+      "http_proxy=http://127.0.0.1:8081 curl -sS http://example.com/; " +
+        "https_proxy=http://127.0.0.1:8081 curl -sS https://example.com/",
+      { agent: "coder" },
+    );
+    expect(ran.stdout).toContain("The host example.com is not bound to a Provider");
+    expect(ran.stderr).toContain("CONNECT tunnel failed, response 404");
+    expect(received()).toEqual([]);
+  });
+});
+
 test("Octokit is served, and shows why it is not", async () => {
   const { stdout } = await machine.run(
     [machine.node, machine.client("octokit.mjs"), "octo/hello"],

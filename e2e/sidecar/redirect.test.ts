@@ -30,6 +30,9 @@ const loopback = {
   "tcp 127.0.0.1 443": "8443",
   "tcp 127.9.9.9 443": "8443",
   "tcp ::1 443": "8443",
+  "tcp 127.0.0.1 53": "8053",
+  "udp 127.0.0.1 53": "8053",
+  "udp ::1 53": "8053",
   "tcp 127.0.0.1 9000": "9000",
 };
 const everything = {
@@ -47,7 +50,7 @@ const refused = expect.stringMatching(/^(?:EPERM|EACCES|EHOSTUNREACH|ECONNREFUSE
 const noQuic = { "udp 127.0.0.1 443": refused, "udp ::1 443": refused };
 
 describe.each(["nft", "iptables"])("%s", (tool) => {
-  test("leads loopback's port 443 to the sidecar, for all but itself, and lets out what is named alone", () => {
+  test("leads loopback's ports 443 and 53 to the sidecar, for all but itself, and lets out what is named alone", () => {
     const { used, agent, sidecar } = probe(tool, "deny");
     expect(used).toEqual([tool, tool]);
     expect(agent).toEqual({
@@ -94,7 +97,7 @@ describe("svc-init", () => {
     expect(init(["unshare", "--net"], ["--sidecar-uid", "1337"])).toMatchObject({
       status: 0,
       stderr: "",
-      stdout: "svc-init: loopback port 443 leads to port 8443 (nft)\n",
+      stdout: "svc-init: loopback port 443 leads to port 8443, and port 53 to port 8053 (nft)\n",
     });
   });
 

@@ -95,11 +95,12 @@ function probe(uid: number, kind: "tcp" | "udp", address: string, port: number):
 }
 
 must("ip", "link", "set", "lo", "up");
-// Also on 443: connections there are rejected by the rules, not for lack of a listener.
-await serve([443, 8443, 9000]);
+// Also on 443 and 53: connections there are rejected by the rules, not for lack of a listener.
+await serve([443, 53, 8443, 8053, 9000]);
 await serve([443, 8000, 9000, 53], 1);
 const options: RedirectOptions = {
   httpsPort: 8443,
+  dnsPort: 8053,
   sidecarUid: SIDECAR_UID,
   ...(deny === "deny"
     ? {
@@ -125,6 +126,9 @@ const places: [kind: "tcp" | "udp", address: string, port: number][] = [
   ["tcp", "127.0.0.1", 443],
   ["tcp", "127.9.9.9", 443],
   ["tcp", "::1", 443],
+  ["tcp", "127.0.0.1", 53],
+  ["udp", "127.0.0.1", 53],
+  ["udp", "::1", 53],
   ["tcp", "127.0.0.1", 9000],
   ["udp", "127.0.0.1", 443],
   ["udp", "::1", 443],

@@ -37,13 +37,18 @@ export class Sidecar {
   readonly dir: string;
   readonly httpPort: number;
   readonly httpsPort: number;
+  readonly dnsPort: number;
   readonly #children: ChildProcess[] = [];
   #output = "";
 
-  private constructor(dir: string, httpPort: number, httpsPort: number) {
+  private constructor(
+    dir: string,
+    ports: Readonly<Record<"httpPort" | "httpsPort" | "dnsPort", number>>,
+  ) {
     this.dir = dir;
-    this.httpPort = httpPort;
-    this.httpsPort = httpsPort;
+    this.httpPort = ports.httpPort;
+    this.httpsPort = ports.httpsPort;
+    this.dnsPort = ports.dnsPort;
   }
 
   static async start({
@@ -53,7 +58,8 @@ export class Sidecar {
     options = {},
   }: SidecarOptions): Promise<Sidecar> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-sidecar-"));
-    const sidecar = new Sidecar(dir, await freePort(), await freePort());
+    const [httpPort, httpsPort, dnsPort] = [await freePort(), await freePort(), await freePort()];
+    const sidecar = new Sidecar(dir, { httpPort, httpsPort, dnsPort });
     sidecar.writeSpecs(bindings);
     outside.writeCa(path.join(dir, "upstream-ca.pem"));
     const run: SidecarServiceOptionsInput = {
@@ -65,6 +71,7 @@ export class Sidecar {
       listen: {
         http: { address: "127.0.0.1", port: sidecar.httpPort },
         https: { address: "127.0.0.1", port: sidecar.httpsPort },
+        dns: { address: "127.0.0.1", port: sidecar.dnsPort },
       },
       audit: {
         dir: path.join(dir, "audit"),

@@ -3,8 +3,8 @@
  * reports and sends no answer.
  */
 import { serveStreams, type StreamServer } from "../envoy/grpc/serve.ts";
-import { decodeLogEntries, type LogEntry } from "../envoy/access-log/wire.ts";
-import { type EndedCall, METADATA } from "./authorizer.ts";
+import { decodeLogEntries, type LogEntry, UNAUTHORIZED } from "../envoy/access-log/wire.ts";
+import { type EndedCall, type EnvoyRefusal, METADATA } from "./authorizer.ts";
 
 const WHERE = { filter: "envoy.filters.http.ext_authz", key: METADATA.call };
 
@@ -15,12 +15,15 @@ export interface EndedCallsOptions {
   /** Path of the Unix socket. */
   readonly path: string;
   readonly onEnded: (call: EndedCall) => void;
+  /** Receives a request that Envoy itself refused, so that the authorizer did not see it. */
+  readonly onRefused: (refusal: EnvoyRefusal) => void;
   readonly onDefect: (error: unknown) => void;
 }
 
 export function serveEndedCalls({
   path,
   onEnded,
+  onRefused,
   onDefect,
 }: EndedCallsOptions): Promise<StreamServer> {
   const message = (bytes: Buffer): void => {
@@ -28,6 +31,7 @@ export function serveEndedCalls({
       for (const entry of decodeLogEntries(bytes, WHERE)) {
         const ended = endedCall(entry);
         if (ended !== undefined) onEnded(ended);
+        else if (isRefusedByEnvoy(entry)) onRefused(entry);
       }
     } catch (error) {
       onDefect(error);
@@ -52,4 +56,9 @@ function endedCall({
   return call === undefined
     ? undefined
     : { id: call, status, bytesSent: requestBytes, bytesReceived: responseBytes, flags };
+}
+
+/** Status 0: the client left before there was a response. */
+function isRefusedByEnvoy({ call, status, flags }: LogEntry): boolean {
+  return call === undefined && status >= 400 && !flags.includes(UNAUTHORIZED);
 }

@@ -50,21 +50,65 @@ describe("a request that is malformed", () => {
   });
 
   test.each([
-    [
-      "http",
-      "a port of HTTPS without TLS",
-      { authority: `${HOST}:443`, serverName: undefined },
-      400,
-    ],
+    ["http", "a port of HTTPS without TLS", { authority: `${HOST}:443` }, 400],
+    ["http", "a port of HTTP", { authority: `${HOST}:80` }, 400],
+    ["http", "a host that is none", { authority: "[::1]" }, 400],
     ["https", "a port of HTTP with TLS", { authority: `${HOST}:80` }, 400],
     ["https", "another server name", { serverName: "other.example" }, 421],
-  ])("over %s: %s", async (_scheme, _name, request, status) => {
-    expect(await new TestSidecar().check(request)).toMatchObject({ kind: "denied", status });
+    ["https", "no server name", { serverName: "" }, 421],
+    ["https", "no handshake that Envoy knows of", { serverName: undefined }, 421],
+  ] as const)("over %s: %s", async (listener, _name, request, status) => {
+    const reply = await new TestSidecar().check(request, listener);
+    expect(reply).toMatchObject({ kind: "denied", status });
   });
 
-  test("without TLS, the port of HTTP is the host's", async () => {
-    const request = { authority: `${HOST}:80`, serverName: undefined };
-    expect(await new TestSidecar().check(request)).toMatchObject({ kind: "ok" });
+  test.each(["", undefined, "other.example"])(
+    "the plain listener has no server name to compare, whatever Envoy sends: %j",
+    async (serverName) => {
+      expect(await new TestSidecar().check({ serverName }, "http")).toMatchObject({ kind: "ok" });
+    },
+  );
+
+  test("has a record and a log line, without its path and user information", async () => {
+    const sidecar = new TestSidecar();
+    const path = "/ghp_secret\\x";
+    await sidecar.check({ path, authority: `me:ghp_secret@${HOST}`, method: "PO\x1bST" }, "http");
+    const fields = {
+      allowed: false,
+      call: expect.any(String) as unknown,
+      host: HOST,
+      listener: "http",
+      method: String.raw`PO\u{1b}ST`,
+      phase: "request",
+      reason: "The method is not a valid HTTP token (RFC 9110 section 5.6.2).",
+      rule: "malformed_request",
+      workload: "default/tester",
+    };
+    expect(sidecar.audit.events).toEqual([{ type: "SERVICE_CALL", fields }]);
+    expect(sidecar.captured.lines).toMatchObject([{ ...fields, msg: "malformed request refused" }]);
+    expect(JSON.stringify([sidecar.audit.events, sidecar.captured.lines])).not.toContain("secret");
+  });
+
+  test("so has one that Envoy refused itself", async () => {
+    const sidecar = new TestSidecar();
+    sidecar.authorizer.refusedByEnvoy({ status: 400, flags: ["downstreamProtocolError"] });
+    expect(sidecar.audit.fields).toMatchObject([
+      {
+        allowed: false,
+        flags: ["downstreamProtocolError"],
+        reason: "Envoy refused the request itself (400).",
+        rule: "malformed_request",
+      },
+    ]);
+    const metric = await sidecar.registry.getSingleMetric("svc_binding_malformed_total")?.get();
+    expect(metric?.values[0]?.value).toBe(1);
+  });
+
+  test("many of them have few records and lines", async () => {
+    const sidecar = new TestSidecar();
+    for (let i = 0; i < 1_000; i++) await sidecar.check({ method: "" });
+    expect(sidecar.audit.events).toHaveLength(60);
+    expect(sidecar.captured.lines).toHaveLength(60);
   });
 });
 

@@ -3,6 +3,7 @@
  * outcome into Envoy's reply.
  */
 import { randomUUID } from "node:crypto";
+import type { AuditEvent } from "../audit/event.ts";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
 import type { Denial } from "../providers/contract.ts";
@@ -22,6 +23,9 @@ import type { StepServices } from "./step-services.ts";
 import { readRequest } from "./request.ts";
 import { isStripped } from "./rewriting.ts";
 import {
+  MALFORMED,
+  malformedFields,
+  type MalformedRequest,
   responseFields,
   SERVICE_CALL,
   shownActions,
@@ -40,6 +44,15 @@ export const METADATA = {
 export interface AuthorizerOptions extends StepServices {
   readonly snapshot: () => BindingSnapshot;
   readonly metrics: BindingMetrics;
+}
+
+/** Listener of a request: with TLS, or plain. */
+export type ListenerName = "https" | "http";
+
+/** A request that Envoy itself refused, for example a violation of HTTP, from its access log. */
+export interface EnvoyRefusal {
+  readonly status: number;
+  readonly flags: readonly string[];
 }
 
 /** End of a call, from Envoy's access log. */
@@ -64,21 +77,22 @@ export class Authorizer {
     return this.#under.size;
   }
 
-  async check(raw: AuthzRequest): Promise<AuthzReply> {
+  /** @param listener of the connection, which no client determines */
+  async check(raw: AuthzRequest, listener: ListenerName): Promise<AuthzReply> {
     const read = readRequest({
       method: raw.method,
       target: raw.path,
       authority: raw.authority,
-      scheme: raw.serverName === undefined ? "http" : "https",
       headers: raw.headers,
       body: raw.body.length === 0 ? undefined : raw.body,
-      serverName: raw.serverName,
+      // Envoy describes a plain connection as one without a server name, too.
+      serverName: listener === "http" ? undefined : (raw.serverName ?? ""),
     });
     if (read.kind === "malformed") {
-      this.#options.metrics.malformed();
+      this.#malformed({ ...raw, listener, reason: read.message });
       return denial({
         status: read.status,
-        code: "malformed_request",
+        code: MALFORMED,
         message: read.message,
         details: {},
       });
@@ -111,6 +125,22 @@ export class Authorizer {
       type: SERVICE_CALL,
       fields: responseFields(call, { ...end, durationMs }),
     });
+  }
+
+  /** Called by Envoy's access log: the request did not reach {@link check}. */
+  refusedByEnvoy({ status, flags }: EnvoyRefusal): void {
+    this.#malformed({ reason: `Envoy refused the request itself (${status}).`, flags });
+  }
+
+  /** Counts a malformed request, and records and logs it at a limited rate. */
+  #malformed(refused: MalformedRequest): void {
+    const { metrics, refusals, log, snapshot } = this.#options;
+    metrics.malformed();
+    const { workload } = snapshot();
+    const fields = malformedFields(randomUUID(), workload, refused);
+    const event = (): AuditEvent => ({ type: SERVICE_CALL, fields });
+    if (refusals.record({ caller: workload, code: MALFORMED, event }))
+      log.info(fields, "malformed request refused");
   }
 
   #forward(call: ForwardedCall): AuthzReply {

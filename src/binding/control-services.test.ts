@@ -13,7 +13,7 @@ import { CertificateAuthority } from "../interception/ca.ts";
 import { FakeClock } from "../platform/testing.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { serveEndedCalls } from "./access-log.ts";
-import type { EndedCall } from "./authorizer.ts";
+import type { EndedCall, EnvoyRefusal } from "./authorizer.ts";
 import { SecretService } from "../envoy/sds/server.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
@@ -152,27 +152,65 @@ describe("certificates", () => {
 
 describe("ended calls", () => {
   let ended: EndedCall[];
+  let refused: EnvoyRefusal[];
 
   beforeEach(async () => {
-    ended = [];
-    server = await serveEndedCalls({ path: socket, onEnded: (call) => ended.push(call), onDefect });
+    [ended, refused] = [[], []];
+    server = await serveEndedCalls({
+      path: socket,
+      onEnded: (call) => ended.push(call),
+      onRefused: (refusal) => refused.push(refusal),
+      onDefect,
+    });
   });
 
-  const entry = (call: string | undefined): object => ({
-    commonProperties:
-      call === undefined
-        ? {}
-        : { metadata: { filterMetadata: { "envoy.filters.http.ext_authz": { call } } } },
+  const entry = (call: string | undefined, responseFlags = {}, status = 200): object => ({
+    commonProperties: {
+      ...(call !== undefined && {
+        metadata: { filterMetadata: { "envoy.filters.http.ext_authz": { call } } },
+      }),
+      responseFlags,
+    },
     request: { requestHeadersBytes: 10, requestBodyBytes: 20 },
-    response: { responseCode: 200, responseHeadersBytes: 30, responseBodyBytes: 40 },
+    response: { responseCode: status, responseHeadersBytes: 30, responseBodyBytes: 40 },
   });
 
   const report = (...calls: readonly (string | undefined)[]): Buffer =>
     Buffer.from(
       protos.encode("envoy.service.accesslog.v3.StreamAccessLogsMessage", {
-        httpLogs: { logEntry: calls.map(entry) },
+        httpLogs: { logEntry: calls.map((call) => entry(call)) },
       } as never),
     );
+
+  test("requests that Envoy refused itself are told apart from those that were denied or left", async () => {
+    const flags = { downstreamProtocolError: true };
+    const entries = [
+      entry(undefined, { unauthorizedDetails: { reason: "EXTERNAL_SERVICE" } }, 403),
+      entry(undefined, { downstreamConnectionTermination: true }, 0),
+      entry(undefined, flags, 400),
+      entry(undefined, {}, 404),
+      entry("one", flags),
+    ];
+    const stream = client.makeClientStreamRequest(
+      "/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs",
+      same,
+      same,
+      () => undefined,
+    );
+    stream.write(
+      Buffer.from(
+        protos.encode("envoy.service.accesslog.v3.StreamAccessLogsMessage", {
+          httpLogs: { logEntry: entries },
+        } as never),
+      ),
+    );
+    await vi.waitFor(() => expect(ended.map(({ id }) => id)).toEqual(["one"]));
+    expect(refused).toMatchObject([
+      { status: 400, flags: ["downstreamProtocolError"] },
+      { status: 404, flags: [] },
+    ]);
+    stream.end();
+  });
 
   test("are told by their ids, those that left; a report that cannot be read is no end of the stream", async () => {
     let status: grpc.status | undefined;

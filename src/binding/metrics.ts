@@ -47,7 +47,7 @@ export class BindingMetrics {
     });
     this.#malformed = new Counter({
       name: "svc_binding_malformed_total",
-      help: "Ambiguous requests, which were refused.",
+      help: "Ambiguous requests, and violations of HTTP, which were refused.",
       registers,
     });
     this.#broken = new Counter({

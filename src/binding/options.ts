@@ -4,6 +4,7 @@
  */
 import { z } from "zod";
 import { auditSchema } from "../audit/options.ts";
+import { dnsNameSchema } from "./dns/names.ts";
 
 const listen = z.strictObject({
   address: z.string(),
@@ -12,7 +13,7 @@ const listen = z.strictObject({
   netns: z.string().optional(),
 });
 
-export const sidecarOptionsSchema = z.strictObject({
+const schema = z.strictObject({
   /** `<namespace>/<name>` of the agent. */
   workload: z.string(),
   /** File of resolved providers (`svc-{workload}-providers`). */
@@ -30,9 +31,17 @@ export const sidecarOptionsSchema = z.strictObject({
     gateway: listen
       .extend({ target: z.strictObject({ address: z.string(), port: z.int() }) })
       .optional(),
+    /** DNS for the agent, over UDP and TCP; undefined: none. */
+    dns: listen.optional(),
   }),
+  /** Names besides the bound hosts that the agent may look up: the gateway's, the cluster's. */
+  dnsNames: z.array(dnsNameSchema).max(1_000).default([]),
   audit: auditSchema.optional(),
-  /** `address` or `address:port`; default: those of /etc/resolv.conf. */
+  /**
+   * Servers of the sidecar's own look-ups, as `address` or `address:port`; default: those of
+   * /etc/resolv.conf. Required where the sidecar shares this file with the agent, because it names
+   * the sidecar itself.
+   */
   dnsServers: z.array(z.string()).min(1).optional(),
   /** Port of the real endpoints. */
   upstreamPort: z.int().min(1).max(65_535).default(443),
@@ -53,6 +62,17 @@ export const sidecarOptionsSchema = z.strictObject({
     .optional(),
   logLevel: z.string().default("info"),
 });
+
+export const sidecarOptionsSchema = schema.refine(
+  ({ listen: { dns }, dnsServers }) =>
+    dns === undefined || dns.netns !== undefined || dnsServers !== undefined,
+  {
+    path: ["dnsServers"],
+    message:
+      "is required with listen.dns in the sidecar's own network namespace: the servers of " +
+      "/etc/resolv.conf may be the sidecar itself",
+  },
+);
 
 export type SidecarServiceOptions = z.infer<typeof sidecarOptionsSchema>;
 export type SidecarServiceOptionsInput = z.input<typeof sidecarOptionsSchema>;

@@ -287,7 +287,6 @@ describe("reading a request", () => {
     method: "GET",
     target: "/user?x=1",
     authority: "api.github.com",
-    scheme: "https",
     headers: [
       ["accept", "a"],
       ["accept", "b"],
@@ -317,7 +316,8 @@ describe("reading a request", () => {
   test.each<[string, Partial<RawRequest>]>([
     ["a port", { authority: "api.github.com:443" }],
     ["a server name in another case", { serverName: "API.github.com" }],
-    ["without TLS", { scheme: "http", serverName: undefined, authority: "api.github.com:80" }],
+    ["the port of HTTPS", { authority: "api.github.com:443" }],
+    ["without TLS", { serverName: undefined }],
   ])("one host: %s", (_name, more) => {
     expect(readRequest(raw(more))).toMatchObject({
       kind: "request",
@@ -330,6 +330,8 @@ describe("reading a request", () => {
     ["a trailing dot", { authority: "api.github.com." }, 400],
     ["another port", { authority: "api.github.com:8443" }, 400],
     ["the port of plain HTTP over TLS", { authority: "api.github.com:80" }, 400],
+    ["a port without TLS", { serverName: undefined, authority: "api.github.com:80" }, 400],
+    ["HTTPS's without TLS", { serverName: undefined, authority: "api.github.com:443" }, 400],
     ["two ports", { authority: "api.github.com:443:443" }, 400],
     ["user information", { authority: "x@api.github.com" }, 400],
     ["an IPv6 literal", { authority: "[::1]" }, 400],

@@ -10,11 +10,10 @@ export interface RawRequest {
   /** Path with its query. */
   readonly target: string;
   readonly authority: string;
-  readonly scheme: string;
   /** Lower-case names, in order; repeated headers are separate. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: Buffer | undefined;
-  /** Server name of the TLS handshake; undefined without TLS, empty if the handshake named none. */
+  /** Server name of the TLS handshake, empty if it named none; undefined on the plain listener. */
   readonly serverName: string | undefined;
 }
 
@@ -33,6 +32,11 @@ const TARGET = /^\/[\x21-\x7e]*$/;
 const HOST =
   /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
+/** Returns whether a text is a host name in lower case, of the only form that a binding matches. */
+export function isHostName(text: string): boolean {
+  return HOST.test(text);
+}
+
 export function readRequest(raw: RawRequest): ReadRequest {
   const malformed = (message: string, status: 400 | 421 = 400): ReadRequest => ({
     kind: "malformed",
@@ -41,11 +45,11 @@ export function readRequest(raw: RawRequest): ReadRequest {
   });
   if (!TOKEN.test(raw.method))
     return malformed("The method is not a valid HTTP token (RFC 9110 section 5.6.2).");
-  const host = canonicalHost(raw.authority, raw.scheme);
+  const host = canonicalHost(raw.authority, raw.serverName !== undefined);
   if (host === undefined) {
     return malformed(
       "The host must be a host name in lower case, without a trailing dot, and without a " +
-        "port other than the scheme's default.",
+        "port. Over TLS, port 443 may be named.",
     );
   }
   if (raw.serverName !== undefined && raw.serverName.toLowerCase() !== host) {
@@ -97,14 +101,15 @@ const SINGLE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the host without the scheme's default port. Returns undefined for text that is not a host
- * name, and for other spellings of one, because the upstream receives it as sent.
+ * Returns the host without the port of HTTPS, which only requests over TLS may name: every request
+ * is forwarded there, and the upstream receives the host as sent. Returns undefined for text that
+ * is not a host name, and for other spellings of one.
  */
-export function canonicalHost(authority: string, scheme: string): string | undefined {
+export function canonicalHost(authority: string, overTls: boolean): string | undefined {
   const match = /^([^:@[\]]+)(?::(\d{1,5}))?$/.exec(authority);
   if (match === null) return undefined;
   const port = match[2];
-  if (port !== undefined && Number(port) !== (scheme === "http" ? 80 : 443)) return undefined;
+  if (port !== undefined && !(overTls && Number(port) === 443)) return undefined;
   const name = match[1] as string;
-  return HOST.test(name) ? name : undefined;
+  return isHostName(name) ? name : undefined;
 }

@@ -55,6 +55,40 @@ export function requestFields(call: JudgedCall): Fields {
   };
 }
 
+/** Code of requests that are refused in every mode, because they can be read in two ways. */
+export const MALFORMED = "malformed_request";
+
+/** A refused request. Of one that Envoy itself refused, only the reason and flags are known. */
+export interface MalformedRequest {
+  readonly listener?: string;
+  readonly method?: string;
+  readonly authority?: string;
+  /** A sentence, which may quote the request. */
+  readonly reason: string;
+  /** Envoy's response flags. */
+  readonly flags?: readonly string[];
+}
+
+/**
+ * Returns the fields of a malformed request. They do not contain its path, which may hold a
+ * credential in a form that nothing here recognises; neither does the host hold user information.
+ */
+export function malformedFields(id: string, workload: string, refused: MalformedRequest): Fields {
+  const { listener, method, authority, reason, flags } = refused;
+  return {
+    allowed: false,
+    call: id,
+    flags: flags?.length === 0 ? undefined : flags,
+    host: optionalClientText(authority?.replace(/^.*@/s, "")),
+    listener,
+    method: optionalClientText(method),
+    phase: "request",
+    reason: clientText(reason),
+    rule: MALFORMED,
+    workload,
+  };
+}
+
 export interface CallEnd {
   /** HTTP status; 0 if there was no response. */
   readonly status: number;

@@ -24,6 +24,7 @@ import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { compileBodyRules, FORMS } from "./body-rules.ts";
+import { startDns } from "./dns/start.ts";
 import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
 import { BindingMetrics } from "./metrics.ts";
@@ -126,21 +127,37 @@ export async function startSidecar(
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
   const socket = (name: string): string => path.join(options.runDir, name);
   const servers = [
-    await serveAuthorization({
-      path: socket("authz.sock"),
-      maxMessageBytes: LARGEST_QUESTION_BYTES,
-      check: (request) => authorizer.check(request),
-      onDefect: defects.reporter("authorizer"),
-    }),
+    ...(await Promise.all(
+      (["https", "http"] as const).map((listener) =>
+        serveAuthorization({
+          path: socket(listener === "https" ? "authz.sock" : "authz-http.sock"),
+          maxMessageBytes: LARGEST_QUESTION_BYTES,
+          check: (request) => authorizer.check(request, listener),
+          onDefect: defects.reporter("authorizer"),
+        }),
+      ),
+    )),
     await serveEndedCalls({
       path: socket("access-log.sock"),
       onEnded: (call) => authorizer.ended(call),
+      onRefused: (refusal) => authorizer.refusedByEnvoy(refusal),
       onDefect: defects.reporter("access_log"),
     }),
     await secrets.serve(socket("secrets.sock")),
   ];
   writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), {
     mode: 0o600,
+  });
+
+  const dns = await startDns({
+    listener: options.listen.dns,
+    snapshot: () => snapshot,
+    names: options.dnsNames,
+    lookUp: (name) => resolver.addressesOf(name),
+    registry,
+    clock,
+    log,
+    onDefect: defects.reporter("dns"),
   });
 
   const watch = await watchSpecs({
@@ -182,6 +199,7 @@ export async function startSidecar(
   return {
     close: async () => {
       watch.close();
+      dns?.close();
       secrets.close();
       authority.close();
       await Promise.all(servers.map(async (server) => server.close()));

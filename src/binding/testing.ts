@@ -16,7 +16,7 @@ import {
   type ProviderPlugin,
 } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
-import { Authorizer } from "./authorizer.ts";
+import { Authorizer, type ListenerName } from "./authorizer.ts";
 import { type BindingSnapshot, compileBindingPolicy, compileSnapshot } from "./binding.ts";
 import { BindingMetrics } from "./metrics.ts";
 import { SERVICE_CALL } from "./service-call.ts";
@@ -121,16 +121,20 @@ export class TestSidecar {
     });
   }
 
-  check(request: Partial<AuthzRequest> = {}): Promise<AuthzReply> {
-    return this.authorizer.check({
+  check(
+    request: Partial<AuthzRequest> = {},
+    listener: ListenerName = "https",
+  ): Promise<AuthzReply> {
+    const whole = {
       method: "GET",
       path: "/things",
       authority: HOST,
-      scheme: "https",
+      scheme: listener,
       headers: [],
       body: Buffer.alloc(0),
-      serverName: HOST,
+      serverName: listener === "https" ? HOST : "",
       ...request,
-    });
+    };
+    return this.authorizer.check(whole, listener);
   }
 }

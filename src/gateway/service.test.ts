@@ -165,7 +165,8 @@ describe("the service", () => {
 
   describe("docs/metrics.md", () => {
     const page = readFileSync(path.resolve(import.meta.dirname, "../../docs/metrics.md"), "utf8");
-    const rows = [...page.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.+) \|$/gm)].map(
+    const [ofGateway = ""] = page.split("\n## The sidecar\n");
+    const rows = [...ofGateway.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) \| (.+) \|$/gm)].map(
       ([, name, type, labels, help]) => ({
         name: name as string,
         type: type as string,

@@ -3,12 +3,13 @@ import { parseArgs } from "node:util";
 import { applyRedirect, RedirectError, type RunCommand } from "./redirect.ts";
 import { type RedirectEndpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
 
-const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
+const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--dns-port 8053] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
 
-Redirects the pod's loopback port 443 to the sidecar, for every user but the sidecar's own.
+Redirects the pod's loopback ports 443 and 53 to the sidecar, for every user but the sidecar's own.
 
   --sidecar-uid UID       user that the sidecar runs as, and no other container
   --https-port PORT       where the sidecar takes HTTPS (default 8443)
+  --dns-port PORT         where the sidecar answers DNS, by UDP and TCP (default 8053)
   --deny-egress           let nothing out but what is named here, the sidecar's calls, and answers
   --gateway ADDRESS:PORT  gateway that may be called ([ADDRESS]:PORT for IPv6); may be repeated
   --dns ADDRESS           DNS server that may be asked; may be repeated
@@ -16,6 +17,7 @@ Redirects the pod's loopback port 443 to the sidecar, for every user but the sid
 `;
 
 const DEFAULT_HTTPS_PORT = 8443;
+const DEFAULT_DNS_PORT = 8053;
 
 export interface InitEnvironment {
   readonly run: RunCommand;
@@ -43,11 +45,11 @@ export function runInit(args: readonly string[], { run, stdout, stderr }: InitEn
     return 2;
   }
   try {
+    const { httpsPort, dnsPort, egress } = parsed.options;
     const tool = applyRedirect(parsed.options, run);
     stdout(
-      `svc-init: loopback port 443 leads to port ${parsed.options.httpsPort} ` +
-        `(${tool})${parsed.options.egress === undefined ? "" : "; egress is denied by default"}` +
-        "\n",
+      `svc-init: loopback port 443 leads to port ${httpsPort}, and port 53 to port ${dnsPort} ` +
+        `(${tool})${egress === undefined ? "" : "; egress is denied by default"}\n`,
     );
     return 0;
   } catch (error) {
@@ -66,6 +68,7 @@ function parseFlags(
     options: {
       "sidecar-uid": { type: "string" },
       "https-port": { type: "string" },
+      "dns-port": { type: "string" },
       "deny-egress": { type: "boolean" },
       gateway: { type: "string", multiple: true },
       dns: { type: "string", multiple: true },
@@ -83,10 +86,8 @@ function parseFlags(
   return {
     options: {
       sidecarUid: wholeNumber(uid, "--sidecar-uid"),
-      httpsPort:
-        values["https-port"] === undefined
-          ? DEFAULT_HTTPS_PORT
-          : wholeNumber(values["https-port"], "--https-port"),
+      httpsPort: wholeNumber(values["https-port"], "--https-port", DEFAULT_HTTPS_PORT),
+      dnsPort: wholeNumber(values["dns-port"], "--dns-port", DEFAULT_DNS_PORT),
       ...(values["deny-egress"] === true ? { egress } : {}),
     },
     print: values.print === true,
@@ -103,7 +104,8 @@ function parseEndpoint(text: string): RedirectEndpoint {
   return { address, port: Number(match[3]) };
 }
 
-function wholeNumber(text: string, flag: string): number {
+function wholeNumber(text: string | undefined, flag: string, preset = Number.NaN): number {
+  if (text === undefined) return preset;
   if (!/^\d{1,10}$/.test(text))
     throw new RangeError(`${flag} ${JSON.stringify(text)}: expected a whole number`);
   return Number(text);

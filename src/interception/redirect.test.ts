@@ -7,10 +7,11 @@ import { applyRedirect, type CommandResult, RedirectError } from "./redirect.ts"
 import { iptablesTables, nftRuleset, type RedirectOptions } from "./ruleset.ts";
 
 const cases: Record<string, RedirectOptions> = {
-  "redirect-alone": { httpsPort: 8443 },
-  "sidecar-uid": { httpsPort: 18443, sidecarUid: 1337 },
+  "redirect-alone": { httpsPort: 8443, dnsPort: 8053 },
+  "sidecar-uid": { httpsPort: 18443, dnsPort: 8053, sidecarUid: 1337 },
   "deny-egress": {
     httpsPort: 8443,
+    dnsPort: 8053,
     sidecarUid: 1337,
     egress: {
       gateways: [
@@ -20,7 +21,12 @@ const cases: Record<string, RedirectOptions> = {
       dnsServers: ["10.96.0.10", "fd00::a"],
     },
   },
-  "deny-all-egress": { httpsPort: 8443, sidecarUid: 0, egress: { gateways: [], dnsServers: [] } },
+  "deny-all-egress": {
+    httpsPort: 8443,
+    dnsPort: 8053,
+    sidecarUid: 0,
+    egress: { gateways: [], dnsServers: [] },
+  },
 };
 
 function allRules(options: RedirectOptions): string {
@@ -45,28 +51,43 @@ describe("rules", () => {
 
   const egress = { gateways: [], dnsServers: [] };
   test.each<[string, RedirectOptions]>([
-    ["no port", { httpsPort: 0 }],
-    ["port of 65536", { httpsPort: 65_536 }],
-    ["redirected to itself", { httpsPort: 443 }],
-    ["no user", { httpsPort: 8443, sidecarUid: -1 }],
-    ["(uid_t) -1", { httpsPort: 8443, sidecarUid: 4_294_967_295 }],
-    ["not a number", { httpsPort: 8443, sidecarUid: Number.NaN }],
-    ["a name", { httpsPort: 8443, egress: { ...egress, dnsServers: ["dns.example"] } }],
-    ["a block", { httpsPort: 8443, egress: { ...egress, dnsServers: ["0.0.0.0/0"] } }],
+    ["no port", { httpsPort: 0, dnsPort: 8053 }],
+    ["port of 65536", { httpsPort: 65_536, dnsPort: 8053 }],
+    ["redirected to itself", { httpsPort: 443, dnsPort: 8053 }],
+    ["no user", { httpsPort: 8443, dnsPort: 8053, sidecarUid: -1 }],
+    ["(uid_t) -1", { httpsPort: 8443, dnsPort: 8053, sidecarUid: 4_294_967_295 }],
+    ["not a number", { httpsPort: 8443, dnsPort: 8053, sidecarUid: Number.NaN }],
+    [
+      "a name",
+      { httpsPort: 8443, dnsPort: 8053, egress: { ...egress, dnsServers: ["dns.example"] } },
+    ],
+    [
+      "a block",
+      { httpsPort: 8443, dnsPort: 8053, egress: { ...egress, dnsServers: ["0.0.0.0/0"] } },
+    ],
     [
       "a rule in an address",
-      { httpsPort: 8443, egress: { ...egress, dnsServers: ["10.0.0.1 accept\n    accept #"] } },
+      {
+        httpsPort: 8443,
+        dnsPort: 8053,
+        egress: { ...egress, dnsServers: ["10.0.0.1 accept\n    accept #"] },
+      },
     ],
     [
       "a zone",
       {
         httpsPort: 8443,
+        dnsPort: 8053,
         egress: { ...egress, gateways: [{ address: "fe80::1%eth0 accept", port: 1 }] },
       },
     ],
     [
       "a gateway's port",
-      { httpsPort: 8443, egress: { ...egress, gateways: [{ address: "10.0.0.1", port: 1.5 }] } },
+      {
+        httpsPort: 8443,
+        dnsPort: 8053,
+        egress: { ...egress, gateways: [{ address: "10.0.0.1", port: 1.5 }] },
+      },
     ],
   ])("are not made of %s", (_name, options) => {
     expect(() => nftRuleset(options)).toThrow(RangeError);
@@ -109,9 +130,9 @@ const iptables = (jumps: boolean): Record<string, () => Partial<CommandResult>> 
 describe("in force", () => {
   test("by nft, in one transaction", () => {
     const { run, calls } = programs({ nft: () => ({}), ...iptables(false) });
-    expect(applyRedirect({ httpsPort: 8443 }, run)).toBe("nft");
+    expect(applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, run)).toBe("nft");
     expect(calls).toEqual([
-      { command: "nft", args: ["-f", "-"], input: nftRuleset({ httpsPort: 8443 }) },
+      { command: "nft", args: ["-f", "-"], input: nftRuleset({ httpsPort: 8443, dnsPort: 8053 }) },
     ]);
   });
 
@@ -125,7 +146,7 @@ describe("in force", () => {
     ],
   ])("by iptables in both families where nft %s, and jumped to once", (_name, nft) => {
     const first = programs({ ...nft, ...iptables(false) });
-    expect(applyRedirect({ httpsPort: 8443 }, first.run)).toBe("iptables");
+    expect(applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, first.run)).toBe("iptables");
     const restored = (calls: readonly Call[]): string[] =>
       calls
         .filter(({ command }) => command.endsWith("restore"))
@@ -134,7 +155,7 @@ describe("in force", () => {
     for (const text of restored(first.calls))
       expect(text).toMatch(/-I OUTPUT 1 -j SVC_\w+\nCOMMIT\n$/);
     const again = programs({ ...nft, ...iptables(true) });
-    applyRedirect({ httpsPort: 8443 }, again.run);
+    applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, again.run);
     for (const text of restored(again.calls)) expect(text).not.toContain("OUTPUT");
   });
 
@@ -145,8 +166,8 @@ describe("in force", () => {
       "ip6tables-restore": () => ({ code: 2, stderr: "ip6tables-restore: no such table\nmore" }),
     });
     expect(ip6tables).toBeDefined();
-    expect(() => applyRedirect({ httpsPort: 8443 }, run)).toThrow(
-      "Port 443 cannot be redirected. nft is not installed; ip6tables-restore failed: " +
+    expect(() => applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, run)).toThrow(
+      "Ports 443 and 53 cannot be redirected. nft is not installed; ip6tables-restore failed: " +
         "ip6tables-restore: no such table. Install nftables or iptables",
     );
   });
@@ -172,12 +193,14 @@ describe("in force", () => {
       }),
     ],
   ])("not without the capability, as %s says", (_name, { run }) => {
-    expect(() => applyRedirect({ httpsPort: 8443 }, run)).toThrow(RedirectError);
-    expect(() => applyRedirect({ httpsPort: 8443 }, run)).toThrow(/did not permit.*NET_ADMIN/);
+    expect(() => applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, run)).toThrow(RedirectError);
+    expect(() => applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, run)).toThrow(
+      /did not permit.*NET_ADMIN/,
+    );
   });
 
   test("not with neither of them", () => {
-    expect(() => applyRedirect({ httpsPort: 8443 }, programs({}).run)).toThrow(
+    expect(() => applyRedirect({ httpsPort: 8443, dnsPort: 8053 }, programs({}).run)).toThrow(
       /nft is not installed; ip6tables-restore is not installed/,
     );
   });
@@ -215,7 +238,8 @@ describe("svc-init", () => {
     const { code, out, calls } = init(flags, { nft: () => ({}) });
     expect([code, out]).toEqual([
       0,
-      "svc-init: loopback port 443 leads to port 8443 (nft); egress is denied by default\n",
+      "svc-init: loopback port 443 leads to port 8443, and port 53 to port 8053 (nft); " +
+        "egress is denied by default\n",
     ]);
     expect(calls[0]?.input).toBe(nftRuleset(cases["deny-egress"] as RedirectOptions));
   });
@@ -259,7 +283,7 @@ describe("svc-init", () => {
     expect(init(["--sidecar-uid", "1"])).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/^svc-init: Port 443 cannot be redirected/) as string,
+      err: expect.stringMatching(/^svc-init: Ports 443 and 53 cannot be redirected/) as string,
     });
   });
 });

@@ -36,7 +36,7 @@ export function applyRedirect(options: RedirectOptions, run: RunCommand): Redire
     nft.code === undefined ? "nft is not installed" : `nft failed: ${oneLine(nft.stderr)}`;
   if (forbidden(iptables)) throw notPermitted(iptables);
   throw new RedirectError(
-    `Port 443 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, ` +
+    `Ports 443 and 53 cannot be redirected. ${first}; ${iptables}. Install nftables or iptables, ` +
       "and make sure that the kernel supports one of them.",
   );
 }

@@ -1,13 +1,15 @@
 /**
- * Packet rules of an agent's network namespace, as text: loopback's port 443 is redirected to the
- * sidecar, QUIC is rejected, and optionally all other egress is rejected. Pure; `redirect.ts`
- * applies them.
+ * Packet rules of an agent's network namespace, as text: loopback's ports 443 and 53 are redirected
+ * to the sidecar, QUIC is rejected, and optionally all other egress is rejected. Pure;
+ * `redirect.ts` applies them.
  */
 import net from "node:net";
 
 export interface RedirectOptions {
   /** Port on which the sidecar accepts HTTPS. */
   readonly httpsPort: number;
+  /** Port on which the sidecar answers DNS, over UDP and TCP. */
+  readonly dnsPort: number;
   /**
    * User of the sidecar if it shares the namespace: its own calls are not redirected. Never the
    * agent's user.
@@ -43,7 +45,7 @@ const MAX_UID = 4_294_967_294;
 /** One transaction for `nft -f`, which removes the previous table and adds the new one. */
 export function nftRuleset(options: RedirectOptions): string {
   check(options);
-  const { httpsPort, sidecarUid, egress } = options;
+  const { httpsPort, dnsPort, sidecarUid, egress } = options;
   const own = sidecarUid === undefined ? [] : [`    meta skuid ${sidecarUid} accept`];
   const lines = [
     `table inet ${NAME}`,
@@ -54,6 +56,10 @@ export function nftRuleset(options: RedirectOptions): string {
     ...own,
     `    ip daddr ${LOOPBACK.ip} tcp dport 443 redirect to :${httpsPort}`,
     `    ip6 daddr ${LOOPBACK.ip6} tcp dport 443 redirect to :${httpsPort}`,
+    ...["udp", "tcp"].flatMap((protocol) => [
+      `    ip daddr ${LOOPBACK.ip} ${protocol} dport 53 redirect to :${dnsPort}`,
+      `    ip6 daddr ${LOOPBACK.ip6} ${protocol} dport 53 redirect to :${dnsPort}`,
+    ]),
     "  }",
     "  chain outbound {",
     `    type filter hook output priority 0; policy ${egress === undefined ? "accept" : "drop"};`,
@@ -101,7 +107,7 @@ export function iptablesTables(
   family: "ip" | "ip6",
 ): readonly IptablesTable[] {
   check(options);
-  const { httpsPort, sidecarUid, egress } = options;
+  const { httpsPort, dnsPort, sidecarUid, egress } = options;
   const loopback = LOOPBACK[family];
   const own = (chain: string, target: string): string[] =>
     sidecarUid === undefined ? [] : [`-A ${chain} -m owner --uid-owner ${sidecarUid} -j ${target}`];
@@ -111,6 +117,11 @@ export function iptablesTables(
   const redirect = [
     ...own(IPTABLES_REDIRECT, "RETURN"),
     `-A ${IPTABLES_REDIRECT} -d ${loopback} -p tcp --dport 443 -j REDIRECT --to-ports ${httpsPort}`,
+    ...["udp", "tcp"].map(
+      (protocol) =>
+        `-A ${IPTABLES_REDIRECT} -d ${loopback} -p ${protocol} --dport 53 -j REDIRECT ` +
+        `--to-ports ${dnsPort}`,
+    ),
   ];
   const filter = [
     ...own(IPTABLES_EGRESS, "ACCEPT"),
@@ -155,9 +166,11 @@ function nftFamily(address: string): "ip" | "ip6" {
 }
 
 /** Checks every value of the text: only numbers and addresses. @throws RangeError */
-function check({ httpsPort, sidecarUid, egress }: RedirectOptions): void {
+function check({ httpsPort, dnsPort, sidecarUid, egress }: RedirectOptions): void {
   checkPort(httpsPort);
+  checkPort(dnsPort);
   if (httpsPort === 443) throw new RangeError("port 443 cannot be redirected to itself");
+  if (dnsPort === 53) throw new RangeError("port 53 cannot be redirected to itself");
   if (
     sidecarUid !== undefined &&
     !(Number.isInteger(sidecarUid) && sidecarUid >= 0 && sidecarUid <= MAX_UID)

@@ -47,11 +47,14 @@ export interface AgentRunEnvironment {
   readonly onSignal: (callback: (name: NodeJS.Signals) => void) => () => void;
 }
 
-/** Port of the sidecar inside the namespace. */
+/** Ports of the sidecar inside the namespace. */
 const HTTP_PORT = 8081;
 const HTTPS_PORT = 8443;
+const DNS_PORT = 8053;
 const GATEWAY_PORT = 8000;
 const LOOPBACK = "127.0.0.1";
+/** Name of the gateway inside the namespace. */
+const GATEWAY_NAME = "svc-gateway";
 const RUN_BASE = "/run";
 /** Interval at which svc up is asked for an edited policy, and the sidecar checks its file. */
 const POLICY_POLL_MS = 1_000;
@@ -83,7 +86,7 @@ export async function runAgent(
     .map(real)
     .filter((each) => each !== undefined);
   refuseHidden(workDir, hidden);
-  const gatewayPort = [HTTP_PORT, HTTPS_PORT].includes(grant.gateway.port)
+  const gatewayPort = [HTTP_PORT, HTTPS_PORT, DNS_PORT].includes(grant.gateway.port)
     ? GATEWAY_PORT
     : grant.gateway.port;
   const agentEnv = agentEnvironment({
@@ -167,7 +170,7 @@ async function makeNamespace(
   });
   try {
     // No user is exempt, because the sidecar's own calls are made outside of the namespace.
-    applyRedirect({ httpsPort: HTTPS_PORT }, namespace.run);
+    applyRedirect({ httpsPort: HTTPS_PORT, dnsPort: DNS_PORT }, namespace.run);
   } catch (error) {
     await namespace.end();
     throw new StartError((error as Error).message);
@@ -199,7 +202,9 @@ function serviceOptions(
       http: { address: LOOPBACK, port: HTTP_PORT, netns },
       https: { address: LOOPBACK, port: HTTPS_PORT, netns },
       gateway: { address: LOOPBACK, port: gatewayPort, netns, target: grant.gateway },
+      dns: { address: LOOPBACK, port: DNS_PORT, netns },
     },
+    dnsNames: [{ name: GATEWAY_NAME, addresses: [LOOPBACK] }],
     // A separate writer for each run, because two runs may have the same agent.
     ...(audit === undefined
       ? {}

@@ -210,7 +210,7 @@ describe("the run's folder", () => {
       "127.0.0.1 api.example.com\n",
     );
     expect(readFileSync(path.join(folder.etcDir, "nsswitch.conf"), "utf8")).toContain(
-      "hosts: files\n",
+      "hosts: files dns\n",
     );
     removeRunFolder(folder);
     expect(readdirSync(dir)).toEqual([]);

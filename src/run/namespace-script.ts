@@ -13,17 +13,24 @@ export const NAMESPACE_READY = "ready";
 /**
  * Arguments: scratch folder, trust folder, folder of hosts, resolv.conf and nsswitch.conf, the
  * working folder, then the files and folders to hide. Folders with sockets or files of other users
- * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets. A
- * mount inherited by a user namespace cannot be removed in it, so hidden files stay hidden.
+ * are replaced by private, empty ones, because a network namespace does not isolate Unix sockets.
+ * If /etc/resolv.conf is a link into /run (systemd-resolved), the new /run has its target. A mount
+ * inherited by a user namespace cannot be removed in it, so hidden files stay hidden. The second
+ * address makes glibc consider IPv4 configured, for programs that set AI_ADDRCONFIG: 127.0.0.1
+ * does not count.
  */
 export const NAMESPACE_SCRIPT = `set -eu
+umask 022
 scratch=$1 trust=$2 etc=$3 workdir=$4
 shift 4
 ip link set lo up
+ip address add 127.0.0.2/8 dev lo
 
 for file in hosts resolv.conf nsswitch.conf; do
   [ ! -e "/etc/$file" ] || mount -n --bind "$etc/$file" "/etc/$file"
 done
+
+resolv=$(readlink -f /etc/resolv.conf || :)
 
 mount -n -t tmpfs -o mode=0700 tmpfs "$scratch"
 mkdir "$scratch/new" "$scratch/empty"
@@ -39,6 +46,11 @@ own() {
     mkdir -p "$scratch/new/svc/trust"
     mount -n --bind "$trust" "$scratch/new/svc/trust"
     mount -n -o remount,bind,ro,nosuid,nodev,noexec "$scratch/new/svc/trust"
+    case "$resolv" in
+      /run/*)
+        mkdir -p "$(dirname "$scratch/new/\${resolv#/run/}")"
+        cp "$etc/resolv.conf" "$scratch/new/\${resolv#/run/}" ;;
+    esac
   fi
   mount -n --move "$scratch/new" "$1"
 }

@@ -44,10 +44,10 @@ export function makeRunFolder(base: string, hosts: readonly string[]): RunFolder
   const etcDir = folder("etc", 0o755);
   const files = {
     hosts: names,
-    // No server answers there: a lookup fails at once, without a timeout.
-    "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n",
+    // The sidecar answers there, by way of the redirect. No search domain: names are complete.
+    "resolv.conf": "nameserver 127.0.0.1\noptions timeout:1 attempts:2\n",
     "nsswitch.conf":
-      "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: " +
+      "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: " +
       "files\nprotocols: files\nservices: files\n",
   };
   for (const [name, text] of Object.entries(files)) {

@@ -24,15 +24,20 @@ export interface MachineOptions {
 export interface RunOptions {
   readonly agent: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Shell's script that root runs first: its mounts last as long as the run. */
+  readonly before?: string;
 }
 
-/** Arguments: pairs of source and mount point, then `--` and the command. */
+/** Arguments: a script, pairs of source and mount point, then `--` and the command. */
 const MOUNT = `set -eu
+before=$1
+shift
 while [ "$1" != -- ]; do
   mount --bind "$1" "$2"
   shift 2
 done
 shift
+eval "$before"
 exec "$@"`;
 
 export class Machine {
@@ -95,7 +100,10 @@ export class Machine {
   }
 
   /** `svc run`, to its end. */
-  async run(command: readonly string[], { agent, env = {} }: RunOptions): Promise<Ran> {
+  async run(
+    command: readonly string[],
+    { agent, env = {}, before = "" }: RunOptions,
+  ): Promise<Ran> {
     const svcRun = [
       [
         process.execPath,
@@ -125,6 +133,7 @@ export class Machine {
         "-c",
         MOUNT,
         "sh",
+        before,
         ...this.#mounts,
         "--",
         ...svcRun,

@@ -70,7 +70,8 @@ function readCommon(reader: Reader, { filter, key }: CallKey): Pick<LogEntry, "c
   walk(reader, (tag, part) => {
     if (tag === field(16, 2)) {
       walk(part, (flag, _, value) => {
-        const name = (flag & 7) === 0 && value !== 0 ? RESPONSE_FLAGS[flag >> 3] : undefined;
+        const isSet = flag === field(13, 2) || ((flag & 7) === 0 && value !== 0);
+        const name = isSet ? RESPONSE_FLAGS[flag >> 3] : undefined;
         if (name !== undefined) flags.push(name);
       });
     } else if (tag === field(17, 2)) {
@@ -110,10 +111,10 @@ function textOf(value: Reader): string | undefined {
   return text;
 }
 
-/**
- * Indexed by field number. Number 13 is a message (the reason why a request was unauthorized): such
- * requests were not forwarded.
- */
+/** Set for a request that the authorizer denied, or that could not be authorized. */
+export const UNAUTHORIZED = "unauthorizedDetails";
+
+/** Indexed by field number. Number 13 is a message: the reason why a request was unauthorized. */
 const RESPONSE_FLAGS: readonly (string | undefined)[] = [
   undefined,
   "failedLocalHealthcheck",
@@ -128,7 +129,7 @@ const RESPONSE_FLAGS: readonly (string | undefined)[] = [
   "delayInjected",
   "faultInjected",
   "rateLimited",
-  undefined,
+  UNAUTHORIZED,
   "rateLimitServiceError",
   "downstreamConnectionTermination",
   "upstreamRetryLimitExceeded",

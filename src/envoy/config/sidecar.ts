@@ -57,7 +57,10 @@ export interface SidecarBodyRule {
 
 export interface SidecarOptions {
   readonly nodeId: string;
-  /** Folder of `authz.sock`, `access-log.sock`, `secrets.sock` and `envoy-admin.sock`. */
+  /**
+   * Folder of `authz.sock`, `authz-http.sock`, `access-log.sock`, `secrets.sock` and
+   * `envoy-admin.sock`.
+   */
   readonly runDir: string;
   readonly http: SidecarListener;
   readonly https: SidecarListener;
@@ -70,7 +73,11 @@ export interface SidecarOptions {
   readonly caFile: string;
 }
 
-const AUTHORIZER = "svc_authorizer";
+/**
+ * One authorizer for each listener: the socket tells the service whether a request came over TLS.
+ * Nothing that a client sends can change it.
+ */
+const AUTHORIZERS = { https: "svc_authorizer", http: "svc_authorizer_http" } as const;
 const ACCESS_LOG = "svc_access_log";
 const SECRETS = "svc_secrets";
 const UPSTREAM = "service";
@@ -132,7 +139,8 @@ export function sidecarBootstrap(options: SidecarOptions): Bootstrap {
       ],
       clusters: [
         // One socket for each: the transport behind it supports only one method.
-        service(AUTHORIZER, `${runDir}/authz.sock`),
+        service(AUTHORIZERS.https, `${runDir}/authz.sock`),
+        service(AUTHORIZERS.http, `${runDir}/authz-http.sock`),
         service(ACCESS_LOG, `${runDir}/access-log.sock`),
         service(SECRETS, `${runDir}/secrets.sock`),
         upstream(UPSTREAM, options.caFile, {
@@ -190,9 +198,19 @@ function intercepting(): TransportSocket {
   });
 }
 
-function serving(name: string, { bodies }: SidecarOptions): ExtensionConfig {
+/**
+ * The plain listener: without the port of its own in the host (`http://api.github.com:8081/`), and
+ * with the scheme of the upstream, which is called over TLS.
+ */
+const PLAIN = {
+  stripMatchingHostPort: true,
+  schemeHeaderTransformation: { schemeToOverwrite: "https" },
+} as const;
+
+function serving(name: keyof typeof AUTHORIZERS, { bodies }: SidecarOptions): ExtensionConfig {
   return connectionManager({
     statPrefix: name,
+    ...(name === "http" ? PLAIN : {}),
     useRemoteAddress: true,
     skipXffAppend: true,
     generateRequestId: false,
@@ -234,7 +252,7 @@ function serving(name: string, { bodies }: SidecarOptions): ExtensionConfig {
     httpFilters: [
       extension(Extension.extAuthz, {
         transportApiVersion: "V3",
-        grpcService: { ...grpcService(AUTHORIZER), timeout: "30s" },
+        grpcService: { ...grpcService(AUTHORIZERS[name]), timeout: "30s" },
         failureModeAllow: false,
         statusOnError: { code: "ServiceUnavailable" },
         includeTlsSession: true,
