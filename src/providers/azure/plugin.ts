@@ -17,6 +17,7 @@ import { plainSegments } from "../url-path.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
 import { resolveBlob } from "./blob.ts";
+import { wordDenial } from "./denial.ts";
 import { ARM_AUDIENCE, azureHost, TOKEN_HOSTS } from "./hosts.ts";
 import { type AzurePlaces, GROUP, SUBSCRIPTION } from "./resources.ts";
 import { type Application, exchange, readApplication } from "./token.ts";
@@ -66,6 +67,7 @@ export const plugin: ProviderPlugin = {
     "x-ms-copy-source-authorization",
   ],
   credentialQuery: ["access_token", "sig"],
+  wordDenial,
   create: (context) => new AzureInstance(context),
 };
 

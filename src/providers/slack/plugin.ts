@@ -12,6 +12,7 @@ import {
 import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
+import { wordDenial } from "./denial.ts";
 import { redactPath, resolveSlack } from "./resolve.ts";
 import { RotatingToken } from "./rotating-token.ts";
 
@@ -37,6 +38,7 @@ export const plugin: ProviderPlugin = {
   credentialHeaders: ["authorization", "cookie"],
   credentialQuery: ["token"],
   redactPath,
+  wordDenial,
   create: (context) => new SlackInstance(tokenOf(context)),
 };
 
