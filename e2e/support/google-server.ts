@@ -1,6 +1,6 @@
 /**
- * Google as clients see it: the token endpoint for service accounts, and Cloud Storage's JSON API in
- * memory. https://developers.google.com/identity/protocols/oauth2/service-account
+ * Google as clients see it: the token endpoint for service accounts, and Cloud Storage's JSON API
+ * in memory. https://developers.google.com/identity/protocols/oauth2/service-account
  * https://cloud.google.com/storage/docs/json_api/v1/objects
  */
 import { createHash, randomUUID, verify, type KeyObject } from "node:crypto";
