@@ -89,14 +89,14 @@ export class AzureServer {
   /** https://learn.microsoft.com/azure/key-vault/general/authentication-requests-and-responses */
   #challenge(): AzureAnswer {
     const authority = `https://login.microsoftonline.com/${this.#application.tenantId}`;
+    const resource = "https://vault.azure.net";
     return {
       ...json(401, {
         error: { code: "Unauthorized", message: "AKV10000: Request is missing a Bearer token." },
       }),
       headers: {
         "content-type": "application/json; charset=utf-8",
-        "www-authenticate":
-          `Bearer authorization="${authority}", ` + 'resource="https://vault.azure.net"',
+        "www-authenticate": `Bearer authorization="${authority}", resource="${resource}"`,
       },
     };
   }
