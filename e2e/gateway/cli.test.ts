@@ -137,6 +137,11 @@ describe("an Agent", () => {
   });
 });
 
+test("without Redis the gateway logs one warning", async () => {
+  await until(() => stack.logs.includes("no Redis is configured"), { what: "the warning" });
+  expect(stack.logs.match(/no Redis is configured/g)).toHaveLength(1);
+});
+
 test("an Agent as root is accepted, fails, and may not call", async () => {
   const yaml = file("root.yaml", `${AGENT.replace("hello", "root")}  runAsUser: 0\n`);
   expect((await done("apply", "-f", yaml)).stdout).toBe(
@@ -152,8 +157,8 @@ test("an Agent as root is accepted, fails, and may not call", async () => {
 test("spec.system has no effect yet, which apply says", async () => {
   const yaml = file("system.yaml", `${AGENT.replace("hello", "system")}  system: Be brief.\n`);
   expect((await done("apply", "-f", yaml)).stdout).toBe(
-    "agent/system created: in use, with a warning: FieldsWithoutEffect: spec.system has no effect " +
-      "yet, because there are no sessions\n",
+    "agent/system created: in use, with a warning: FieldsWithoutEffect: spec.system has no " +
+      "effect yet, because there are no sessions\n",
   );
   await done("delete", "agent", "system");
 });

@@ -2,6 +2,8 @@
  * Slack's own SDK, under `svc run`: a placeholder token, the real host name. The app has token
  * rotation, so that each refresh token works once.
  */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { Machine } from "../support/clients/machine.ts";
 import type { Received } from "../support/services.ts";
@@ -90,6 +92,19 @@ test("sends only tokens that Slack issued, and shows the agent none", () => {
   expect(JSON.stringify(seen)).not.toMatch(/agents-own|secret plans/);
   for (const secret of [...server.issued, ...server.refreshTokens, APP.clientSecret])
     expect(tries.output).not.toContain(secret);
+});
+
+test("a second run goes on with the kept tokens, which the agent cannot read", async () => {
+  const again = new Tries(await run());
+  expect(again.value("who")).toBe("U0BOT");
+  expect(server.issued.size).toBe(1);
+  const dir = path.join(machine.stack.stateDir, "tokens");
+  expect(readdirSync(dir)).toEqual(["default.slack.json"]);
+  const file = path.join(dir, "default.slack.json");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(readFileSync(file, "utf8")).toContain(server.refreshTokens.at(-1));
+  const { stdout } = await machine.sh(`cat ${file}; ls -A ${dir}`, { agent: "assistant" });
+  expect(stdout).toBe("");
 });
 
 test("records what was done and what was denied", () => {

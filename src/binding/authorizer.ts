@@ -5,6 +5,7 @@
 import { randomUUID } from "node:crypto";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
+import type { Logger } from "../platform/log.ts";
 import type { Denial } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
@@ -53,11 +54,18 @@ export interface EndedCall {
 
 export class Authorizer {
   readonly #options: AuthorizerOptions;
+  /**
+   * For the lines that `audit.logRequests` asks for: printed unless warnings are hidden too, since
+   * `svc run` shows only warnings by default.
+   */
+  readonly #requestLog: Logger;
   /** Forwarded calls, until Envoy's log reports their end. */
   readonly #under = new Map<string, ForwardedCall>();
 
   constructor(options: AuthorizerOptions) {
     this.#options = options;
+    const { log } = options;
+    this.#requestLog = log.child({}, { level: log.isLevelEnabled("warn") ? "info" : log.level });
   }
 
   get underWay(): number {
@@ -95,7 +103,7 @@ export class Authorizer {
       this.#options.clock.monotonic() - arrival.startedAt,
     );
     if ("injection" in outcome) return this.#forward(outcome);
-    if (outcome.listed) this.#options.log.info(logLine(outcome), "service call denied");
+    if (outcome.listed) this.#denialLog(outcome).info(logLine(outcome), "service call denied");
     return deny(outcome);
   }
 
@@ -113,6 +121,11 @@ export class Authorizer {
     });
   }
 
+  #denialLog({ verdict }: DeniedCall): Logger {
+    const isAskedFor = verdict.binding?.policy.logRequests === true;
+    return isAskedFor ? this.#requestLog : this.#options.log;
+  }
+
   #forward(call: ForwardedCall): AuthzReply {
     const { binding, violations } = call.verdict;
     const [violation] = violations;
@@ -120,7 +133,7 @@ export class Authorizer {
       const message = `AUDIT (not blocked): ${clientText(violation.message)}`;
       this.#options.log.warn(logLine(call), message);
     } else if (binding.policy.logRequests) {
-      this.#options.log.info(logLine(call), "service call");
+      this.#requestLog.info(logLine(call), "service call");
     }
     this.#under.set(call.arrival.id, call);
     return okReply(call);

@@ -32,6 +32,11 @@ export const sidecarOptionsSchema = z.strictObject({
       .optional(),
   }),
   audit: auditSchema.optional(),
+  /**
+   * Private folder, shared by the sidecars of this machine, for what plugins keep beyond their
+   * process; undefined for none.
+   */
+  stateDir: z.string().optional(),
   /** `address` or `address:port`; default: those of /etc/resolv.conf. */
   dnsServers: z.array(z.string()).min(1).optional(),
   /** Port of the real endpoints. */

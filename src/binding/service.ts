@@ -19,6 +19,8 @@ import { type Clock, guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
+import { StateFolder } from "../platform/state-folder.ts";
+import { type KeptState, keptIn } from "../providers/kept-state.ts";
 import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
@@ -72,7 +74,8 @@ export async function startSidecar(
     port: options.upstreamPort,
   });
   const loaded = await loadSpecs(options.specFile);
-  const instances = await startInstances(loaded, { env, fetch, log, clock });
+  const state = openState(options, clock, log);
+  const instances = await startInstances(loaded, { env, fetch, log, clock, state });
   let { snapshot } = applySpecs(loaded, instances);
 
   const hosts = instances.flatMap((instance) => instance.hosts);
@@ -200,6 +203,25 @@ interface Surroundings {
   readonly env: NodeJS.ProcessEnv;
   readonly fetch: Fetch;
   readonly log: Logger;
+  /** Returns what a Provider keeps; undefined where nothing can be kept. */
+  readonly state: (provider: string) => KeptState | undefined;
+}
+
+/** A folder that cannot be used is no reason not to start: nothing is kept then. */
+function openState(
+  { stateDir, workload }: SidecarServiceOptions,
+  clock: Clock,
+  log: Logger,
+): Surroundings["state"] {
+  if (stateDir === undefined) return () => undefined;
+  const [namespace = ""] = workload.split("/");
+  try {
+    const folder = StateFolder.open(stateDir, clock);
+    return (provider) => keptIn(folder, namespace, provider);
+  } catch (error) {
+    log.warn({ error: (error as Error).message }, "rotated tokens are not kept beyond this run");
+    return () => undefined;
+  }
 }
 
 /** @throws ConfigError for settings that cannot work */
@@ -216,7 +238,7 @@ async function startInstances(
 
 async function createInstance(
   spec: BindingSpec,
-  { env, fetch, log, clock }: Surroundings,
+  { env, fetch, log, clock, state }: Surroundings,
 ): Promise<StartedBinding> {
   const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
@@ -233,6 +255,7 @@ async function createInstance(
     secrets,
     config: spec.config,
     clock,
+    state: state(spec.name),
     fetch,
     random: Math.random,
     log,

@@ -7,6 +7,7 @@
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Secret } from "../platform/secret.ts";
+import type { KeptState } from "./kept-state.ts";
 
 /**
  * A request of an agent, exactly as on the wire: the proxy forwards the bytes that are evaluated
@@ -145,6 +146,11 @@ export interface PluginContext {
   /** `spec.config`: the plugin's own settings, text by name; unknown names are an error. */
   readonly config: Readonly<Record<string, string>>;
   readonly clock: Clock;
+  /**
+   * What the plugin keeps for this Provider beyond its process; undefined where nothing can be
+   * kept.
+   */
+  readonly state: KeptState | undefined;
   /**
    * Fetches from token servers: resolves names through DNS servers only and verifies certificates;
    * never goes through the agent's interception.

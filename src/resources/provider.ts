@@ -113,7 +113,10 @@ export const auditSchema = z.strictObject({
     .enum(["enforce", "audit"])
     .default("enforce")
     .describe("`enforce` answers violations with 403; `audit` forwards and records them."),
-  logRequests: z.boolean().default(false).describe("One log line for each request."),
+  logRequests: z
+    .boolean()
+    .default(false)
+    .describe("One log line for each request, also at the default log level of `svc run`."),
 });
 
 const specSchema = z.strictObject({

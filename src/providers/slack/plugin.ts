@@ -79,11 +79,12 @@ function tokenOf(context: PluginContext): CredentialSource<Secret> {
     return fixedCredential(readToken(context, "token", "a bot's token, e.g. xoxb-..."));
   if (context.authType !== "oauth2")
     throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
-  const rotating = new RotatingToken(context, {
+  const credential = {
     clientId: readToken(context, "clientId", "the app's client id"),
     clientSecret: readToken(context, "clientSecret", "the app's client secret"),
     refreshToken: readToken(context, "refreshToken", "a refresh token, e.g. xoxe-1-..."),
-  });
+  };
+  const rotating = new RotatingToken(context, credential, HOUR_MS);
   return new TokenRefresher({
     binding: context.binding,
     fetchToken: (signal) => rotating.fetch(signal),
