@@ -15,6 +15,7 @@ import { decide, type DeniedCall, type ForwardedCall } from "./pipeline.ts";
 import {
   actionsOf,
   bindingNames,
+  type Denied,
   type ServiceArrival,
   type JudgedCall,
   resourcesOf,
@@ -103,7 +104,8 @@ export class Authorizer {
       this.#options.clock.monotonic() - arrival.startedAt,
     );
     if ("injection" in outcome) return this.#forward(outcome);
-    if (outcome.listed) this.#denialLog(outcome).info(logLine(outcome), "service call denied");
+    const log = this.#logOf(outcome.verdict);
+    if (outcome.listed) log.info(logLine(outcome), "service call denied");
     return deny(outcome);
   }
 
@@ -121,9 +123,8 @@ export class Authorizer {
     });
   }
 
-  #denialLog({ verdict }: DeniedCall): Logger {
-    const isAskedFor = verdict.binding?.policy.logRequests === true;
-    return isAskedFor ? this.#requestLog : this.#options.log;
+  #logOf({ binding }: Denied): Logger {
+    return binding?.policy.logRequests === true ? this.#requestLog : this.#options.log;
   }
 
   #forward(call: ForwardedCall): AuthzReply {
@@ -133,7 +134,8 @@ export class Authorizer {
       const message = `AUDIT (not blocked): ${clientText(violation.message)}`;
       this.#options.log.warn(logLine(call), message);
     } else if (binding.policy.logRequests) {
-      this.#requestLog.info(logLine(call), "service call");
+      const log = this.#requestLog;
+      log.info(logLine(call), "service call");
     }
     this.#under.set(call.arrival.id, call);
     return okReply(call);

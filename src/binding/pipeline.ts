@@ -1,8 +1,8 @@
 /**
  * The binding pipeline: from a request to its credential. `judge.ts` has the checks; then come, in
  * order, the audit record, the credential, and the address of the real endpoint. The record is
- * always written. Whatever follows it requires a {@link ServicePermit}; if it fails, a second record
- * states that the call was not sent.
+ * always written. Whatever follows it requires a {@link ServicePermit}; if it fails, a second
+ * record states that the call was not sent.
  */
 import { clientText } from "../platform/client-text.ts";
 import { type Injection, InjectionError } from "../providers/contract.ts";
@@ -98,8 +98,6 @@ async function injectCredentials(
   }
 }
 
-function isRefusal<Result extends object>(
-  result: Result | ServiceRefusal,
-): result is ServiceRefusal {
+function isRefusal(result: object): result is ServiceRefusal {
   return "code" in result;
 }
