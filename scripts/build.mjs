@@ -1,12 +1,13 @@
 /**
  * Bundles each process into dist/, with parts that are loaded when they are wanted. Packages stay
  * outside, in node_modules, but for the sidecar: there is one in each pod, and what it does not
- * hold costs no memory.
+ * hold costs no memory. The plugins of the sidecar are those that have a folder by then.
  */
 import { chmodSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import "./generate-plugins.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const common = {

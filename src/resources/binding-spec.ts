@@ -5,7 +5,8 @@
  */
 import { z } from "zod";
 import { nameSchema } from "./metadata.ts";
-import { auditSchema, policySchema, scopeSchema, SERVICE_TYPES } from "./provider.ts";
+import { auditSchema, policySchema, scopeSchema } from "./provider.ts";
+import { SERVICE_TYPES } from "./service-types.ts";
 
 const bindingSchema = z.strictObject({
   /** Name of the Provider. */

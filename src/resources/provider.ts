@@ -8,20 +8,7 @@ import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { READY_COLUMNS, statusSchema } from "./object-status.ts";
-
-/**
- * Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to
- * `src/providers/registry.ts`.
- */
-export const SERVICE_TYPES = [
-  "github",
-  "aws",
-  "gcp",
-  "azure",
-  "discord",
-  "slack",
-  "example",
-] as const;
+import { SERVICE_TYPES } from "./service-types.ts";
 
 /** `pulls:read`, `s3:*`, `*`: each `*` matches any text. */
 const actionPattern = z
