@@ -2,7 +2,7 @@
  * The list of provider plugins, as files: a plugin is a folder of `src/providers` with a
  * `plugin.ts`.
  */
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 
 /** Folders that are tested like the others, and are not part of the product. */
@@ -63,4 +63,12 @@ export async function loadPlugin(type: string): Promise<ProviderPlugin | undefin
 `,
     ],
   ]);
+}
+
+/** Writes the generated files. An unchanged one keeps its time, so that make does not build again. */
+export function writePluginFiles(root: string): void {
+  for (const [name, content] of pluginFiles(shippedPlugins(root))) {
+    const file = path.join(root, name);
+    if (!existsSync(file) || readFileSync(file, "utf8") !== content) writeFileSync(file, content);
+  }
 }

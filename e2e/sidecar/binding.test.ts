@@ -414,3 +414,11 @@ test("the built sidecar has the plugins that are shipped, and not the example", 
     expect(code).toContain(host);
   expect(code).not.toContain("api.library.example");
 });
+
+test("the built sidecar imports none of Node's modules, which would load more, and is ASCII", () => {
+  const code = readFileSync(path.join(ROOT, "dist/sidecar.js"), "latin1");
+  // `createRequire`, for packages that are CommonJS.
+  expect(code.match(/from ?"node:\w+"/g)).toEqual(['from "node:module"']);
+  // One other character doubles the memory of the whole text.
+  expect(code.search(/[\u0080-\u00ff]/)).toBe(-1);
+});

@@ -2,7 +2,7 @@
  * Options of the sidecar service's process: one JSON argument, written by the process that starts
  * it. Secrets come by environment.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 
 const listen = z.strictObject({

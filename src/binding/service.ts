@@ -20,13 +20,14 @@ import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
 import { StateFolder } from "../platform/state-folder.ts";
+import type { TokenFetch } from "../providers/contract.ts";
 import { type KeptState, keptIn } from "../providers/kept-state.ts";
 import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { compileBodyRules, FORMS } from "./body-rules.ts";
-import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
+import { endpointFetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
 import { BindingMetrics } from "./metrics.ts";
 import type { SidecarServiceOptions } from "./options.ts";
@@ -201,7 +202,7 @@ export async function startSidecar(
 interface Surroundings {
   readonly clock: Clock;
   readonly env: NodeJS.ProcessEnv;
-  readonly fetch: Fetch;
+  readonly fetch: TokenFetch;
   readonly log: Logger;
   /** Returns what a Provider keeps; undefined where nothing can be kept. */
   readonly state: (provider: string) => KeptState | undefined;

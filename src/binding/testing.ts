@@ -83,7 +83,7 @@ export class TestSidecar {
     });
     const spec = {
       name: "service",
-      type: "example",
+      type: "github",
       auth: { type: "api-key", env: {} },
       config: {},
       policy: { allow: undefined, deny: [], httpRules: [], ...policy },
@@ -98,7 +98,7 @@ export class TestSidecar {
       refreshToken: () => Promise.resolve(),
     };
     const plugin = {
-      providerName: "example",
+      providerName: "github",
       scopeKeys: { projects: "Projects" },
       scopeIgnoresCase: false,
       credentialHeaders: [],

@@ -19,7 +19,7 @@
 import http from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
 import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";

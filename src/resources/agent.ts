@@ -2,7 +2,7 @@
  * Agent: a program driven by an LLM, and the resources that it may use. Fields named by the
  * interface.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { cidrSchema } from "./cidr.ts";
 import {
   COST,

@@ -2,7 +2,7 @@
  * ConfigMap: the core Kubernetes kind (`v1`), as far as this service uses it: only the one of price
  * overrides.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { MESSAGE, NAME, READY, REASON } from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";

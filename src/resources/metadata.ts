@@ -2,7 +2,7 @@
  * Common parts of every resource: group and version, and metadata. Field reference of Kubernetes
  * ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
  */
-import { z } from "zod";
+import * as z from "zod";
 
 /** The only version of our own kinds. */
 export const API_VERSION = "svc.io/v1";

@@ -1,6 +1,6 @@
 /** Tables of model prices as operators write them: YAML or JSON that maps models to prices. */
 import { parseDocument } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { explainIssues } from "./explain.ts";
 import { formatPath } from "./problem.ts";
 import { lineAt, syntaxMessage } from "./yaml.ts";

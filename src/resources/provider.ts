@@ -2,7 +2,7 @@
  * Provider: an external service that agents call through their sidecar, and the permitted actions
  * and resources.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { field, MESSAGE, NAME, NONE, READY, REASON, some, strings, text } from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";

@@ -2,7 +2,7 @@
  * Secret: the core Kubernetes kind (`v1`), as far as this service uses it. Values leave this file
  * only inside {@link Secret}, or as the name of an environment variable.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { Secret } from "../platform/secret.ts";
 import { MESSAGE, NAME, NONE, READY, REASON, some } from "./columns.ts";
 import { defineKind } from "./kind.ts";

@@ -8,7 +8,7 @@
  * Secret replaces it.
  */
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 import { Secret } from "../../platform/secret.ts";
 import type { PluginContext } from "../contract.ts";
 import { isJsonObject, parseStrictJson } from "../strict-json.ts";
@@ -100,17 +100,15 @@ export class RotatingToken {
         grant_type: "refresh_token",
         refresh_token: this.#refreshToken.reveal(),
       }).toString(),
-      redirect: "error",
       signal,
     });
     if (response.status !== 200) {
-      await response.body?.cancel();
       const after = Number(response.headers.get("retry-after") ?? Number.NaN);
       throw new TokenExchangeError(`Slack answered ${response.status} to the refresh token`, {
         retryAfterMs: Number.isFinite(after) ? after * 1_000 : undefined,
       });
     }
-    const bytes = new Uint8Array(await response.arrayBuffer());
+    const bytes = await response.bytes();
     const parsed = bytes.length > MAX_ANSWER_BYTES ? undefined : parseStrictJson(bytes);
     const answer = parsed?.kind === "parsed" && isJsonObject(parsed.value) ? parsed.value : {};
     if (answer["ok"] === false) throw refusal(answer["error"]);
