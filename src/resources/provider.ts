@@ -147,7 +147,10 @@ export const providerSchema = z.strictObject({
   metadata: metadataSchema,
   spec: specSchema,
   status: statusSchema({
-    requestsToday: z.int().optional().describe("Requests made today (UTC)."),
+    requestsToday: z
+      .int()
+      .optional()
+      .describe("External requests of today (UTC). Not written until there is an MCP gateway."),
   }).optional(),
 });
 
