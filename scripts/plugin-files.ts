@@ -65,7 +65,7 @@ export async function loadPlugin(type: string): Promise<ProviderPlugin | undefin
   ]);
 }
 
-/** Writes the generated files. An unchanged one keeps its time, so that make does not build again. */
+/** Writes the generated files. An unchanged one keeps its time, so that make builds nothing. */
 export function writePluginFiles(root: string): void {
   for (const [name, content] of pluginFiles(shippedPlugins(root))) {
     const file = path.join(root, name);

@@ -188,7 +188,7 @@ function readPlaces({ binding, config }: PluginContext): AzurePlaces {
       .filter(Boolean)
       .map((text) => {
         const [, name, subscription, group] =
-          /^([a-z0-9-]{3,50})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
+          /^([a-z0-9-]{3,50})=([^/]{1,100})\/([^/]{1,100})$/.exec(text) ?? [];
         if (
           name === undefined ||
           !SUBSCRIPTION.test(subscription ?? "") ||
