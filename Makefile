@@ -70,6 +70,7 @@ bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.m
 generate: install
 	$(NODE) scripts/generate-protos.mjs
 	$(NODE) scripts/generate-github-actions.mjs
+	$(NODE) scripts/generate-plugins.ts
 	$(NODE) scripts/generate-crds.ts
 
 build: dist/svc.js

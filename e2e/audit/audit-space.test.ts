@@ -209,23 +209,23 @@ test("with --audit-on-failure continue calls go on, and the chain tells what it 
 });
 
 test("a sidecar on a volume that is full lets nothing out, and goes on when there is space", async () => {
-  const host = "api.library.example";
+  const host = "discord.com";
   const volume = new SmallVolume(24 * MIB);
   const outside = await Outside.start([host]);
   const sidecar = await Sidecar.start({
     outside,
     bindings: [
       {
-        name: "library",
-        type: "example",
-        auth: { type: "api-key", env: { token: "SVC_SECRET_LIBRARY_TOKEN" } },
+        name: "chat",
+        type: "discord",
+        auth: { type: "token", env: { token: "SVC_SECRET_CHAT_TOKEN" } },
         config: {},
-        policy: { allow: ["books:read"], deny: [], httpRules: [] },
+        policy: { allow: ["messages:read"], deny: [], httpRules: [] },
         scope: {},
         audit: { enforcement: "enforce", logRequests: false },
       },
     ],
-    secrets: { SVC_SECRET_LIBRARY_TOKEN: "library-key-0123456789" },
+    secrets: { SVC_SECRET_CHAT_TOKEN: "bot-token-0123456789" },
     options: {
       audit: {
         dir: path.join(volume.dir, "audit"),
@@ -248,7 +248,7 @@ test("a sidecar on a volume that is full lets nothing out, and goes on when ther
           servername: host,
           agent: false,
           method,
-          path: "/v1/shelves/poetry/books",
+          path: "/api/v10/channels/1/messages",
           headers: { host },
         },
         (response) => {

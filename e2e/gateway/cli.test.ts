@@ -137,6 +137,71 @@ describe("an Agent", () => {
   });
 });
 
+test("without Redis the gateway logs one warning", async () => {
+  await until(() => stack.logs.includes("no Redis is configured"), { what: "the warning" });
+  expect(stack.logs.match(/no Redis is configured/g)).toHaveLength(1);
+});
+
+test("an Agent as root is accepted, fails, and may not call", async () => {
+  const yaml = file("root.yaml", `${AGENT.replace("hello", "root")}  runAsUser: 0\n`);
+  expect((await done("apply", "-f", yaml)).stdout).toBe(
+    "agent/root created: not in use: RunsAsRoot: spec.runAsUser must not be 0: agents never run " +
+      "as root\n",
+  );
+  expect((await done("get", "agent", "root", "-o", "yaml")).stdout).toContain("phase: Failed");
+  const token = (await done("token", "root")).stdout.trim();
+  expect(await callWith(token, `${stack.baseUrl}/v1/chat/completions`)).toBe(403);
+  await done("delete", "agent", "root");
+});
+
+test("spec.system has no effect yet, which apply says", async () => {
+  const yaml = file("system.yaml", `${AGENT.replace("hello", "system")}  system: Be brief.\n`);
+  expect((await done("apply", "-f", yaml)).stdout).toBe(
+    "agent/system created: in use, with a warning: FieldsWithoutEffect: spec.system has no " +
+      "effect yet, because there are no sessions\n",
+  );
+  await done("delete", "agent", "system");
+});
+
+test("prices by a ConfigMap are in force at once, until it is deleted", async () => {
+  await done("apply", "-f", file("agent.yaml", AGENT));
+  const token = (await done("token", "hello")).stdout.trim();
+  const cost = async (): Promise<string | null> => {
+    const response = await fetch(`${stack.baseUrl}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: MESSAGE,
+    });
+    const { usage } = (await response.json()) as {
+      usage: { prompt_tokens: number; completion_tokens: number };
+    };
+    const perToken = Number(response.headers.get("x-svc-cost-usd"));
+    return response.headers.get("x-svc-cost-usd") === null
+      ? null
+      : (perToken / (usage.prompt_tokens + usage.completion_tokens)).toFixed(6);
+  };
+  expect(await cost()).toBeNull();
+  const prices = file(
+    "prices.yaml",
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: svc-model-prices}\ndata:\n" +
+      "  prices.yaml: |\n    echo: {input: 2000, output: 2000}\n",
+  );
+  expect((await done("apply", "-f", prices)).stdout).toBe("config-map/svc-model-prices created\n");
+  expect(await cost()).toBe("0.002000");
+  const shown = (await done("get", "configmap", "svc-model-prices", "-o", "yaml")).stdout;
+  expect(shown).toContain("echo: {input: 2000, output: 2000}");
+  const again = await done("apply", "-f", file("prices-again.yaml", shown));
+  expect(again.stdout).toMatch(/^config-map\/svc-model-prices (?:configured|unchanged)\n$/);
+  const bad = await run("apply", "-f", file("bad.yaml", shown.replace("input: 2000", "input: x")));
+  expect([bad.code, bad.stderr]).toEqual([
+    1,
+    expect.stringContaining("data.prices.yaml: echo.input: must be US dollars per million tokens"),
+  ]);
+  await done("delete", "configmap", "svc-model-prices");
+  expect(await cost()).toBeNull();
+  await done("delete", "agent", "hello");
+});
+
 test("an AccessKey from its making to its end", async () => {
   const created = await done(
     "access-key",

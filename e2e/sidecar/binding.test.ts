@@ -2,15 +2,18 @@
  * The binding proxy through the real Envoy: allowed requests arrive with the real credential,
  * others are not forwarded.
  */
+import { readdirSync, readFileSync } from "node:fs";
 import https from "node:https";
+import path from "node:path";
 import tls from "node:tls";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { ROOT } from "../support/build.ts";
 import { Outside } from "../support/services.ts";
 import { Sidecar } from "../support/sidecar.ts";
 import { until } from "../support/wait.ts";
 
 const TOKEN = "ghp_the-real-token-0123456789";
-const LIBRARY_KEY = "library-key-0123456789";
+const BOT_TOKEN = "bot-token-0123456789";
 
 const GITHUB = {
   name: "github",
@@ -27,12 +30,12 @@ const GITHUB = {
 };
 
 /** A second one, to check that the first is not changed. */
-const LIBRARY = {
-  name: "library",
-  type: "example",
-  auth: { type: "api-key", env: { token: "SVC_SECRET_LIBRARY_TOKEN" } },
+const CHAT = {
+  name: "chat",
+  type: "discord",
+  auth: { type: "token", env: { token: "SVC_SECRET_CHAT_TOKEN" } },
   config: {},
-  policy: { allow: ["books:read"], deny: [], httpRules: [] },
+  policy: { allow: ["messages:read"], deny: [], httpRules: [] },
   scope: {},
   audit: { enforcement: "enforce", logRequests: false },
 };
@@ -45,13 +48,13 @@ beforeAll(async () => {
     "api.github.com",
     "github.com",
     "uploads.github.com",
-    "api.library.example",
+    "discord.com",
     "evil.com",
   ]);
   sidecar = await Sidecar.start({
     outside,
-    bindings: [GITHUB, LIBRARY],
-    secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN, SVC_SECRET_LIBRARY_TOKEN: LIBRARY_KEY },
+    bindings: [GITHUB, CHAT],
+    secrets: { SVC_SECRET_GITHUB_TOKEN: TOKEN, SVC_SECRET_CHAT_TOKEN: BOT_TOKEN },
   });
 });
 
@@ -284,7 +287,7 @@ test("many requests at once are all served", async () => {
 
 describe("a reload", () => {
   test("is live after one poll; a broken file keeps the last good one and is shown", async () => {
-    sidecar.writeSpecs([{ ...GITHUB, policy: { ...GITHUB.policy, deny: ["pulls:*"] } }, LIBRARY]);
+    sidecar.writeSpecs([{ ...GITHUB, policy: { ...GITHUB.policy, deny: ["pulls:*"] } }, CHAT]);
     await until(async () => (await ask({ path: "/repos/octo/hello/pulls" })).status === 403, {
       what: "the new policy",
     });
@@ -294,10 +297,7 @@ describe("a reload", () => {
       { what: "the metric" },
     );
     expect((await ask({ path: "/repos/octo/hello/pulls" })).status).toBe(403);
-    sidecar.writeSpecs([
-      { ...GITHUB, audit: { enforcement: "audit", logRequests: false } },
-      LIBRARY,
-    ]);
+    sidecar.writeSpecs([{ ...GITHUB, audit: { enforcement: "audit", logRequests: false } }, CHAT]);
     await until(
       async () =>
         (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 200,
@@ -308,23 +308,19 @@ describe("a reload", () => {
     });
     expect(outside.requests.at(-1)?.headers.authorization).toContain(TOKEN);
     // The other binding still enforces, and each gets its own credential.
-    const library = { host: "api.library.example", path: "/v1/shelves/fiction/books" };
-    expect((await ask({ ...library, method: "POST", body: "{}" })).status).toBe(403);
-    expect((await ask(library)).status).toBe(200);
-    expect(outside.requests.at(-1)?.headers).toMatchObject({ "x-library-key": LIBRARY_KEY });
+    const chat = { host: "discord.com", path: "/api/v10/channels/1/messages" };
+    expect((await ask({ ...chat, method: "POST", body: "{}" })).status).toBe(403);
+    expect((await ask(chat)).status).toBe(200);
+    expect(outside.requests.at(-1)?.headers).toMatchObject({ authorization: `Bot ${BOT_TOKEN}` });
     expect(JSON.stringify(outside.requests.at(-1)?.rawHeaders)).not.toContain(TOKEN);
-    sidecar.writeSpecs([
-      GITHUB,
-      { ...LIBRARY, audit: { enforcement: "audit", logRequests: false } },
-    ]);
-    await until(
-      async () => (await ask({ ...library, method: "POST", body: "{}" })).status === 200,
-      { what: "the other binding's audit mode" },
-    );
+    sidecar.writeSpecs([GITHUB, { ...CHAT, audit: { enforcement: "audit", logRequests: false } }]);
+    await until(async () => (await ask({ ...chat, method: "POST", body: "{}" })).status === 200, {
+      what: "the other binding's audit mode",
+    });
     expect(
       (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status,
     ).toBe(403);
-    sidecar.writeSpecs([GITHUB, LIBRARY]);
+    sidecar.writeSpecs([GITHUB, CHAT]);
     await until(
       async () =>
         (await ask({ method: "POST", path: "/repos/octo/hello/pulls", body: "{}" })).status === 403,
@@ -406,4 +402,23 @@ test("a flood of denied calls is answered, and not written out; what is allowed 
   await until(() => records(false) - before.denied === flood - missing, {
     what: "the denials that have a record of their own",
   });
+});
+
+test("the built sidecar has the plugins that are shipped, and not the example", () => {
+  const dist = path.join(ROOT, "dist");
+  const code = readdirSync(dist, { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => readFileSync(path.join(dist, name), "utf8"))
+    .join("");
+  for (const host of ["api.github.com", "files.slack.com", "discord.com"])
+    expect(code).toContain(host);
+  expect(code).not.toContain("api.library.example");
+});
+
+test("the built sidecar imports none of Node's modules, which would load more, and is ASCII", () => {
+  const code = readFileSync(path.join(ROOT, "dist/sidecar.js"), "latin1");
+  // `createRequire`, for packages that are CommonJS.
+  expect(code.match(/from ?"node:\w+"/g)).toEqual(['from "node:module"']);
+  // One other character doubles the memory of the whole text.
+  expect(code.search(/[\u0080-\u00ff]/)).toBe(-1);
 });

@@ -73,6 +73,12 @@ beforeAll(async () => {
       provider("github-read", { allow: ["contents:read"] }),
       agent("coder", "github"),
       agent("reader", "github-read"),
+      {
+        apiVersion: "svc.io/v1",
+        kind: "Agent",
+        metadata: { name: "root" },
+        spec: { models: [], providers: ["github"], runAsUser: 0 },
+      },
     ],
     shared: { python: path.join(ROOT, ".venv/clients"), programs },
   });
@@ -427,6 +433,14 @@ test("the agent holds no credential: not in its environment, not in a file, not 
     encodeURIComponent(TOKEN),
   ])
     expect(ran.stdout + ran.stderr).not.toContain(form);
+});
+
+test("an agent that would run as root is not run", async () => {
+  const { code, stdout, stderr } = await machine.sh("echo ran", { agent: "root" });
+  expect([code, stdout]).toEqual([125, ""]);
+  expect(stderr).toContain(
+    "Agent root in namespace default is not in use: RunsAsRoot: spec.runAsUser must not be 0",
+  );
 });
 
 test("what was called and what was denied is on record, without a credential", async () => {

@@ -1,5 +1,5 @@
 /** Settings of an audit chain, passed between processes as JSON. */
-import { z } from "zod";
+import * as z from "zod";
 
 const thresholdSchema = z.union([
   z.strictObject({ kind: z.literal("bytes"), bytes: z.int().min(0) }),

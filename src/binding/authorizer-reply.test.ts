@@ -1,4 +1,5 @@
 /** Replies to Envoy: the headers that leave, and the wording of a denial. */
+import { InjectionError } from "../providers/contract.ts";
 import { describe, expect, test } from "vitest";
 import type { AuthzReply } from "../envoy/ext-authz/wire.ts";
 import { HOST, TestSidecar } from "./testing.ts";
@@ -159,6 +160,23 @@ describe("the log", () => {
     expect(messages(quiet)).toEqual([]);
     expect(messages(telling)).toEqual(["service call"]);
   });
+
+  test.each([
+    ["warn", ["service call", "service call denied"]],
+    ["error", []],
+  ])("has them at the level %s too, if warnings are shown", async (level, expected) => {
+    const telling = new TestSidecar({ deny: ["things:write"] }, { logRequests: true }, {}, level);
+    await telling.check();
+    telling.resolution = {
+      kind: "resolved",
+      actions: [{ action: "things:write", resources: [{ kind: "none" }] }],
+    };
+    await telling.check();
+    expect(messages(telling)).toEqual(expected);
+    const quiet = new TestSidecar({ deny: ["*"] }, {}, {}, level);
+    await quiet.check();
+    expect(messages(quiet)).toEqual([]);
+  });
 });
 
 describe("calls under way", () => {
@@ -188,5 +206,60 @@ describe("calls under way", () => {
       value: 0.25,
       labels: { binding: "service", action: "things:read", status: "200" },
     });
+  });
+});
+
+describe("a call that was allowed and cannot be sent has a second record", () => {
+  const records = (sidecar: TestSidecar): unknown => sidecar.audit.fields;
+  const notSent = (code: string, status: number): unknown => [
+    expect.objectContaining({ phase: "request", allowed: true }),
+    {
+      action: "things:read",
+      binding: "service",
+      call: expect.any(String) as unknown,
+      code,
+      duration_ms: 0,
+      phase: "response",
+      resource: undefined,
+      sent: false,
+      status,
+      workload: "default/tester",
+    },
+  ];
+
+  test("without a credential", async () => {
+    const sidecar = new TestSidecar();
+    sidecar.inject = () => {
+      throw new InjectionError("There is no token of service at present.", 503);
+    };
+    expect(body(await sidecar.check())).toMatchObject({ code: "credential_unavailable" });
+    expect(records(sidecar)).toEqual(notSent("credential_unavailable", 503));
+    expect(sidecar.audit.fields[0]?.["call"]).toBe(sidecar.audit.fields[1]?.["call"]);
+  });
+
+  test("without an address", async () => {
+    const sidecar = new TestSidecar();
+    sidecar.upstream = undefined;
+    expect(body(await sidecar.check())).toMatchObject({ code: "host_not_found" });
+    expect(records(sidecar)).toEqual(notSent("host_not_found", 502));
+  });
+
+  test("by a defect, which still fails the request", async () => {
+    const sidecar = new TestSidecar();
+    sidecar.inject = () => Promise.reject(new TypeError("signing failed"));
+    await expect(sidecar.check()).rejects.toThrow("signing failed");
+    expect(records(sidecar)).toEqual(notSent("defect", 503));
+    expect(sidecar.authorizer.underWay).toBe(0);
+  });
+
+  test("not one that was denied, or that could not be recorded", async () => {
+    const denying = new TestSidecar({ deny: ["*"] });
+    await denying.check();
+    expect(denying.audit.fields).toHaveLength(1);
+    const failing = new TestSidecar();
+    failing.audit.outcome = "failed";
+    failing.upstream = undefined;
+    await failing.check();
+    expect(failing.audit.fields.filter((fields) => fields["sent"] === false)).toEqual([]);
   });
 });

@@ -6,6 +6,7 @@ import { randomUUID } from "node:crypto";
 import type { AuditEvent } from "../audit/event.ts";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
+import type { Logger } from "../platform/log.ts";
 import type { Denial } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
@@ -15,6 +16,7 @@ import { decide, type DeniedCall, type ForwardedCall } from "./pipeline.ts";
 import {
   actionsOf,
   bindingNames,
+  type Denied,
   type ServiceArrival,
   type JudgedCall,
   resourcesOf,
@@ -66,11 +68,18 @@ export interface EndedCall {
 
 export class Authorizer {
   readonly #options: AuthorizerOptions;
+  /**
+   * For the lines that `audit.logRequests` asks for: printed unless warnings are hidden too, since
+   * `svc run` shows only warnings by default.
+   */
+  readonly #requestLog: Logger;
   /** Forwarded calls, until Envoy's log reports their end. */
   readonly #under = new Map<string, ForwardedCall>();
 
   constructor(options: AuthorizerOptions) {
     this.#options = options;
+    const { log } = options;
+    this.#requestLog = log.child({}, { level: log.isLevelEnabled("warn") ? "info" : log.level });
   }
 
   get underWay(): number {
@@ -109,7 +118,8 @@ export class Authorizer {
       this.#options.clock.monotonic() - arrival.startedAt,
     );
     if ("injection" in outcome) return this.#forward(outcome);
-    if (outcome.listed) this.#options.log.info(logLine(outcome), "service call denied");
+    const log = this.#logOf(outcome.verdict);
+    if (outcome.listed) log.info(logLine(outcome), "service call denied");
     return deny(outcome);
   }
 
@@ -143,6 +153,10 @@ export class Authorizer {
       log.info(fields, "malformed request refused");
   }
 
+  #logOf({ binding }: Denied): Logger {
+    return binding?.policy.logRequests === true ? this.#requestLog : this.#options.log;
+  }
+
   #forward(call: ForwardedCall): AuthzReply {
     const { binding, violations } = call.verdict;
     const [violation] = violations;
@@ -150,7 +164,8 @@ export class Authorizer {
       const message = `AUDIT (not blocked): ${clientText(violation.message)}`;
       this.#options.log.warn(logLine(call), message);
     } else if (binding.policy.logRequests) {
-      this.#options.log.info(logLine(call), "service call");
+      const log = this.#requestLog;
+      log.info(logLine(call), "service call");
     }
     this.#under.set(call.arrival.id, call);
     return okReply(call);

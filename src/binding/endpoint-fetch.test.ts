@@ -6,19 +6,21 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { FakeClock } from "../platform/testing.ts";
-import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
+import type { TokenFetch, TokenRequest, TokenResponse } from "../providers/contract.ts";
+import { endpointFetch } from "./endpoint-fetch.ts";
 import { EndpointResolver } from "./resolver.ts";
 import { DnsServer } from "./testing-dns.ts";
 
+const GET: TokenRequest = { method: "GET" };
 const HOST = "tokens.service.example";
 
 let dir: string;
 let dns: DnsServer;
 let server: https.Server;
 let requests: { readonly url: string; readonly host: string; readonly body: string }[];
-let fetched: Fetch;
+let fetched: TokenFetch;
 
 beforeAll(async () => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-endpoint-"));
@@ -31,7 +33,9 @@ beforeAll(async () => {
       request.on("data", (chunk: Buffer) => (body += chunk.toString()));
       request.on("end", () => {
         requests.push({ url: request.url ?? "", host: request.headers.host ?? "", body });
-        if (request.url === "/moved") response.writeHead(302, { location: "/token" }).end();
+        if (request.url === "/large") response.end(Buffer.alloc(1024 * 1024 + 1));
+        else if (request.url === "/silent") return;
+        else if (request.url === "/moved") response.writeHead(302, { location: "/token" }).end();
         else response.end("a-token");
       });
     },
@@ -76,7 +80,7 @@ beforeEach(async () => {
   fetched = await client("trusted.pem");
 });
 
-async function client(caFile: string): Promise<Fetch> {
+async function client(caFile: string): Promise<TokenFetch> {
   address ??= dns.listen();
   const resolver = new EndpointResolver({
     clock: new FakeClock(),
@@ -87,29 +91,29 @@ async function client(caFile: string): Promise<Fetch> {
   return endpointFetch(resolver, { caFile: file(caFile), port });
 }
 
-/** The reason why a request failed, below the client's own error. */
-async function failure(request: Promise<Response>): Promise<string> {
+/** The reason why a request failed. */
+async function failure(request: Promise<TokenResponse>): Promise<string> {
   try {
     return `status ${(await request).status}`;
   } catch (error) {
-    const { cause } = error as { readonly cause?: Error & { readonly code?: string } };
-    return `${cause?.code ?? ""} ${cause?.message ?? ""}`;
+    const { code = "", message } = error as Error & { readonly code?: string };
+    return `${code} ${message}`;
   }
 }
 
 describe("a token server", () => {
   test("is asked at the address that DNS has, on the endpoints' port", async () => {
-    const init = { method: "POST", body: "a=b" };
+    const init: TokenRequest = { method: "POST", body: "a=b" };
     const response = await fetched(`https://${HOST}/token?x=1`, init);
     expect(await response.text()).toBe("a-token");
     expect(requests).toEqual([{ url: "/token?x=1", host: HOST, body: "a=b" }]);
-    await (await fetched(`https://${HOST}/again`, {})).text();
+    await (await fetched(`https://${HOST}/again`, GET)).text();
     expect(requests).toHaveLength(2);
   });
 
   test("is asked on the port that its URL names, if it names one", async () => {
     const { port } = server.address() as AddressInfo;
-    const response = await fetched(`https://${HOST}:${port}/token`, {});
+    const response = await fetched(`https://${HOST}:${port}/token`, GET);
     expect(response.status).toBe(200);
   });
 
@@ -118,30 +122,54 @@ describe("a token server", () => {
       { address: "127.0.0.9", ttl: 60 },
       { address: "127.0.0.1", ttl: 60 },
     ]);
-    expect((await fetched(`https://${HOST}/token`, {})).status).toBe(200);
+    expect((await fetched(`https://${HOST}/token`, GET)).status).toBe(200);
   });
 
   test("that DNS does not know is not asked", async () => {
     dns.records.clear();
-    expect(await failure(fetched(`https://${HOST}/token`, {}))).toBe(
+    expect(await failure(fetched(`https://${HOST}/token`, GET))).toBe(
       `ENOTFOUND DNS has no address for ${HOST}`,
     );
   });
 
   test("must not redirect", async () => {
-    expect(await failure(fetched(`https://${HOST}/moved`, {}))).toContain("redirect");
+    expect(await failure(fetched(`https://${HOST}/moved`, GET))).toContain("redirect");
     expect(requests.map(({ url }) => url)).toEqual(["/moved"]);
+  });
+
+  test("gives its status, headers and body, in bytes or as text", async () => {
+    const response = await fetched(`https://${HOST}/token`, GET);
+    expect([response.ok, response.status]).toEqual([true, 200]);
+    expect(response.headers.get("Content-Length")).toBe("7");
+    expect(response.headers.get("retry-after")).toBeNull();
+    expect(Buffer.from(await response.bytes()).toString()).toBe(await response.text());
+  });
+
+  test("that answers without end is not read to its end", async () => {
+    expect(await failure(fetched(`https://${HOST}/large`, GET))).toContain("larger than 1048576");
+  });
+
+  test("is asked over HTTPS only", async () => {
+    expect(await failure(fetched(`http://${HOST}/token`, GET))).toContain("over HTTPS only");
+  });
+
+  test("that does not answer is left when the signal says so", async () => {
+    const abort = new AbortController();
+    const request = failure(fetched(`https://${HOST}/silent`, { ...GET, signal: abort.signal }));
+    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    abort.abort();
+    expect(await request).toContain("ABORT_ERR");
   });
 
   test("must have a certificate that the bundle verifies", async () => {
     const stranger = await client("other.pem");
-    expect(await failure(stranger(`https://${HOST}/token`, {}))).toContain("self-signed");
+    expect(await failure(stranger(`https://${HOST}/token`, GET))).toContain("self-signed");
     expect(requests).toEqual([]);
   });
 
   test("must have a certificate for its name", async () => {
     dns.records.set("A other.service.example", [{ address: "127.0.0.1", ttl: 60 }]);
-    const request = fetched("https://other.service.example/token", {});
+    const request = fetched("https://other.service.example/token", GET);
     expect(await failure(request)).toContain("ERR_TLS_CERT_ALTNAME_INVALID");
     expect(requests).toEqual([]);
   });

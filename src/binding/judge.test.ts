@@ -26,7 +26,7 @@ function resolveAction({ path }: ServiceRequest): ActionResolution {
 }
 
 const plugin = {
-  providerName: "example",
+  providerName: "github",
   scopeKeys: { repositories: "owner/name" },
   scopeIgnoresCase: false,
   credentialHeaders: ["x-key"],
@@ -36,7 +36,7 @@ const plugin = {
 function bound(name: string, spec: Partial<BindingSpec>, hosts: readonly string[]): Binding {
   const policy: BindingSpec = {
     name,
-    type: "example",
+    type: "github",
     auth: { type: "token", env: {} },
     config: {},
     policy: { allow: undefined, deny: [], httpRules: [] },

@@ -22,7 +22,7 @@ function refusal(
   const policy = compileBindingPolicy(
     {
       name: "bound",
-      type: "example",
+      type: "github",
       auth: { type: "token", env: {} },
       config: {},
       policy: { deny: [], httpRules: [] },

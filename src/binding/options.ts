@@ -2,7 +2,7 @@
  * Options of the sidecar service's process: one JSON argument, written by the process that starts
  * it. Secrets come by environment.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { dnsNameSchema } from "./dns/names.ts";
 
@@ -37,6 +37,11 @@ const schema = z.strictObject({
   /** Names besides the bound hosts that the agent may look up: the gateway's, the cluster's. */
   dnsNames: z.array(dnsNameSchema).max(1_000).default([]),
   audit: auditSchema.optional(),
+  /**
+   * Private folder, shared by the sidecars of this machine, for what plugins keep beyond their
+   * process; undefined for none.
+   */
+  stateDir: z.string().optional(),
   /**
    * Servers of the sidecar's own look-ups, as `address` or `address:port`; default: those of
    * /etc/resolv.conf. Required where the sidecar shares this file with the agent, because it names

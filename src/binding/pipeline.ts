@@ -1,12 +1,14 @@
 /**
  * The binding pipeline: from a request to its credential. `judge.ts` has the checks; then come, in
  * order, the audit record, the credential, and the address of the real endpoint. The record is
- * always written. Whatever follows it requires a {@link ServicePermit}.
+ * always written. Whatever follows it requires a {@link ServicePermit}; if it fails, a second
+ * record states that the call was not sent.
  */
 import { clientText } from "../platform/client-text.ts";
 import { type Injection, InjectionError } from "../providers/contract.ts";
 import { judge } from "./judge.ts";
 import { record } from "./record.ts";
+import { notSentFields, SERVICE_CALL } from "./service-call.ts";
 import type { StepServices } from "./step-services.ts";
 import type {
   ServiceArrival,
@@ -41,19 +43,41 @@ export async function decide(
     return { arrival, verdict: recorded.verdict, listed: recorded.listed };
   }
   const permit = recorded.verdict;
-  const denied = (refusal: ServiceRefusal): DeniedCall => ({
-    arrival,
-    verdict: { ...permit, kind: "denied", refusal, others: [] },
-    listed: true,
+  const prepared = await prepare(permit, arrival, services).catch((error: unknown) => {
+    recordNotSent({ arrival, verdict: permit }, DEFECT, services);
+    throw error;
   });
+  if (!isRefusal(prepared)) return { arrival, verdict: permit, ...prepared };
+  recordNotSent({ arrival, verdict: permit }, prepared, services);
+  const denied: Denied = { ...permit, kind: "denied", refusal: prepared, others: [] };
+  return { arrival, verdict: denied, listed: true };
+}
+
+/** The answer of Envoy's configuration to a defect of this service. */
+const DEFECT = { status: 503, code: "defect" };
+
+/** Injects the credential, and looks up the endpoint. */
+async function prepare(
+  permit: ServicePermit,
+  arrival: ServiceArrival,
+  services: StepServices,
+): Promise<Pick<ForwardedCall, "injection" | "upstream"> | ServiceRefusal> {
   const injection = await injectCredentials(permit, arrival, services);
-  if (isRefusal(injection)) return denied(injection);
+  if (isRefusal(injection)) return injection;
   const upstream = await services.resolve(arrival.request.host);
-  if (upstream === undefined) {
-    const message = `DNS has no address for ${arrival.request.host}.`;
-    return denied({ status: 502, code: "host_not_found", message });
-  }
-  return { arrival, verdict: permit, injection, upstream };
+  if (upstream !== undefined) return { injection, upstream };
+  const message = `DNS has no address for ${arrival.request.host}.`;
+  return { status: 502, code: "host_not_found", message };
+}
+
+/** Records that an allowed call ended here; nobody waits for the record. */
+function recordNotSent(
+  call: JudgedCall,
+  refusal: Pick<ServiceRefusal, "code"> & { readonly status: number },
+  { audit, clock }: StepServices,
+): void {
+  const durationMs = Math.max(0, Math.round(clock.monotonic() - call.arrival.startedAt));
+  audit?.append({ type: SERVICE_CALL, fields: notSentFields(call, refusal, durationMs) });
 }
 
 /** Removes the agent's own credentials in every mode, and injects the real one. */
@@ -74,6 +98,6 @@ async function injectCredentials(
   }
 }
 
-function isRefusal(result: Injection | ServiceRefusal): result is ServiceRefusal {
+function isRefusal(result: object): result is ServiceRefusal {
   return "code" in result;
 }

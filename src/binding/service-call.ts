@@ -116,6 +116,29 @@ export function responseFields({ arrival, verdict }: JudgedCall, end: CallEnd): 
   };
 }
 
+/**
+ * Returns the fields of the outcome of a call that was allowed, and could not be sent. `code` is
+ * that of the refusal.
+ */
+export function notSentFields(
+  { arrival, verdict }: JudgedCall,
+  { status, code }: { readonly status: number; readonly code: string },
+  durationMs: number,
+): Fields {
+  return {
+    action: one(shownActions(verdict)),
+    binding: verdict.binding?.name,
+    call: arrival.id,
+    code,
+    duration_ms: durationMs,
+    phase: "response",
+    resource: one(shownResources(verdict)),
+    sent: false,
+    status,
+    workload: arrival.snapshot.workload,
+  };
+}
+
 function one(values: readonly string[]): AuditValue {
   return values.length <= 1 ? values[0] : values;
 }

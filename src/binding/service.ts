@@ -19,13 +19,16 @@ import { type Clock, guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
 import { Secret } from "../platform/secret.ts";
+import { StateFolder } from "../platform/state-folder.ts";
+import type { TokenFetch } from "../providers/contract.ts";
+import { type KeptState, keptIn } from "../providers/kept-state.ts";
 import { loadPlugin } from "../providers/loaders.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import { Authorizer } from "./authorizer.ts";
 import { compileBodyRules, FORMS } from "./body-rules.ts";
 import { startDns } from "./dns/start.ts";
-import { endpointFetch, type Fetch } from "./endpoint-fetch.ts";
+import { endpointFetch } from "./endpoint-fetch.ts";
 import { hostsOf } from "./hosts.ts";
 import { BindingMetrics } from "./metrics.ts";
 import type { SidecarServiceOptions } from "./options.ts";
@@ -73,7 +76,8 @@ export async function startSidecar(
     port: options.upstreamPort,
   });
   const loaded = await loadSpecs(options.specFile);
-  const instances = await startInstances(loaded, { env, fetch, log, clock });
+  const state = openState(options, clock, log);
+  const instances = await startInstances(loaded, { env, fetch, log, clock, state });
   let { snapshot } = applySpecs(loaded, instances);
 
   const hosts = instances.flatMap((instance) => instance.hosts);
@@ -216,8 +220,27 @@ export async function startSidecar(
 interface Surroundings {
   readonly clock: Clock;
   readonly env: NodeJS.ProcessEnv;
-  readonly fetch: Fetch;
+  readonly fetch: TokenFetch;
   readonly log: Logger;
+  /** Returns what a Provider keeps; undefined where nothing can be kept. */
+  readonly state: (provider: string) => KeptState | undefined;
+}
+
+/** A folder that cannot be used is no reason not to start: nothing is kept then. */
+function openState(
+  { stateDir, workload }: SidecarServiceOptions,
+  clock: Clock,
+  log: Logger,
+): Surroundings["state"] {
+  if (stateDir === undefined) return () => undefined;
+  const [namespace = ""] = workload.split("/");
+  try {
+    const folder = StateFolder.open(stateDir, clock);
+    return (provider) => keptIn(folder, namespace, provider);
+  } catch (error) {
+    log.warn({ error: (error as Error).message }, "rotated tokens are not kept beyond this run");
+    return () => undefined;
+  }
 }
 
 /** @throws ConfigError for settings that cannot work */
@@ -234,7 +257,7 @@ async function startInstances(
 
 async function createInstance(
   spec: BindingSpec,
-  { env, fetch, log, clock }: Surroundings,
+  { env, fetch, log, clock, state }: Surroundings,
 ): Promise<StartedBinding> {
   const plugin = await loadPlugin(spec.type);
   if (plugin === undefined) throw new Error(`there is no plugin for the service ${spec.type}`);
@@ -251,6 +274,7 @@ async function createInstance(
     secrets,
     config: spec.config,
     clock,
+    state: state(spec.name),
     fetch,
     random: Math.random,
     log,

@@ -51,16 +51,10 @@ export class FakeSink implements AuditSink {
 
 export class TestSidecar {
   readonly clock = new FakeClock();
-  readonly captured = new CapturedLog();
+  readonly captured: CapturedLog;
   readonly registry = new Registry();
   readonly audit = new FakeSink();
-  readonly refusals = new RefusalLog({
-    sink: this.audit,
-    of: SERVICE_CALL,
-    clock: this.clock,
-    log: this.captured.log,
-    registry: this.registry,
-  });
+  readonly refusals: RefusalLog;
   readonly authorizer: Authorizer;
   /** Resolution of every request by the plugin. */
   resolution: ActionResolution = {
@@ -77,10 +71,19 @@ export class TestSidecar {
     policy: Partial<BindingSpec["policy"]> = {},
     audit: Partial<BindingSpec["audit"]> = {},
     scope: BindingSpec["scope"] = {},
+    logLevel = "trace",
   ) {
+    this.captured = new CapturedLog(logLevel);
+    this.refusals = new RefusalLog({
+      sink: this.audit,
+      of: SERVICE_CALL,
+      clock: this.clock,
+      log: this.captured.log,
+      registry: this.registry,
+    });
     const spec = {
       name: "service",
-      type: "example",
+      type: "github",
       auth: { type: "api-key", env: {} },
       config: {},
       policy: { allow: undefined, deny: [], httpRules: [], ...policy },
@@ -95,7 +98,7 @@ export class TestSidecar {
       refreshToken: () => Promise.resolve(),
     };
     const plugin = {
-      providerName: "example",
+      providerName: "github",
       scopeKeys: { projects: "Projects" },
       scopeIgnoresCase: false,
       credentialHeaders: [],

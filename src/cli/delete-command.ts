@@ -94,7 +94,6 @@ function refsIn({ source, text }: ManifestText): Ref[] {
       throw new CliError(`${source}:${line}: is not valid YAML or JSON; nothing was deleted`);
     if (document.contents === null) return [];
     const parsed = parseObject(document.toJS({ maxAliasCount: 100 }));
-    if (parsed === undefined) return [];
     if (parsed.kind === "ok")
       return [
         {

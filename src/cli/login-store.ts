@@ -7,7 +7,7 @@ import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { parse, stringify } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { CliError } from "./errors.ts";
 
 const configSchema = z.object({

@@ -58,7 +58,8 @@ test("an agent's sidecar gets specs without secrets, and the secrets by environm
       agent("b", []),
     ),
   );
-  expect([...sidecars.keys()]).toEqual(["default/a"]);
+  expect([...sidecars.keys()]).toEqual(["default/a", "default/b"]);
+  expect(sidecars.get("default/b")?.specs.bindings).toEqual([]);
   const config = sidecars.get("default/a");
   expect(config?.specs).toMatchObject({
     version: 1,
@@ -226,4 +227,16 @@ describe("what depends on a variable of the environment", () => {
     expect(compile(all).sidecars.get("default/a")?.specs.bindings).toEqual([]);
     expect(compile(all, { GH: "1" }).statuses).toMatchObject([{ ready: true }]);
   });
+});
+
+test("an agent that would run as root, and one that is skipped, have no sidecar", () => {
+  const { sidecars } = compile(
+    docs(
+      agent("a", []),
+      "{apiVersion: svc.io/v1, kind: Agent, metadata: {name: root}, spec: {runAsUser: 0}}",
+      "{apiVersion: svc.io/v1, kind: Agent, metadata: {name: skipped, annotations: " +
+        "{svc.io/when-env: NOT_SET}}, spec: {}}",
+    ),
+  );
+  expect([...sidecars.keys()]).toEqual(["default/a"]);
 });

@@ -5,7 +5,7 @@
  */
 import type { Secret } from "../platform/secret.ts";
 import type { Reason, Verdict } from "../policy/status.ts";
-import type { Agent } from "../resources/agent.ts";
+import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import type { BindingSpec, BindingSpecs } from "../resources/binding-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Provider } from "../resources/provider.ts";
@@ -34,7 +34,7 @@ export interface SidecarConfig {
 }
 
 export interface CompiledBindings {
-  /** By `<namespace>/<name>` of the Agent; only for Agents that list Providers. */
+  /** By `<namespace>/<name>` of the Agent; for every Agent that may run. */
   readonly sidecars: ReadonlyMap<string, SidecarConfig>;
   /** Statuses of the Providers. */
   readonly statuses: readonly Verdict[];
@@ -68,7 +68,8 @@ export function compileBindings(
   const sidecars = new Map<string, SidecarConfig>();
   const missing = new Map<string, readonly string[]>();
   for (const [key, agent] of resources.agents) {
-    if ((agent.spec.providers ?? []).length === 0) continue;
+    const isSkipped = agent.whenEnv !== undefined && !isEnvSet(options.env, agent.whenEnv);
+    if (isSkipped || runsAsRoot(agent)) continue;
     const { config, absent } = sidecarOf(agent, resources, judged);
     sidecars.set(key, config);
     if (absent.length > 0) missing.set(key, absent);

@@ -7,6 +7,7 @@
 import type { PolicySnapshot } from "../policy/snapshot.ts";
 import {
   type ObjectStatus,
+  type Reason,
   sortVerdicts,
   statusOf,
   type Verdict,
@@ -14,6 +15,7 @@ import {
 } from "../policy/status.ts";
 import { resourceId } from "../resources/kinds.ts";
 import { keyOf } from "../resources/metadata.ts";
+import type { ModelPrices } from "../resources/model-prices.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
 import type { LoadResult } from "../sources/load-result.ts";
 import {
@@ -22,6 +24,7 @@ import {
   type CompiledBindings,
   type SidecarConfig,
 } from "./bindings.ts";
+import { compilePrices } from "./prices.ts";
 import { compilePolicy, type PolicyOptions } from "./policy.ts";
 
 /** Everything that the result depends on besides the resources. */
@@ -31,8 +34,10 @@ export interface Compiled {
   /** The resources that were compiled. */
   readonly resources: ResourceSet;
   readonly policy: PolicySnapshot;
-  /** By `<namespace>/<name>` of the Agent; only for Agents that list Providers. */
+  /** By `<namespace>/<name>` of the Agent; for every Agent that may run. */
   readonly sidecars: ReadonlyMap<string, SidecarConfig>;
+  /** Overrides of the shipped prices. */
+  readonly prices: ModelPrices;
   /** One for each object, by kind, namespace and name. */
   readonly statuses: readonly ObjectStatus[];
   /**
@@ -48,15 +53,20 @@ export function compile(
 ): Compiled {
   const { snapshot, statuses, recheckAt } = compilePolicy(resources, options);
   const bindings = compileBindings(resources, options);
-  const verdicts = withProblems(withBindings(statuses, bindings), problems);
+  const { prices, verdicts: ofPrices } = compilePrices(resources, options.env);
+  const verdicts = withProblems(withBindings([...statuses, ...ofPrices], bindings), problems);
   return {
     resources,
     policy: snapshot,
     sidecars: bindings.sidecars,
+    prices,
     statuses: verdicts.map((verdict) => statusOf(verdict, generations.get(resourceId(verdict)))),
     recheckAt,
   };
 }
+
+/** Reasons of an object that serves everything that it names. */
+const INTACT: ReadonlySet<Reason> = new Set<Reason>(["Ready", "FieldsWithoutEffect"]);
 
 /** Adds the Providers. An Agent with unusable Providers is in use, with a degraded status. */
 function withBindings(
@@ -69,7 +79,7 @@ function withBindings(
     const message = [verdict.message, ...absent].filter((part) => part !== "").join("; ");
     return {
       ...verdict,
-      reason: verdict.reason === "Ready" ? "DegradedProviders" : verdict.reason,
+      reason: INTACT.has(verdict.reason) ? "DegradedProviders" : verdict.reason,
       message,
     };
   });

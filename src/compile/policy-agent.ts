@@ -6,7 +6,7 @@ import type {
   ModelResolution,
   ModelProviderPolicy,
 } from "../policy/snapshot.ts";
-import type { Agent } from "../resources/agent.ts";
+import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
 
@@ -55,6 +55,7 @@ export class CompiledAgent implements AgentPolicy {
   readonly limits: AgentLimits;
   readonly #refs: readonly string[];
   readonly #scope: ProviderScope;
+  readonly #isRoot: boolean;
   #built: Lookup | undefined;
 
   constructor(agent: Agent, scope: ProviderScope) {
@@ -62,7 +63,8 @@ export class CompiledAgent implements AgentPolicy {
     this.name = agent.name;
     this.workload = keyOf(agent);
     this.limits = limitsOf(agent.spec.rateLimits);
-    this.#refs = agent.spec.models;
+    this.#isRoot = runsAsRoot(agent);
+    this.#refs = this.#isRoot ? [] : agent.spec.models;
     this.#scope = scope;
   }
 
@@ -75,6 +77,8 @@ export class CompiledAgent implements AgentPolicy {
   }
 
   resolveModel(model: string): ModelResolution {
+    if (this.#isRoot)
+      return denied(`Agent ${this.name} is not in use: its spec.runAsUser must not be 0`);
     const { byRef } = this.#lookup;
     const exact = byRef.get(model);
     if (exact !== undefined) return granted(exact);

@@ -77,6 +77,22 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
     expect(compiled("2026-11-21T12:00:00Z")).toEqual(["never", ["x", "y"]]);
   });
 
+  test("an agent that would run as root is known, and may use nothing", () => {
+    const text = SCENE.replace("spec: {models", "spec: {runAsUser: 0, models");
+    const { snapshot, statuses } = compilePolicy(load(text), { ...options, env: { KEY: "k" } });
+    const [agent] = snapshot.agentsByTokenHash.values();
+    expect(agent?.grants).toEqual([]);
+    for (const model of ["a/x", "m", "b/m"])
+      expect(agent?.resolveModel(model)).toEqual({
+        kind: "denied",
+        reason: "Agent app is not in use: its spec.runAsUser must not be 0",
+      });
+    expect(statuses.find(({ kind }) => kind === "Agent")).toMatchObject({
+      ready: false,
+      reason: "RunsAsRoot",
+    });
+  });
+
   test("the kinds of the schema are those of the policy", () => {
     expect(modelProviderSchema.shape.spec.shape.provider.options).toEqual([...PROVIDER_KINDS]);
   });

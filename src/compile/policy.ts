@@ -8,8 +8,8 @@
  *   DegradedFallbacks.
  * - An object that refers to a skipped ModelProvider (`svc.io/when-env`) keeps its readiness, and
  *   its message mentions it.
- * - Every Agent that is not skipped can authenticate, also one without a usable model: its requests
- *   are denied, not unauthenticated.
+ * - Every Agent that is not skipped can authenticate, also one without a usable model, or one that
+ *   would run as root: its requests are denied, not unauthenticated.
  */
 import { createHash } from "node:crypto";
 import type {
@@ -21,7 +21,7 @@ import type {
 import type { Reason, Verdict } from "../policy/status.ts";
 import { sortVerdicts } from "../policy/status.ts";
 import type { AccessKey } from "../resources/access-key.ts";
-import type { Agent } from "../resources/agent.ts";
+import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import type { Endpoint } from "../resources/base-url.ts";
 import type { Resource } from "../resources/kinds.ts";
 import { keyOf } from "../resources/metadata.ts";
@@ -279,8 +279,15 @@ function reportSecret(secret: SecretResource, env: Env, report: Report): void {
   report(secret, false, "EnvironmentVariableNotSet", message);
 }
 
-/** Ready if any of its models can be used, if it lists none, or if all missing ones are skipped. */
+/**
+ * Ready if any of its models can be used, if it lists none, or if all missing ones are skipped; but
+ * not if it would run as root.
+ */
 function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
+  if (runsAsRoot(agent)) {
+    const message = "spec.runAsUser must not be 0: agents never run as root";
+    return report(agent, false, "RunsAsRoot", message);
+  }
   const failures: { reason: Reason; message: string }[] = [];
   let usable = 0;
   let skipped = 0;
@@ -293,8 +300,10 @@ function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
   const [first] = failures;
   const notes = skipped === 0 ? [] : [`${skipped} of its models skipped with their ModelProvider`];
   if (agent.spec.models.length === 0) notes.push("it lists no models");
+  const inert = agent.spec.system !== undefined;
+  if (inert) notes.push("spec.system has no effect yet, because there are no sessions");
   const message = [...failures.map((failure) => failure.message), ...notes].join("; ");
-  if (first === undefined) report(agent, true, "Ready", message);
+  if (first === undefined) report(agent, true, inert ? "FieldsWithoutEffect" : "Ready", message);
   else if (usable > 0) report(agent, true, "DegradedModels", message);
   else report(agent, false, first.reason, message);
 }

@@ -66,6 +66,29 @@ describe("as it was", () => {
     expect(body(await ask("/agents/team/hello/token"))).toEqual({ token: "svcw_team_hello" });
   });
 
+  test("gives the configuration of an agent's sidecar, which may have no Provider", async () => {
+    expect(body(await ask("/agents/team/hello/sidecar"))).toMatchObject({
+      specs: { version: 1, workload: "team/hello", bindings: [] },
+      token: "svcw_team_hello",
+    });
+  });
+
+  test.each([
+    ["that would run as root", "{runAsUser: 0}", "RunsAsRoot: spec.runAsUser must not be 0"],
+    ["no version of which is valid", "{modles: []}", "InvalidSpec: "],
+  ])("gives none for an agent %s, and says why", async (_name, spec, message) => {
+    await world.close();
+    const object = `apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: a}\nspec: ${spec}\n`;
+    world = await ControlWorld.start({ "a.yaml": object });
+    expect(body(await ask("/objects/Agent/default/a"))).toMatchObject({
+      status: { phase: "Failed", ready: false },
+    });
+    const reply = await ask("/agents/default/a/sidecar");
+    expect(reply.status).toBe(409);
+    expect(reply.body).toContain(`Agent a in namespace default is not in use: ${message}`);
+    expect(reply.body).not.toContain("svcw_");
+  });
+
   test("gives metrics, as Prometheus reads them", async () => {
     expect(await ask("/metrics")).toEqual({ status: 200, body: "svc_metric 1\n" });
   });

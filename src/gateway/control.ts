@@ -19,7 +19,7 @@
 import http from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { type Context, Hono } from "hono";
-import { z } from "zod";
+import * as z from "zod";
 import type { Logger } from "../platform/log.ts";
 import type { ObjectStatus } from "../policy/status.ts";
 import { isResourceKind, resourceId, type ResourceKind } from "../resources/kinds.ts";
@@ -33,7 +33,8 @@ import type { GatewayStatus } from "./status.ts";
 export interface ControlOptions {
   readonly status: () => GatewayStatus;
   readonly tokenOf: (namespace: string, name: string) => string;
-  readonly sidecarOf: (namespace: string, name: string) => SidecarView;
+  /** Returns undefined if no version of the Agent may run. */
+  readonly sidecarOf: (namespace: string, name: string) => SidecarView | undefined;
   readonly metrics: () => Promise<string>;
   readonly objects: ObjectsOptions;
   readonly store: AppliedStore;
@@ -108,13 +109,18 @@ function agent(options: ControlOptions, context: ControlContext): Response {
   const { namespace = "", name = "", what } = context.req.param();
   const known = options
     .status()
-    .objects.some(
+    .objects.find(
       (object) => object.kind === "Agent" && object.namespace === namespace && object.name === name,
     );
-  if (!known) return refuse(404, `no Agent ${name} in namespace ${namespace}`);
-  return what === "token"
-    ? context.json({ token: options.tokenOf(namespace, name) })
-    : context.json(options.sidecarOf(namespace, name));
+  if (known === undefined) return refuse(404, `no Agent ${name} in namespace ${namespace}`);
+  if (what === "token") return context.json({ token: options.tokenOf(namespace, name) });
+  const sidecar = options.sidecarOf(namespace, name);
+  if (sidecar !== undefined) return context.json(sidecar);
+  const { reason, message } = known;
+  return refuse(
+    409,
+    `Agent ${name} in namespace ${namespace} is not in use: ${reason}: ${message}`,
+  );
 }
 
 async function list(options: ControlOptions, context: ControlContext): Promise<Response> {

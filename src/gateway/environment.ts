@@ -2,7 +2,7 @@
  * Environment variables of the caller that started the gateway, as data: see `environment` in
  * options.ts.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { Env } from "../compile/policy-secrets.ts";
 
 const schema = z.record(z.string(), z.string());

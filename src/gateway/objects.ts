@@ -31,6 +31,8 @@ export interface ObjectView {
    * be applied by mistake.
    */
   readonly keys?: readonly string[];
+  /** For a ConfigMap: its values. */
+  readonly data?: Readonly<Record<string, string>>;
   readonly status: {
     readonly ready: boolean;
     readonly reason: string;

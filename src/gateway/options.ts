@@ -1,5 +1,5 @@
 /** Options of the gateway service's process: one JSON argument, written by `svc up`. */
-import { z } from "zod";
+import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
 

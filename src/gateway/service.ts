@@ -149,6 +149,7 @@ export async function startGateway(
     policy,
     inForce: (compiled) => {
       ({ resources, sidecars } = compiled);
+      prices.setConfigMap(compiled.prices);
       statuses.inForce(compiled);
     },
     envoy: {
@@ -268,11 +269,8 @@ export async function startGateway(
         status,
         tokenOf: (namespace, name) => tokens.tokenOf(namespace, name),
         sidecarOf: (namespace, name) => {
-          const config = sidecars.get(`${namespace}/${name}`) ?? {
-            specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] },
-            environment: new Map(),
-          };
-          return viewSidecar(config, tokens.tokenOf(namespace, name), options);
+          const config = sidecars.get(`${namespace}/${name}`);
+          return config && viewSidecar(config, tokens.tokenOf(namespace, name), options);
         },
         metrics: () => registry.metrics(),
         objects: {

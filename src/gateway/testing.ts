@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import type http from "node:http";
 import os from "node:os";
 import path from "node:path";
+import type { SidecarConfig } from "../compile/bindings.ts";
 import { compile } from "../compile/compile.ts";
 import { systemClock } from "../platform/clock.ts";
 import { plugins } from "../providers/registry.ts";
@@ -29,6 +30,7 @@ export class ControlWorld {
   #server: http.Server;
   readonly #objects = new StatusTable(systemClock);
   #problems: readonly string[] = [];
+  #sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
 
   private constructor(dir: string, source: Source) {
     this.dir = dir;
@@ -54,14 +56,19 @@ export class ControlWorld {
         envoys: [],
       }),
       tokenOf: (namespace, name) => `svcw_${namespace}_${name}`,
-      sidecarOf: (namespace, name) => ({
-        specs: { version: 1, workload: `${namespace}/${name}`, bindings: [] },
-        secrets: {},
-        gateway: { address: "127.0.0.1", port: 8000 },
-        token: `svcw_${namespace}_${name}`,
-        hosts: [],
-        private: [],
-      }),
+      sidecarOf: (namespace, name) => {
+        const config = this.#sidecars.get(`${namespace}/${name}`);
+        return (
+          config && {
+            specs: config.specs,
+            secrets: {},
+            gateway: { address: "127.0.0.1", port: 8000 },
+            token: `svcw_${namespace}_${name}`,
+            hosts: [],
+            private: [],
+          }
+        );
+      },
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: {
         statuses: () => this.#objects.current,
@@ -93,7 +100,7 @@ export class ControlWorld {
   }
 
   load(load: LoadResult): void {
-    const { statuses } = compile(load, {
+    const { statuses, sidecars } = compile(load, {
       env: {},
       now: Date.now(),
       tokenHashOf: (namespace, name) => `${namespace}/${name}`,
@@ -101,6 +108,7 @@ export class ControlWorld {
       service: (type) => plugins.get(type),
     });
     this.#objects.publish(statuses);
+    this.#sidecars = sidecars;
     this.#problems = load.problems.map(formatProblem);
   }
 

@@ -24,6 +24,8 @@ export interface StatePaths {
   readonly auditDir: string;
   /** Key that signs the audit chain; beside its folder, not in it. */
   readonly auditKeyFile: string;
+  /** Tokens that sidecars keep beyond their process. */
+  readonly tokensDir: string;
   /**
    * Sockets and files of one run; recreated by the next, so that a killed run leaves nothing
    * permanently.
@@ -51,6 +53,7 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
     workloadKeyFile: path.join(dir, "workload.key"),
     auditDir: path.join(dir, "audit"),
     auditKeyFile: path.join(dir, "audit.key"),
+    tokensDir: path.join(dir, "tokens"),
     runDir,
   };
 }
@@ -63,6 +66,7 @@ export function statePaths(option: string | undefined, env: NodeJS.ProcessEnv): 
 export function prepareState(paths: StatePaths): void {
   try {
     mkdirSync(paths.dir, { recursive: true, mode: 0o700 });
+    mkdirSync(paths.tokensDir, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw new StartError(
       `The state folder ${paths.dir} cannot be created: ${(error as Error).message}. ` +

@@ -98,6 +98,10 @@ export class GatewayLimits implements Limits {
     this.#metrics = new StoreMetrics(options.registry);
     this.#writer = { processId: encoded(processId), leaseMs };
     if (redis === undefined) {
+      log.warn(
+        "no Redis is configured: limits are counted in this process's memory; a restart of the " +
+          "gateway resets them, and several gateways do not share them",
+      );
       this.#metrics.up(true);
       return;
     }

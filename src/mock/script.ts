@@ -10,7 +10,7 @@
  *               run_shell_command: { command: "seq 10 > list" }
  *         - text: "It is written."
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { ToolCallBlock, Turn } from "../llm/dialects/model.ts";
 import { lineAt, offsetOf, readDocuments, syntaxMessage } from "../resources/yaml.ts";
 import { groupsOf, type MockRequest, type Reply } from "./conversation.ts";

@@ -33,7 +33,7 @@ export const LONGEST = MAX_CLIENT_TEXT + "…sha256:".length + HASH_DIGITS;
 /** Printable ASCII without the backslash, which is stored unchanged. */
 const PLAIN = /^[\x20-\x5b\x5d-\x7e]*$/;
 
-const ESCAPED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}…]/u;
+const ESCAPED = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u2026]/u;
 
 export function clientText(text: string): string {
   if (text.length <= MAX_CLIENT_TEXT && PLAIN.test(text)) return text;

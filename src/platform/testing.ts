@@ -6,10 +6,14 @@ import type { Logger } from "./log.ts";
 /** CapturedLog keeps every logged line, parsed. */
 export class CapturedLog {
   readonly lines: Record<string, unknown>[] = [];
-  readonly log: Logger = pino(
-    { level: "trace" },
-    { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) },
-  );
+  readonly log: Logger;
+
+  constructor(level = "trace") {
+    this.log = pino(
+      { level },
+      { write: (line: string) => this.lines.push(JSON.parse(line) as Record<string, unknown>) },
+    );
+  }
 }
 
 /** FakeClock stands still until a test advances it, and calls timers when they are due. */

@@ -17,6 +17,10 @@ export const REASONS = [
   "DegradedFallbacks",
   /** In use; some of its models cannot be used. */
   "DegradedModels",
+  /** In use; some of its fields have no effect yet. */
+  "FieldsWithoutEffect",
+  /** Its `runAsUser` is 0: it is not run, and its calls are denied. */
+  "RunsAsRoot",
   /** The referenced Secret does not exist, or is skipped. */
   "SecretDoesNotExist",
   "SecretKeyDoesNotExist",
@@ -35,6 +39,8 @@ export const REASONS = [
   "ExternalAccessDisabled",
   "KeyExpired",
   "KeyRevoked",
+  /** The ConfigMap of prices of another namespace is in use. */
+  "DuplicatePrices",
   /** Another AccessKey has the same SHA-256. */
   "DuplicateKey",
   /** In use; it names models that its ModelProvider does not expose. */
@@ -95,7 +101,7 @@ export interface ObjectStatus extends Verdict {
    * folder of files.
    */
   readonly observedGeneration?: number;
-  /** For an Agent: `Failed` if its newest version was refused. */
+  /** For an Agent: `Failed` if its newest version was refused, or would run as root. */
   readonly phase?: "Failed";
   /** For an Agent with an inbound host name: `https://<hostname>`. */
   readonly url?: string;
@@ -113,7 +119,9 @@ export function statusOf(verdict: Verdict, generation: number | undefined): Obje
   return {
     ...verdict,
     ...observed,
-    ...(kind === "Agent" && reason in PROBLEM_REASONS ? { phase: "Failed" } : {}),
+    ...(kind === "Agent" && (reason in PROBLEM_REASONS || reason === "RunsAsRoot")
+      ? { phase: "Failed" }
+      : {}),
     conditions: [{ type: "Ready", status: ready ? "True" : "False", reason, message, ...observed }],
   };
 }

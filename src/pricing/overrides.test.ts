@@ -4,7 +4,8 @@ import path from "node:path";
 import { afterAll, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../platform/testing.ts";
 import type { WatchedFile } from "../platform/watched-file.ts";
-import { parsePriceFile, PriceFileError, watchOverrides } from "./overrides.ts";
+import { PriceFileError } from "../resources/model-prices.ts";
+import { parsePriceFile, watchOverrides } from "./overrides.ts";
 import type { PriceTable } from "./price-book.ts";
 import { createPriceBook } from "./price-book.ts";
 

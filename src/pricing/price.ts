@@ -1,4 +1,5 @@
 /** Parses prices exactly. */
+import { PRICE_PATTERN } from "../resources/model-prices.ts";
 
 /**
  * Reads a price in US dollars per million tokens (`"2.50"`) as picodollars per token.
@@ -6,7 +7,7 @@
  * dollars.
  */
 export function parsePricePerMillion(text: string): bigint {
-  const match = /^(\d{1,7})(?:\.(\d{1,6}))?$/.exec(text);
+  const match = PRICE_PATTERN.exec(text);
   if (match === null)
     throw new RangeError("a price must be a plain decimal with at most 6 decimals, such as 2.50");
   return BigInt((match[1] ?? "0") + (match[2] ?? "").padEnd(6, "0"));

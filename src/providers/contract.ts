@@ -7,6 +7,7 @@
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import type { Secret } from "../platform/secret.ts";
+import type { KeptState } from "./kept-state.ts";
 
 /**
  * A request of an agent, exactly as on the wire: the proxy forwards the bytes that are evaluated
@@ -134,6 +135,23 @@ export interface WordedDenial {
   readonly body: string;
 }
 
+/** A request to a token server. */
+export interface TokenRequest {
+  readonly method: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** The part of the web's `Response` that plugins use. Its body has been read. */
+export interface TokenResponse extends Pick<Response, "ok" | "status" | "text"> {
+  readonly headers: Pick<Headers, "get">;
+  bytes(): Promise<Uint8Array>;
+}
+
+/** Rejects if there is no response, or a redirect. */
+export type TokenFetch = (url: string, request: TokenRequest) => Promise<TokenResponse>;
+
 /** Dependencies of a plugin instance. */
 export interface PluginContext {
   /** Name of the bound Provider. */
@@ -146,10 +164,15 @@ export interface PluginContext {
   readonly config: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /**
+   * What the plugin keeps for this Provider beyond its process; undefined where nothing can be
+   * kept.
+   */
+  readonly state: KeptState | undefined;
+  /**
    * Fetches from token servers: resolves names through DNS servers only and verifies certificates;
    * never goes through the agent's interception.
    */
-  readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
+  readonly fetch: TokenFetch;
   /** Uniform in [0, 1). */
   readonly random: () => number;
   readonly log: Logger;

@@ -66,6 +66,7 @@ export function context(
     binding: "bound",
     authType: "token",
     config: {},
+    state: undefined,
     fetch: () => Promise.reject(new Error("nothing is to be fetched")),
     random: () => 0.5,
     ...options,

@@ -2,7 +2,7 @@
  * AccessKey: lets a developer outside the cluster call one ModelProvider through the gateway. It
  * holds the SHA-256 of the key, never the key. Restrictions only narrow what the provider allows.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { cidrSchema } from "./cidr.ts";
 import {
   expiry,

@@ -2,7 +2,7 @@
  * Agent: a program driven by an LLM, and the resources that it may use. Fields named by the
  * interface.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { cidrSchema } from "./cidr.ts";
 import {
   COST,
@@ -108,7 +108,10 @@ const specSchema = z.strictObject({
       "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
         "as its last character is a wildcard.",
     ),
-  system: z.string().optional().describe("System prompt of its sessions."),
+  system: z
+    .string()
+    .optional()
+    .describe("System prompt of its sessions. Has no effect yet, because there are no sessions."),
   tools: z
     .array(
       z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
@@ -129,10 +132,10 @@ const specSchema = z.strictObject({
   rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
   runAsUser: z
     .int()
-    .min(1, "must not be 0: agents never run as root")
+    .min(0)
     .max(2_147_483_647)
     .default(DEFAULT_RUN_AS_USER)
-    .describe("UID it runs as. 0 is rejected."),
+    .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
   filesystem: z
     .strictObject({
       readOnlyPaths: z.array(absolutePath).optional().describe("Paths it may not write."),
@@ -183,6 +186,11 @@ export type AgentSpec = z.output<typeof specSchema>;
 export interface Agent extends ResourceBase {
   readonly kind: "Agent";
   readonly spec: AgentSpec;
+}
+
+/** Returns whether an Agent is refused because it would run as root. */
+export function runsAsRoot({ spec }: Agent): boolean {
+  return spec.runAsUser === 0;
 }
 
 export const agentKind = defineKind({

@@ -3,9 +3,10 @@
  * which its sidecar reads. It contains no secret, only the names of the environment variables that
  * hold them.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { nameSchema } from "./metadata.ts";
-import { auditSchema, policySchema, scopeSchema, SERVICE_TYPES } from "./provider.ts";
+import { auditSchema, policySchema, scopeSchema } from "./provider.ts";
+import { SERVICE_TYPES } from "./service-types.ts";
 
 const bindingSchema = z.strictObject({
   /** Name of the Provider. */

@@ -1,5 +1,5 @@
 /** CIDR blocks in resources and flags. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** A CIDR block such as `10.0.0.0/8` or `2001:db8::/32`. */
 export const cidrSchema = z.union(

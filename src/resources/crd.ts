@@ -5,7 +5,7 @@
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { stringify } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import type { KindNames, PrinterColumn } from "./kind.ts";
 
 /** The subset of JSON Schema that zod generates and a CRD supports. */

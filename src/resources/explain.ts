@@ -1,7 +1,7 @@
 /**
  * Converts schema issues to messages with a path and a fix, for people. Only runs after an error.
  */
-import { z } from "zod";
+import * as z from "zod";
 
 export interface Explanation {
   readonly path: readonly PropertyKey[];

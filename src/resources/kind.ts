@@ -33,6 +33,8 @@ export interface ContentView {
   readonly spec?: Readonly<Record<string, unknown>>;
   /** Names of a Secret's values. */
   readonly keys?: readonly string[];
+  /** Values of a ConfigMap. */
+  readonly data?: Readonly<Record<string, string>>;
 }
 
 /** The usage that a kind's status shows. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { crdPlural, crdYaml } from "./crd.ts";
 import { generatedFiles } from "./generate.ts";
 import { defineKind } from "./kind.ts";

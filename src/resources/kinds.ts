@@ -4,6 +4,7 @@
  */
 import { accessKeyKind } from "./access-key.ts";
 import { agentKind } from "./agent.ts";
+import { configMapKind } from "./config-map.ts";
 import type { ContentView, Kind } from "./kind.ts";
 import { modelProviderKind } from "./model-provider.ts";
 import { providerKind } from "./provider.ts";
@@ -17,6 +18,7 @@ const TABLE = {
   AccessKey: accessKeyKind,
   Provider: providerKind,
   Secret: secretKind,
+  ConfigMap: configMapKind,
 } as const;
 
 type Table = typeof TABLE;

@@ -2,7 +2,7 @@
  * Common parts of every resource: group and version, and metadata. Field reference of Kubernetes
  * ObjectMeta: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/
  */
-import { z } from "zod";
+import * as z from "zod";
 
 /** The only version of our own kinds. */
 export const API_VERSION = "svc.io/v1";
@@ -31,6 +31,11 @@ export const nameSchema = z
     DNS_LABEL,
     "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters",
   );
+
+/** A key of a Secret or a ConfigMap. */
+export const dataKeySchema = z
+  .string()
+  .regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be letters, digits, '-', '_' or '.'");
 
 /** A name of a Secret, which may contain dots in Kubernetes. */
 export const subdomainSchema = z
@@ -90,7 +95,7 @@ function metadataOf(name: typeof nameSchema) {
 /** Metadata of our own kinds. */
 export const metadataSchema = metadataOf(nameSchema);
 
-/** Metadata of a Secret. */
+/** Metadata of a Secret or a ConfigMap. */
 export const secretMetadataSchema = metadataOf(subdomainSchema);
 
 export type Metadata = z.output<typeof metadataSchema>;

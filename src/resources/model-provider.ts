@@ -2,7 +2,7 @@
  * ModelProvider: an upstream that serves models, and its settings. Fields named by the interface;
  * `baseURL`, `apiVersion`, `retries`, `timeouts` and the shape of a fallback are ours.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { parseBaseURL } from "./base-url.ts";
 import {
   field,

@@ -1,7 +1,7 @@
 /**
  * The `status` of our kinds in Kubernetes: written by this service, accepted and ignored when read.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { PrinterColumn } from "./kind.ts";
 
 /** Printer columns that every CRD has. */

@@ -34,9 +34,6 @@ export interface ParseResult {
   readonly documents: readonly ParsedDocument[];
 }
 
-/** The ConfigMap of price overrides: read by pricing, so it is not an error among resources. */
-const PRICES_CONFIG_MAP = "svc-model-prices";
-
 /** Names of the kinds, in the order of messages. */
 const KIND_LIST = RESOURCE_KINDS.toSorted();
 
@@ -90,7 +87,7 @@ function collect(documents: readonly ParsedDocument[]): ParseResult {
   };
 }
 
-/** Parses one document; undefined for an empty one, or one of a foreign kind. */
+/** Parses one document; undefined for an empty one. */
 function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocument | undefined {
   const { document, line } = yaml;
   const refuse = (
@@ -139,7 +136,6 @@ function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocumen
   }
   if (value === null) return undefined;
   const parsed = parseObject(value);
-  if (parsed === undefined) return undefined;
   if (parsed.kind === "ok")
     return { id: resourceId(parsed.resource), line, resource: parsed.resource, problems: [] };
   const { identity } = parsed;
@@ -181,11 +177,8 @@ export type ObjectResult =
       readonly findings: readonly Finding[];
     };
 
-/**
- * Validates one object from YAML, JSON or the API server. Returns undefined for an object of a
- * foreign kind.
- */
-export function parseObject(value: unknown): ObjectResult | undefined {
+/** Validates one object from YAML, JSON or the API server. */
+export function parseObject(value: unknown): ObjectResult {
   const identity = identityOf(value);
   const refuse = (findings: readonly Finding[]): ObjectResult => ({
     kind: "refused",
@@ -206,7 +199,6 @@ export function parseObject(value: unknown): ObjectResult | undefined {
   const { kind } = identity;
   if (kind === undefined)
     return invalid(["kind"], "is required", `add kind: ${KIND_LIST.join(" or ")}`);
-  if (kind === "ConfigMap" && identity.name === PRICES_CONFIG_MAP) return undefined;
   if (!isResourceKind(kind)) {
     if (Object.hasOwn(PLANNED_KINDS, kind)) {
       return refuse([

@@ -2,26 +2,13 @@
  * Provider: an external service that agents call through their sidecar, and the permitted actions
  * and resources.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { field, MESSAGE, NAME, NONE, READY, REASON, some, strings, text } from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { READY_COLUMNS, statusSchema } from "./object-status.ts";
-
-/**
- * Kinds of service; each is a plugin of the sidecar. A test keeps the list equal to
- * `src/providers/registry.ts`.
- */
-export const SERVICE_TYPES = [
-  "github",
-  "aws",
-  "gcp",
-  "azure",
-  "discord",
-  "slack",
-  "example",
-] as const;
+import { SERVICE_TYPES } from "./service-types.ts";
 
 /** `pulls:read`, `s3:*`, `*`: each `*` matches any text. */
 const actionPattern = z
@@ -113,7 +100,10 @@ export const auditSchema = z.strictObject({
     .enum(["enforce", "audit"])
     .default("enforce")
     .describe("`enforce` answers violations with 403; `audit` forwards and records them."),
-  logRequests: z.boolean().default(false).describe("One log line for each request."),
+  logRequests: z
+    .boolean()
+    .default(false)
+    .describe("One log line for each request, also at the default log level of `svc run`."),
 });
 
 const specSchema = z.strictObject({
@@ -157,7 +147,10 @@ export const providerSchema = z.strictObject({
   metadata: metadataSchema,
   spec: specSchema,
   status: statusSchema({
-    requestsToday: z.int().optional().describe("Requests made today (UTC)."),
+    requestsToday: z
+      .int()
+      .optional()
+      .describe("External requests of today (UTC). Not written until there is an MCP gateway."),
   }).optional(),
 });
 

@@ -17,7 +17,7 @@ Names are DNS-1123 labels; references stay in their namespace, which is \`defaul
 \`svc up --resources DIR\` reads \`*.yaml\`, \`*.yml\` and \`*.json\` below \`DIR\`, with one or several documents per file, and
 follows changes. Dotfiles, \`#...#\` and \`...~\` are ignored. After an invalid edit, the last good version of its object
 stays in use; if a file no longer parses, that of all its objects. Of two objects with the same kind, namespace and name,
-the first by name of file is used. A document of kind ConfigMap named \`svc-model-prices\` is left to [pricing](pricing.md).
+the first by name of file is used.
 
 ## Only with a key: \`svc.io/when-env\`
 
@@ -41,6 +41,8 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`Skipped\` | no | the variable of \`svc.io/when-env\` is not set; not an error |
 | \`DegradedFallbacks\` | yes | some fallbacks of the ModelProvider are left out: missing, not ready, without the model, or beyond the 32 attempts of a request |
 | \`DegradedModels\` | yes | some models of the Agent cannot be used |
+| \`FieldsWithoutEffect\` | yes | some fields of the object have no effect yet; the message names them |
+| \`RunsAsRoot\` | no | \`spec.runAsUser\` of the Agent is 0: \`svc run\` refuses it, its calls are denied, and \`status.phase\` is \`Failed\` |
 | \`SecretDoesNotExist\`, \`SecretKeyDoesNotExist\`, \`SecretValueInvalid\` | no | the API key is not available |
 | \`EnvironmentVariableNotSet\` | no | a Secret's value names a variable that is not set |
 | \`MockNotAvailable\` | no | kind mock, but no mock runs |
@@ -51,6 +53,7 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedRestrictions\` | yes | the ModelProvider does not expose some \`allowedModels\` of the AccessKey: they have no effect |
 | \`EnvoyRejected\` | no | Envoy refused the ModelProvider's clusters; the message is Envoy's |
 | \`DuplicateKey\` | no | another AccessKey has the same SHA-256: neither gives access |
+| \`DuplicatePrices\` | no | the ConfigMap \`svc-model-prices\` of another namespace is in use |
 | \`InvalidSpec\`, \`NotSupportedYet\`, \`InvalidSyntax\`, \`DuplicateObject\`, \`FileUnreadable\` | as before | the newest version was refused; an earlier one may be in use |
 `;
 

@@ -2,14 +2,12 @@
  * Secret: the core Kubernetes kind (`v1`), as far as this service uses it. Values leave this file
  * only inside {@link Secret}, or as the name of an environment variable.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { Secret } from "../platform/secret.ts";
 import { MESSAGE, NAME, NONE, READY, REASON, some } from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
-import { secretMetadataSchema } from "./metadata.ts";
-
-const key = z.string().regex(/^[-._a-zA-Z0-9]{1,253}$/, "must be letters, digits, '-', '_' or '.'");
+import { dataKeySchema, secretMetadataSchema } from "./metadata.ts";
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
@@ -27,9 +25,9 @@ export const secretSchema = z.strictObject({
   metadata: secretMetadataSchema,
   type: z.string().optional().describe("As in Kubernetes; ignored."),
   immutable: z.boolean().optional().describe("As in Kubernetes; ignored."),
-  data: z.record(key, base64).optional().describe("Values in base64, used unchanged."),
+  data: z.record(dataKeySchema, base64).optional().describe("Values in base64, used unchanged."),
   stringData: z
-    .record(key, z.string())
+    .record(dataKeySchema, z.string())
     .optional()
     .describe(
       "Values as text; they override data. A value that is wholly `${NAME}` or " +

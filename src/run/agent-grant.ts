@@ -2,7 +2,7 @@
  * The data for an agent's sidecar, requested from `svc up` over its socket, which only its user and
  * root can open.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { auditFolderSchema } from "../audit/options.ts";
 import { parseServerName } from "../interception/server-name.ts";
 import { Secret } from "../platform/secret.ts";

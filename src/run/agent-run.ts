@@ -128,7 +128,13 @@ export async function runAgent(
       log,
       onLine: (line) => environment.stderr(`${line}\n`),
       secrets: grant.secrets,
-      service: serviceOptions(options, { files, namespace, grant, gatewayPort }),
+      service: serviceOptions(options, {
+        files,
+        namespace,
+        grant,
+        gatewayPort,
+        stateDir: state.tokensDir,
+      }),
     });
     cleanups.push(sidecar.stop);
     if (stopped !== undefined) return stopped;
@@ -183,6 +189,7 @@ interface ServiceParts {
   readonly namespace: Namespace;
   readonly grant: AgentGrant;
   readonly gatewayPort: number;
+  readonly stateDir: string;
 }
 
 function serviceOptions(
@@ -209,6 +216,7 @@ function serviceOptions(
     ...(audit === undefined
       ? {}
       : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
+    stateDir: parts.stateDir,
     upstreamCaFile: findCaBundle(
       caFile === undefined ? undefined : { file: caFile, by: "--ca-file" },
       files.sidecarDir,

@@ -146,6 +146,7 @@ describe("statePaths", () => {
       workloadKeyFile: path.join(expected, "workload.key"),
       auditDir: path.join(expected, "audit"),
       auditKeyFile: path.join(expected, "audit.key"),
+      tokensDir: path.join(expected, "tokens"),
       runDir: path.join(expected, "run"),
     });
   });

@@ -3,7 +3,7 @@
  * that DNS and routing never disagree; and further names that the sidecar's options list, such as
  * the gateway's and services in the cluster.
  */
-import { z } from "zod";
+import * as z from "zod";
 import type { BindingSnapshot } from "../binding.ts";
 import type { TimeSource } from "../../platform/clock.ts";
 import { isHostName } from "../request.ts";

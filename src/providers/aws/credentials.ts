@@ -91,11 +91,9 @@ async function assumeRole(
     method: "POST",
     headers: sent,
     body,
-    redirect: "error",
     signal,
   });
   if (!response.ok) {
-    await response.body?.cancel();
     const refused = response.status >= 400 && response.status < 500 && response.status !== 429;
     throw new TokenExchangeError(
       `STS answered ${response.status} to AssumeRole` +

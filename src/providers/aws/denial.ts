@@ -4,6 +4,7 @@
  * https://docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html
  */
 import type { Denial, ServiceRequest, WordedDenial } from "../contract.ts";
+import { escapeXml } from "../xml-text.ts";
 import { endpointOf } from "./endpoint.ts";
 
 /**
@@ -15,7 +16,7 @@ const REST_XML: ReadonlySet<string> = new Set(["cloudfront", "route53"]);
 export function wordDenial(request: ServiceRequest, denial: Denial): WordedDenial | undefined {
   // The region does not matter here.
   const kind = endpointOf(request.host, "us-east-1")?.kind;
-  const error = `<Code>${codeOf(denial)}</Code><Message>${escaped(denial.message)}</Message>`;
+  const error = `<Code>${codeOf(denial)}</Code><Message>${escapeXml(denial.message)}</Message>`;
   if (kind === "s3" || kind === "s3-access-point") return xml(`<Error>${error}</Error>`);
   const first = request.host.split(".")[0] ?? "";
   const isForm =
@@ -56,13 +57,4 @@ function xml(body: string): WordedDenial {
     headers: [["content-type", "application/xml"]],
     body: `<?xml version="1.0" encoding="UTF-8"?>\n${body}\n`,
   };
-}
-
-function escaped(text: string): string {
-  // XML 1.0 does not allow control characters, escaped or not.
-  return text
-    .replaceAll(/\p{Cc}/gu, " ")
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;");
 }

@@ -51,7 +51,8 @@ export class Service {
     this.id = row.id;
     this.signingName = row.sign;
     this.target = row.target;
-    this.speaksQuery = row.query !== undefined;
+    // Without reading it: long texts are unpacked when they are read.
+    this.speaksQuery = "query" in row;
     this.#row = row;
   }
 

@@ -122,3 +122,25 @@ test.each([
 ] as const)("settings that cannot work are an error (%#)", (config, secrets) => {
   expect(() => made("client-secret", config, secrets)).toThrow(ConfigError);
 });
+
+describe("the probe of Key Vault's SDKs", () => {
+  const write = (headers: Readonly<Record<string, string>>, body?: string) =>
+    request("PUT https://vault-1.vault.azure.net/secrets/db", {
+      headers,
+      ...(body !== undefined && { body }),
+    });
+
+  test.each([
+    ["a write without token and body", write({ "content-length": "0" }), false],
+    ["a write without a length", write({}), false],
+    ["a write with a body", write({ "content-length": "2" }, "{}"), true],
+    ["a write in chunks", write({ "transfer-encoding": "chunked" }), true],
+    ["a write with a token", write({ "content-length": "0", authorization: "Bearer x" }), true],
+    ["a read", vault, true],
+    ["a write elsewhere", request("PUT https://reports.blob.core.windows.net/con/a"), true],
+  ])("%s", async (_name, sent, hasToken) => {
+    const { instance } = made("client-secret");
+    const { set } = await instance.injectCredentials(sent);
+    expect(set.length > 0).toBe(hasToken);
+  });
+});

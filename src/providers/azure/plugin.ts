@@ -7,6 +7,7 @@ import {
   ConfigError,
   type Injection,
   InjectionError,
+  NO_INJECTION,
   type PluginContext,
   type ProviderInstance,
   type ProviderPlugin,
@@ -17,6 +18,7 @@ import { plainSegments } from "../url-path.ts";
 import { TokenRefresher } from "../token-refresher.ts";
 import { resolveArm } from "./arm.ts";
 import { resolveBlob } from "./blob.ts";
+import { wordDenial } from "./denial.ts";
 import { ARM_AUDIENCE, azureHost, TOKEN_HOSTS } from "./hosts.ts";
 import { type AzurePlaces, GROUP, SUBSCRIPTION } from "./resources.ts";
 import { type Application, exchange, readApplication } from "./token.ts";
@@ -66,6 +68,7 @@ export const plugin: ProviderPlugin = {
     "x-ms-copy-source-authorization",
   ],
   credentialQuery: ["access_token", "sig"],
+  wordDenial,
   create: (context) => new AzureInstance(context),
 };
 
@@ -92,7 +95,9 @@ class AzureInstance implements ProviderInstance {
     if (host === undefined) return unresolved("This host is not a known service of Azure");
     const path = plainSegments(request.path, { slashes: host.kind === "blob" });
     const query = parseQuery(request.query);
-    if (path === undefined || query === undefined || path.trailingSlash) {
+    // The SDKs of Key Vault send an empty version: GET /secrets/name/.
+    const endsInVersion = host.kind === "vault" && path?.segments.length === 2;
+    if (path === undefined || query === undefined || (path.trailingSlash && !endsInVersion)) {
       return unresolved(
         "The path or the query can be read in more than one way",
         "Send it without //, dot segments, semicolons, plus signs, a slash at the end, and " +
@@ -123,6 +128,7 @@ class AzureInstance implements ProviderInstance {
         `Provider ${this.#context.binding}: this host gets no credential`,
         400,
       );
+    if (host.kind === "vault" && isProbe(request)) return NO_INJECTION;
     const token = await this.#tokenFor(host.audience).current();
     const set: [string, string][] = [["authorization", `Bearer ${token.reveal()}`]];
     return { set, remove: [], setQuery: [] };
@@ -160,6 +166,20 @@ class AzureInstance implements ProviderInstance {
   }
 }
 
+/**
+ * Returns whether a write is the probe with which the SDKs of Key Vault begin: without a token and
+ * without its body. It goes to the vault as it is, for the challenge that makes them send the body.
+ * https://learn.microsoft.com/azure/key-vault/general/authentication-requests-and-responses
+ */
+function isProbe({ method, headers }: ServiceRequest): boolean {
+  return (
+    (method === "PUT" || method === "POST" || method === "PATCH") &&
+    !headers.has("authorization") &&
+    !headers.has("transfer-encoding") &&
+    /^0*$/.test(headers.get("content-length") ?? "")
+  );
+}
+
 /** @throws ConfigError */
 function readPlaces({ binding, config }: PluginContext): AzurePlaces {
   return new Map(
@@ -168,7 +188,7 @@ function readPlaces({ binding, config }: PluginContext): AzurePlaces {
       .filter(Boolean)
       .map((text) => {
         const [, name, subscription, group] =
-          /^([a-z0-9-]{3,50})=([^/]+)\/([^/]+)$/.exec(text) ?? [];
+          /^([a-z0-9-]{3,50})=([^/]{1,100})\/([^/]{1,100})$/.exec(text) ?? [];
         if (
           name === undefined ||
           !SUBSCRIPTION.test(subscription ?? "") ||

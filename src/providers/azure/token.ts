@@ -77,10 +77,9 @@ export async function exchange(
   const headers = { "content-type": "application/x-www-form-urlencoded" };
   const response = await context.fetch(
     `https://login.microsoftonline.com/${tenantId}/oauth2/v2.0/token`,
-    { method: "POST", headers, body, redirect: "error", signal },
+    { method: "POST", headers, body, signal },
   );
   if (!response.ok) {
-    await response.body?.cancel();
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
     const refused =
       response.status >= 400 &&

@@ -21,15 +21,16 @@ export interface Match {
 
 /** By host, then by method and number of segments. */
 const byHost = new Map<string, Map<string, Template[]>>();
-const lines = new Map<string, string[]>();
-for (const { host, legacy, methods } of table.apis) {
-  for (const each of new Set([host, legacy].filter(Boolean)))
-    lines.set(each, [...(lines.get(each) ?? []), methods]);
+/** By host. The texts of their methods are unpacked when they are read. */
+const apis = new Map<string, { readonly methods: string }[]>();
+for (const api of table.apis) {
+  for (const host of new Set([api.host, api.legacy].filter(Boolean)))
+    apis.set(host, [...(apis.get(host) ?? []), api]);
 }
 
 /** Whether an API of the table is at `host`. */
 export function isKnownHost(host: string): boolean {
-  return lines.has(host);
+  return apis.has(host);
 }
 
 /**
@@ -70,7 +71,8 @@ function templatesOf(host: string): ReadonlyMap<string, Template[]> {
   const known = byHost.get(host);
   if (known !== undefined) return known;
   const templates = new Map<string, Template[]>();
-  for (const line of (lines.get(host) ?? []).flatMap((text) => text.split("\n"))) {
+  const lines = (apis.get(host) ?? []).flatMap(({ methods }) => methods.split("\n"));
+  for (const line of lines) {
     const [method = "", path = "", action = ""] = line.split(" ");
     const parts = path.split("/").map(partOf);
     const key = `${method} ${parts.length}`;

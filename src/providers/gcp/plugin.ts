@@ -11,6 +11,7 @@ import {
 } from "../contract.ts";
 import { type FetchedToken, TokenRefresher } from "../token-refresher.ts";
 import { exchangeExternalAccount, readExternalAccount } from "./external-account.ts";
+import { wordDenial } from "./denial.ts";
 import { googleHost } from "./hosts.ts";
 import { resolve, UNREAD_CONTENT_TYPES, UNREAD_PATHS } from "./resolve.ts";
 import type { BucketProjects } from "./resources.ts";
@@ -65,6 +66,7 @@ export const plugin: ProviderPlugin = {
     "$access_token",
     "$oauth_token",
   ],
+  wordDenial: (_request, denial) => wordDenial(denial),
   create: (context) => new GcpInstance(context),
 };
 

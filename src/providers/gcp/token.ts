@@ -117,12 +117,10 @@ export async function post(
     method: "POST",
     headers: { "content-type": type, ...exchange.headers },
     body: body.toString(),
-    redirect: "error",
     signal,
   });
   const { host } = new URL(url);
   if (!response.ok) {
-    await response.body?.cancel();
     const after = Number(response.headers.get("retry-after") ?? Number.NaN);
     const refused =
       response.status >= 400 &&

@@ -91,15 +91,15 @@ describe("an installation's token", () => {
     });
   });
 
-  test("is asked for without following a redirect, which would tell the JWT elsewhere", async () => {
-    let init: RequestInit = {};
-    const fetch = (_url: string, told: RequestInit): Promise<Response> => {
+  test("is asked for by POST, until the signal says otherwise", async () => {
+    let init: object = {};
+    const fetch = (_url: string, told: object): Promise<Response> => {
       init = told;
       return Promise.resolve(answer({ token: "tok", expires_at: EXPIRES }));
     };
     const { signal } = new AbortController();
     await fetchInstallationToken(context({ fetch }), "https://api.example", read({}), signal);
-    expect(init).toMatchObject({ redirect: "error", signal });
+    expect(init).toMatchObject({ method: "POST", signal });
   });
 
   test.each([

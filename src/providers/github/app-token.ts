@@ -3,7 +3,7 @@
  * of one hour. https://docs.github.com/apps/creating-github-apps/authenticating-with-a-github-app
  */
 import { createPrivateKey, type KeyObject, sign } from "node:crypto";
-import { ConfigError, type PluginContext } from "../contract.ts";
+import { ConfigError, type PluginContext, type TokenResponse } from "../contract.ts";
 import { Secret } from "../../platform/secret.ts";
 import { type FetchedToken, TokenExchangeError } from "../token-refresher.ts";
 
@@ -70,6 +70,7 @@ export async function fetchInstallationToken(
   signal: AbortSignal,
 ): Promise<FetchedToken> {
   const { clock } = context;
+  // Redirects are not followed: the JWT is only sent to GitHub.
   const response = await context.fetch(
     `${apiBase}/app/installations/${credential.installationId}/access_tokens`,
     {
@@ -80,13 +81,10 @@ export async function fetchInstallationToken(
         "user-agent": "svc",
         "x-github-api-version": "2022-11-28",
       },
-      // The JWT is only sent to GitHub.
-      redirect: "error",
       signal,
     },
   );
   if (response.status !== 201) {
-    await response.body?.cancel();
     throw refusal(response);
   }
   const answer = parseAnswer(await response.text());
@@ -96,7 +94,7 @@ export async function fetchInstallationToken(
   return { token: answer.token, expiresAt: clock.now() + lifetime };
 }
 
-function refusal(response: Response): TokenExchangeError {
+function refusal(response: TokenResponse): TokenExchangeError {
   const after = Number(response.headers.get("retry-after") ?? Number.NaN);
   const retryAfterMs = Number.isFinite(after) ? after * 1_000 : undefined;
   const limited =

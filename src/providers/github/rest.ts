@@ -27,15 +27,22 @@ const BY_NUMBER = [
   ["/organizations/{id:int}", "/orgs/{org}"],
 ] as const;
 
-const routes = new RouteTrie();
-for (const line of generated.routes) if (!isTwin(line)) routes.add(line);
-for (const [typed, template] of BY_NUMBER) routes.alias(typed, template);
+let built: RouteTrie | undefined;
+
+/** Built with the first request, because it takes memory. */
+function routes(): RouteTrie {
+  if (built !== undefined) return built;
+  built = new RouteTrie();
+  for (const line of generated.routes) if (!isTwin(line)) built.add(line);
+  for (const [typed, template] of BY_NUMBER) built.alias(typed, template);
+  return built;
+}
 
 /** @param path path of the API, without the prefix of GitHub Enterprise Server */
 export function resolveRest(request: ServiceRequest, path: string): ActionResolution {
   const split = splitPath(path);
   if (split.kind === "refused") return unresolved(split.reason, split.hint);
-  const match = routes.find(request.method, split.segments, split.trailingSlash);
+  const match = routes().find(request.method, split.segments, split.trailingSlash);
   if (match === undefined) {
     return unresolved(
       `${request.method} of this path is not a known operation of GitHub's REST API`,

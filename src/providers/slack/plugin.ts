@@ -12,6 +12,7 @@ import {
 import { type CredentialSource, fixedCredential } from "../credential-source.ts";
 import { readToken } from "../fixed-secret.ts";
 import { TokenRefresher } from "../token-refresher.ts";
+import { wordDenial } from "./denial.ts";
 import { redactPath, resolveSlack } from "./resolve.ts";
 import { RotatingToken } from "./rotating-token.ts";
 
@@ -37,6 +38,7 @@ export const plugin: ProviderPlugin = {
   credentialHeaders: ["authorization", "cookie"],
   credentialQuery: ["token"],
   redactPath,
+  wordDenial,
   create: (context) => new SlackInstance(tokenOf(context)),
 };
 
@@ -77,11 +79,12 @@ function tokenOf(context: PluginContext): CredentialSource<Secret> {
     return fixedCredential(readToken(context, "token", "a bot's token, e.g. xoxb-..."));
   if (context.authType !== "oauth2")
     throw new ConfigError(`Provider ${context.binding}: auth.type of slack is api-key or oauth2`);
-  const rotating = new RotatingToken(context, {
+  const credential = {
     clientId: readToken(context, "clientId", "the app's client id"),
     clientSecret: readToken(context, "clientSecret", "the app's client secret"),
     refreshToken: readToken(context, "refreshToken", "a refresh token, e.g. xoxe-1-..."),
-  });
+  };
+  const rotating = new RotatingToken(context, credential, HOUR_MS);
   return new TokenRefresher({
     binding: context.binding,
     fetchToken: (signal) => rotating.fetch(signal),

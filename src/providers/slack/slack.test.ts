@@ -1,6 +1,7 @@
 import { FakeClock } from "../../platform/testing.ts";
 import { describe, expect, test } from "vitest";
 import { context, FakeServer, request } from "../testing.ts";
+import type { KeptState } from "../kept-state.ts";
 import { rotated } from "./contract-sample.ts";
 import { ABOUT_NOTHING, IN_CHANNEL, WIDE } from "./methods.ts";
 import { plugin } from "./plugin.ts";
@@ -207,14 +208,29 @@ test("the signature of an upload is taken out of a path", () => {
   expect(redactPath("/api/chat.postMessage")).toBe("/api/chat.postMessage");
 });
 
-function rotating() {
-  const clock = new FakeClock();
+interface Rotating {
+  readonly clock?: FakeClock;
+  readonly server?: FakeServer;
+  readonly state?: KeptState;
+  readonly refreshToken?: string;
+}
+
+function slackServer(): FakeServer {
   let uses = 0;
-  const server = new FakeServer(() => rotated(++uses));
+  return new FakeServer(() => rotated(++uses));
+}
+
+function rotating({
+  clock = new FakeClock(),
+  server = slackServer(),
+  state,
+  refreshToken = "xoxe-1-refresh-0",
+}: Rotating = {}) {
   const world = context({
     authType: "oauth2",
-    secrets: { clientId: "1.2", clientSecret: "s3cr3t", refreshToken: "xoxe-1-refresh-0" },
+    secrets: { clientId: "1.2", clientSecret: "s3cr3t", refreshToken },
     clock,
+    state,
     fetch: server.fetch,
   });
   const instance = plugin.create(world);
@@ -238,6 +254,104 @@ test("each refresh token is used once, and the next one is what the last use gav
     true,
   );
   await instance.stop();
+});
+
+/** A state in memory, which outlives the instances. */
+class MemoryState implements KeptState {
+  text: string | undefined;
+  failing = false;
+  #last: Promise<unknown> = Promise.resolve();
+
+  exclusively<T>(_signal: AbortSignal, action: () => Promise<T>): Promise<T> {
+    const done = this.#last.then(action);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+
+  read(): string | undefined {
+    return this.text;
+  }
+
+  write(text: string): void {
+    if (this.failing) throw new Error("ENOSPC");
+    this.text = text;
+  }
+}
+
+const HOURS_MS = 3_600_000;
+const sentTokens = ({ calls }: FakeServer): (string | null)[] =>
+  calls.map(({ body }) => new URLSearchParams(body).get("refresh_token"));
+
+describe("what is kept beyond the process", () => {
+  test("a restarted sidecar uses the kept access token, and later the kept refresh token", async () => {
+    const shared = { clock: new FakeClock(), server: slackServer(), state: new MemoryState() };
+    const first = rotating(shared);
+    await first.instance.start();
+    await first.instance.stop();
+    await shared.clock.advanceAndSettle(6 * HOURS_MS);
+    const second = rotating(shared);
+    await second.instance.start();
+    expect(await second.authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
+    expect(sentTokens(shared.server)).toEqual(["xoxe-1-refresh-0"]);
+    await shared.clock.advanceAndSettle(6 * HOURS_MS);
+    expect(await second.authorization()).toBe("Bearer xoxe.xoxb-1-access-2");
+    await second.instance.stop();
+    const third = rotating(shared);
+    await shared.clock.advanceAndSettle(24 * HOURS_MS);
+    await third.instance.start();
+    expect(await third.authorization()).toBe("Bearer xoxe.xoxb-1-access-3");
+    expect(sentTokens(shared.server)).toEqual([
+      "xoxe-1-refresh-0",
+      "xoxe-1-refresh-1",
+      "xoxe-1-refresh-2",
+    ]);
+    await third.instance.stop();
+  });
+
+  test("sidecars side by side share each exchange", async () => {
+    const shared = { clock: new FakeClock(), server: slackServer(), state: new MemoryState() };
+    const both = [rotating(shared), rotating(shared)];
+    await Promise.all(both.map(({ instance }) => instance.start()));
+    await shared.clock.advanceAndSettle(11 * HOURS_MS);
+    for (const { authorization } of both)
+      expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-2");
+    expect(sentTokens(shared.server)).toEqual(["xoxe-1-refresh-0", "xoxe-1-refresh-1"]);
+    await Promise.all(both.map(({ instance }) => instance.stop()));
+  });
+
+  test("a new Secret wins", async () => {
+    const shared = { clock: new FakeClock(), server: slackServer(), state: new MemoryState() };
+    await rotating(shared).instance.start();
+    const renewed = rotating({ ...shared, refreshToken: "xoxe-1-new" });
+    await renewed.instance.start();
+    expect(sentTokens(shared.server)).toEqual(["xoxe-1-refresh-0", "xoxe-1-new"]);
+    expect(shared.state.text).not.toContain("xoxe-1-new");
+  });
+
+  test.each(["", "{", "{}", '{"version":2}', "[]"])(
+    "%j is not used, which is logged",
+    async (text) => {
+      const state = new MemoryState();
+      state.text = text;
+      const { server, world, instance } = rotating({ state });
+      await instance.start();
+      expect(sentTokens(server)).toEqual(["xoxe-1-refresh-0"]);
+      expect(world.lines.join("")).toContain("the kept tokens cannot be read");
+      expect(state.text).toContain("xoxe-1-refresh-1");
+      await instance.stop();
+    },
+  );
+
+  test("nothing, if it cannot be written: the token serves, and the log says so", async () => {
+    const state = new MemoryState();
+    state.failing = true;
+    const { world, instance, authorization } = rotating({ state });
+    await instance.start();
+    expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
+    expect(world.lines.join("")).toContain("could not be kept");
+    expect(world.lines.join("")).not.toMatch(/xoxe-1-refresh|xoxb-1-access/);
+    await instance.stop();
+  });
 });
 
 test("a failed exchange uses up no refresh token of ours", async () => {

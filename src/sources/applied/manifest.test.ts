@@ -97,9 +97,9 @@ describe("refused", () => {
 
   test.each([
     [
-      "price overrides",
-      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: svc-model-prices}\n",
-      "price overrides are not applied",
+      "somebody else's ConfigMap",
+      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n",
+      "metadata.name: must be svc-model-prices, the only ConfigMap that svc reads",
     ],
     [
       "what svc get shows of a Secret",

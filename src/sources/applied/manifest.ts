@@ -40,11 +40,8 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
     const byLine = new Map(parsed.documents.map((document) => [document.line, document]));
     for (const { document, line } of readDocuments(text)) {
       const checked = byLine.get(line);
-      if (checked === undefined) {
-        if (document.contents !== null && document.toJS() !== null)
-          problems.push(notOurs(source, line));
-        continue;
-      }
+      // An empty document.
+      if (checked === undefined) continue;
       const first = checked.id === undefined ? undefined : places.get(checked.id);
       const judged =
         first === undefined || checked.problems.length > 0
@@ -85,21 +82,4 @@ export function documentText(document: Document): string {
     if (document.hasIn(["metadata", field])) document.deleteIn(["metadata", field]);
   // Directives and end marks belong to the original file.
   return document.toString({ lineWidth: 0, directives: false });
-}
-
-/**
- * The price overrides: a ConfigMap that the folder may contain, but that is not read from there.
- */
-function notOurs(source: string, line: number): Problem {
-  return {
-    reason: "InvalidSpec",
-    file: source,
-    line,
-    kind: undefined,
-    namespace: undefined,
-    name: undefined,
-    path: "kind",
-    message: "price overrides are not applied",
-    fix: "name their file when svc up starts: --prices FILE",
-  };
 }
