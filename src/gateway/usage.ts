@@ -4,6 +4,7 @@ import {
   AGENT_ACCOUNT,
   agentScope,
   externalScope,
+  externalServiceScope,
   keyAccount,
   PROVIDER_ACCOUNT,
 } from "../limits/subject.ts";
@@ -37,6 +38,8 @@ function subjectOf(object: ObjectStatus, counter: UsageCounter): Subject {
       return { scope: agentScope(object.namespace, object.name), account: AGENT_ACCOUNT };
     case "model-provider":
       return { scope: externalScope(keyOf(object)), account: PROVIDER_ACCOUNT };
+    case "provider":
+      return { scope: externalServiceScope(keyOf(object)), account: PROVIDER_ACCOUNT };
     case "access-key":
       return {
         scope: externalScope(`${object.namespace}/${counter.modelProvider}`),

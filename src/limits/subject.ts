@@ -81,6 +81,11 @@ export function externalScope(providerKey: string): string {
   return `external/${providerKey}`;
 }
 
+/** @param providerKey `<namespace>/<name>` of the Provider */
+export function externalServiceScope(providerKey: string): string {
+  return `external-service/${providerKey}`;
+}
+
 export function keyAccount(name: string): string {
   return `key/${name}`;
 }

@@ -3,7 +3,18 @@
  * and resources.
  */
 import * as z from "zod";
-import { field, MESSAGE, NAME, NONE, READY, REASON, some, strings, text } from "./columns.ts";
+import {
+  field,
+  MESSAGE,
+  NAME,
+  NONE,
+  READY,
+  REASON,
+  REQUESTS,
+  some,
+  strings,
+  text,
+} from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
@@ -150,7 +161,7 @@ export const providerSchema = z.strictObject({
     requestsToday: z
       .int()
       .optional()
-      .describe("External requests of today (UTC). Not written until there is an MCP gateway."),
+      .describe("External requests made today (UTC), across all access keys."),
   }).optional(),
 });
 
@@ -174,6 +185,7 @@ export const providerKind = defineKind({
   ],
   build: ({ spec }, base): Provider => ({ kind: "Provider", ...base, spec }),
   view: ({ spec }) => ({ spec }),
+  usage: { counter: () => ({ kind: "provider" }), fields: ["requestsToday"] },
   crd: {
     columns: [
       { name: "Type", type: "string", jsonPath: ".spec.type" },
@@ -187,6 +199,7 @@ export const providerKind = defineKind({
     { title: "ENFORCEMENT", cell: ({ spec }) => text(field(spec, "audit", "enforcement")) },
     READY,
     REASON,
+    { ...REQUESTS, wide: true },
     {
       title: "ALLOW",
       wide: true,

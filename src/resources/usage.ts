@@ -17,5 +17,7 @@ export type UsageCounter =
   | { readonly kind: "agent" }
   /** All external calls of the ModelProvider itself. */
   | { readonly kind: "model-provider" }
+  /** All external calls of the Provider itself. */
+  | { readonly kind: "provider" }
   /** The calls of the AccessKey itself, at a ModelProvider of its namespace. */
   | { readonly kind: "access-key"; readonly modelProvider: string };
