@@ -47,9 +47,9 @@ async function openHere({ address, port }: DnsListener): Promise<DnsSockets> {
  * the sidecar, because its copies would keep the port in use.
  */
 const OPENER = `
-import dgram from "node:dgram";
-import { once } from "node:events";
-import net from "node:net";
+const dgram = process.getBuiltinModule("node:dgram");
+const { once } = process.getBuiltinModule("node:events");
+const net = process.getBuiltinModule("node:net");
 process.once("disconnect", () => process.exit());
 process.once("message", () => process.exit());
 if (!process.connected) process.exit();
