@@ -43,12 +43,15 @@ describe("an object outside of the repository may be named", () => {
   });
 
   test.each([
-    ["parent{owner{repository(name:\"x\"){name}}}", "unscopable"],
+    ['parent{owner{repository(name:"x"){name}}}', "unscopable"],
     ["parent{defaultBranchRef{target{oid}}}", "unscopable"],
     ["parent{isEmpty}", "unscopable"],
     ["owner{...on Organization{twitterUsername}}", "unscopable"],
     ["issue(number:1){parent{title}}", "unscopable"],
-    ["pullRequest(number:1){mergeCommit{associatedPullRequests(first:1){nodes{body}}}}", "unscopable"],
+    [
+      "pullRequest(number:1){mergeCommit{associatedPullRequests(first:1){nodes{body}}}}",
+      "unscopable",
+    ],
     ["parent{owner{...on Organization{teams(first:1){nodes{name}}}}}", "unscopable"],
   ])("%s leads out", (fields, expected) => {
     expect(told(inRepo(fields))).toContain(expected);
@@ -114,9 +117,9 @@ describe("size", () => {
   });
 
   test("a fragment that was harmless inside is judged again outside", () => {
-    expect(
-      told(`fragment F on Repository{description} ${inRepo("...F parent{...F}")}`),
-    ).toBe("repos:read o/r+unscopable");
+    expect(told(`fragment F on Repository{description} ${inRepo("...F parent{...F}")}`)).toBe(
+      "repos:read o/r+unscopable",
+    );
   });
 });
 
