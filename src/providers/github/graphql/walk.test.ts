@@ -103,7 +103,7 @@ describe("size", () => {
   test("fields that fragments repeat count each time", () => {
     const times = (count: number): string =>
       `{${"...F ".repeat(count)}} fragment F on Query{${"__typename ".repeat(99)}}`;
-    expect(told(times(199))).toBe("meta:read none");
+    expect(told(times(200))).toBe("meta:read none");
     expect(told(times(201))).toBe("unresolved");
   });
 
@@ -127,6 +127,15 @@ describe("root fields", () => {
   test.each([
     ["{viewer{login}}", "users:read none"],
     ["{viewer{...on User{login}}}", "users:read none"],
+    ["{viewer}", "users:read none"],
+    ["{viewer{login organization{login}}}", "orgs:read unscopable, users:read unscopable"],
+    ["{viewer{...on Repository{forkCount}}}", "repos:read unscopable"],
+    ['{organization(login:"o")}', "orgs:read unscopable"],
+    ["mutation{createIssue(input:{})}", "issues:write unscopable"],
+    [
+      "mutation{...on Mutation{createIssue(input:{}){clientMutationId}}}",
+      "issues:write unscopable",
+    ],
     ["{viewer{organizations(first:1){nodes{login}}}}", "orgs:read unscopable"],
     ['{viewer{repository(name:"x"){name}}}', "repos:read unscopable"],
     ["{viewer{starredRepositories(first:1){totalCount}}}", "users:read unscopable"],
@@ -241,9 +250,37 @@ describe("a body", () => {
     expect(send(body).kind).toBe(expected);
   });
 
+  test("whose values are more than 20 000 tokens is refused", () => {
+    const list = (length: number): string =>
+      `query($a:[Int]=[${"1 ".repeat(length)}]){rateLimit{cost}}`;
+    expect(told(list(19_900))).toBe("meta:read none");
+    expect(told(list(20_000))).toBe("unresolved");
+  });
+
   test("that was not read is refused", () => {
     const headers = { "content-type": "application/json" };
     const call = request("POST https://api.github.com/graphql", { headers });
     expect(resolveGraphql(call).kind).toBe("unresolved");
+  });
+
+  test("each refusal says its own reason", () => {
+    const wrong: readonly unknown[] = [
+      [],
+      "text",
+      {},
+      { query: "{" },
+      { query, variables: 1 },
+      { query, operationName: 1 },
+      { query, extensions: {} },
+      { query: "{noSuchField{id}}" },
+      { query: "subscription{x}" },
+      { query: "fragment F on Repository{id}" },
+    ];
+    const reasons = wrong.map((body) => {
+      const resolution = send(body as object);
+      return resolution.kind === "unresolved" ? resolution.reason : "none";
+    });
+    expect(new Set(reasons).size).toBe(wrong.length);
+    expect(reasons).not.toContain("none");
   });
 });
