@@ -126,6 +126,13 @@ const sns = {
       : [unscopable("a phone number is no ARN")],
 };
 
+/**
+ * What Lambda may read as the beginning of an ARN if a colon follows: its pattern of FunctionName
+ * makes the region, the account and `function:` optional, so that `function:f` is the function `f`,
+ * and not the alias `f` of a function that is called `function`.
+ */
+const PART_OF_ARN = /^(?:function|[0-9]{12}|[a-z]{2}(?:-[a-z]+)+-[0-9]+)$/;
+
 /** A name, `account:function:name`, or an ARN, each with an optional qualifier. */
 function functionOf(input: Input): readonly ServiceResource[] {
   const { place, account } = input;
@@ -137,6 +144,7 @@ function functionOf(input: Input): readonly ServiceResource[] {
   const [inQuery, ...more] = input.query("Qualifier");
   if (
     name === "" ||
+    (owner === undefined && inName !== undefined && PART_OF_ARN.test(name)) ||
     more.length > 0 ||
     (inName !== undefined && inQuery !== undefined) ||
     (inQuery !== undefined && !/^(?:\$LATEST(?:\.PUBLISHED)?|[A-Za-z0-9_-]{1,128})$/.test(inQuery))
