@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ServiceRequest } from "../contract.ts";
 import { request } from "../testing.ts";
 import { resourcesOf } from "./resources.ts";
-import { ACCOUNT, told } from "./testing.ts";
+import { ACCOUNT, aws, told } from "./testing.ts";
 
 const REGION = "eu-west-1";
 const OTHER = "999988887777";
@@ -166,6 +166,8 @@ describe("a model", () => {
     `arn:aws:bedrock:${REGION}:${OTHER}:Foundation/a`,
     `arn:aws:bedrock:${REGION}:${OTHER}:foundation-model/*`,
     `x arn:aws:bedrock:${REGION}::foundation-model/a.b`,
+    `arn:x:arn:aws:bedrock:${REGION}::foundation-model/a.b`,
+    "x amazon.nova",
     ".nova",
     "amazon.",
     "Amazon.nova",
@@ -254,6 +256,11 @@ describe("a secret that Parameter Store reads", () => {
     "not by %s",
     (name) => {
       expect(read({ Names: [name, 1] })).toEqual([]);
+      const resolution = aws.resolveAction(
+        json("ssm", "AmazonSSM.GetParameters", { Names: [name] }),
+      );
+      expect(resolution).toMatchObject({ actions: [{ action: "ssm:GetParameters" }] });
+      expect(resolution.kind === "resolved" && resolution.actions).toHaveLength(1);
     },
   );
 
@@ -291,6 +298,57 @@ test("messages to a phone number, or to two places, are in no scope", () => {
   expect(publish({ TopicArn: topic, TargetArn: topic })).toEqual(["unscopable"]);
   expect(publish({ TopicArn: topic, PhoneNumber: "" })).toEqual(["unscopable"]);
   expect(publish({ TopicArn: "news" })).toEqual(["unscopable"]);
+});
+
+describe("a body that is not understood names nothing", () => {
+  test.each([
+    ["sqs", "AmazonSQS.PurgeQueue"],
+    ["sqs", "AmazonSQS.GetQueueUrl"],
+    ["api.ecr", "AmazonEC2ContainerRegistry_V20150921.ListImages"],
+    ["secretsmanager", "secretsmanager.BatchGetSecretValue"],
+    ["ssm", "AmazonSSM.GetParameters"],
+    ["events", "AWSEvents.PutEvents"],
+    ["logs", "Logs_20140328.GetLogEvents"],
+    ["kinesis", "Kinesis_20131202.PutRecord"],
+  ])("%s %s", (prefix, target) => {
+    const call = json(prefix, target, {});
+    for (const text of ["[]", "{", '{"a":1,"a":2}', "null"])
+      expect(places({ ...call, body: Buffer.from(text) })).toEqual(["unscopable"]);
+  });
+});
+
+test.each([
+  ["GetDataProtectionPolicy", "ResourceArn", arnOf("sns", ACCOUNT, "news")],
+  ["GetTopicAttributes", "TopicArn", arnOf("sns", ACCOUNT, "news")],
+  ["CreateTopic", "Name", "news"],
+])("%s of a topic names it by %s", (Action, member, value) => {
+  const call = (parameters: Record<string, string>): ServiceRequest =>
+    request(`POST ${at("sns")}/`, {
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+      body: new URLSearchParams({ Action, ...parameters }).toString(),
+    });
+  expect(places(call({ [member]: value }))).toEqual([arnOf("sns", ACCOUNT, "news")]);
+  expect(places(call({ [member]: "a b" }))).toEqual(["unscopable"]);
+  expect(places(call({}))).toEqual(["unscopable"]);
+});
+
+test.each([
+  ["a", "a"],
+  ["/a", "a"],
+  ["a/b", "a/b"],
+  ["/a/b:3", "a/b"],
+  ["a:label", "a"],
+])("the parameter %s is parameter/%s", (Name, rest) => {
+  expect(places(json("ssm", "AmazonSSM.GetParameter", { Name }))).toEqual([
+    arnOf("ssm", ACCOUNT, `parameter/${rest}`),
+  ]);
+});
+
+test("the path of API Gateway may hold an ARN, whose slashes are escaped", () => {
+  const stage = `arn:aws:apigateway:${REGION}::/restapis/abc`;
+  expect(places(request(`GET ${at("apigateway")}/tags/${encodeURIComponent(stage)}`))).toEqual([
+    `arn:aws:apigateway:${REGION}::/tags/${stage}`,
+  ]);
 });
 
 test("an operation or a service with the name of every object's member is not listed", () => {

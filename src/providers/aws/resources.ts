@@ -138,7 +138,7 @@ function functionOf(input: Input): readonly ServiceResource[] {
   const { place, account } = input;
   const value = input.labels["FunctionName"] ?? "";
   const [, prefix, owner, name = "", inName] =
-    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|(?=[0-9]{12}:function:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
+    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
       value,
     ) ?? [];
   const [inQuery, ...more] = input.query("Qualifier");
