@@ -83,7 +83,7 @@ describe("a function", () => {
     "f:$LATEST.PUBLISHED",
     "f:a.b",
     "f*",
-    `${"f".repeat(141)}`,
+    "f".repeat(141),
   ])("%j is not understood", (name) => {
     expect(invoke(name)).toEqual(["unscopable"]);
   });

@@ -127,8 +127,8 @@ test("the bodies that are judged are read, under both prefixes", () => {
   expect(rules.every(({ hosts, maxBytes }) => hosts?.length === 0 && maxBytes === 1_000)).toBe(
     true,
   );
-  const lines = rules.flatMap(({ methods = [], paths = [] }) =>
-    methods.flatMap((method) => paths.map((path) => `${method} ${path}`)),
+  const lines = rules.flatMap(({ methods, paths }) =>
+    (methods ?? []).flatMap((method) => paths.map((path) => `${method} ${path}`)),
   );
   expect(lines.filter((line) => !line.includes("/api/v3/")).toSorted()).toEqual([
     "PATCH /repos/{}/{}/issues/{}",

@@ -209,7 +209,9 @@ describe("the repository of a mutation", () => {
     [{}, "unscopable"],
     [{ n: null }, "unscopable"],
   ])("may come from a variable within: %j", (variables, expected) => {
-    const query = `mutation($n:String!){createCommitOnBranch(input:{branch:{repositoryNameWithOwner:$n}}){clientMutationId}}`;
+    const query =
+      "mutation($n:String!){createCommitOnBranch(input:{branch:{repositoryNameWithOwner:$n}})" +
+      "{clientMutationId}}";
     expect(told(query, variables)).toContain(` ${expected}`);
   });
 });
