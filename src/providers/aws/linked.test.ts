@@ -146,6 +146,11 @@ describe("attributes of a topic and of a subscription", () => {
       set({ AttributeName: "SubscriptionRoleArn" }),
       [topic, "unscopable"],
     ],
+    [
+      "an attribute that is not listed, by an ARN",
+      set({ AttributeName: "SQSSuccessFeedbackRoleArn", AttributeValue: role }),
+      [topic, "unscopable"],
+    ],
     ["a list of names", set({ "AttributeName.1": "DisplayName" }), [topic, "unscopable"]],
     [
       "a function that receives",
@@ -230,6 +235,14 @@ describe("the code of a function", () => {
     expect(places(call)).toEqual(expected);
   });
 });
+
+test.each(['{"Role":"arn:aws:iam::1:role/r"}', '{"Unheard":1,"Unheard":2}', "no JSON"])(
+  "what a function is called with names nothing: %s",
+  (body) => {
+    const call = request(`POST ${at("lambda")}/2015-03-31/functions/f/invocations`, { body });
+    expect(places(call)).toEqual([own("lambda", "function:f")]);
+  },
+);
 
 describe("what a model reads", () => {
   const model = `arn:aws:bedrock:${REGION}::foundation-model/amazon.nova-pro-v1:0`;
