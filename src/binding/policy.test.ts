@@ -5,7 +5,7 @@ import { compileActionLists } from "./action-lists.ts";
 import { isAmbiguousPath } from "../providers/url-path.ts";
 import { compileHttpRules } from "./http-rules.ts";
 import { compilePathGlobs } from "./path-glob.ts";
-import { type RawRequest, readRequest } from "./request.ts";
+import { canonicalHost, type RawRequest, readRequest } from "./request.ts";
 import { compileScope } from "./scope.ts";
 import { compileWildcards } from "./wildcard.ts";
 
@@ -378,5 +378,83 @@ describe("reading a request", () => {
     ],
   ])("refused: %s", (_name, more, status) => {
     expect(readRequest(raw(more))).toMatchObject({ kind: "malformed", status });
+  });
+
+  const label = "a".repeat(63);
+  test.each([
+    "localhost",
+    "a.b",
+    "x_1.api.github.com",
+    "a--b.example",
+    `${label}.example`,
+    `${label}.${label}.${label}.${"a".repeat(61)}`,
+  ])("a host: %s", (host) => {
+    for (const [scheme, port] of [
+      ["https", ":443"],
+      ["http", ":80"],
+    ] as const) {
+      expect(canonicalHost(host, scheme)).toBe(host);
+      expect(canonicalHost(host + port, scheme)).toBe(host);
+    }
+  });
+
+  test.each([
+    "",
+    ".example",
+    "a..b",
+    "-a.example",
+    "a-.example",
+    "a.-b",
+    "a.b-",
+    `${label}a.example`,
+    `a.${label}a`,
+    `${label}.${label}.${label}.${"a".repeat(62)}`,
+    "a.example:",
+    "a.example:443 ",
+    "a.example:000443",
+    "a.example:http",
+    "a.example:443@b.example",
+    "b@a.example:443",
+    "a.example\n",
+    "a.example/x",
+    "a.example:80",
+    "[a.example]",
+  ])("no host: %j", (authority) => {
+    expect(canonicalHost(authority, "https")).toBeUndefined();
+  });
+
+  test("no host: the port of TLS over plain HTTP", () => {
+    expect(canonicalHost("a.example:443", "http")).toBeUndefined();
+  });
+
+  test.each([
+    "authorization",
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "x-amz-target",
+    "x-amz-copy-source",
+    "x-amz-content-sha256",
+    "x-http-method-override",
+  ])("two headers %s are refused, even if they say the same", (name) => {
+    const headers = [
+      [name, "x"],
+      [name, "x"],
+    ] as const;
+    expect(readRequest(raw({ headers }))).toMatchObject({ kind: "malformed", status: 400 });
+    expect(readRequest(raw({ headers: headers.slice(1) })).kind).toBe("request");
+  });
+
+  test("of several question marks the first one ends the path", () => {
+    expect(readRequest(raw({ target: "/a?b?c" }))).toMatchObject({
+      request: { path: "/a", query: "b?c" },
+    });
+    expect(readRequest(raw({ target: "/a" }))).toMatchObject({
+      request: { path: "/a", query: "" },
+    });
+    expect(readRequest(raw({ target: "/?" }))).toMatchObject({
+      request: { path: "/", query: "" },
+    });
+    expect(readRequest(raw({ target: "?a" }))).toMatchObject({ kind: "malformed" });
   });
 });

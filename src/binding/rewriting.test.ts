@@ -64,6 +64,52 @@ describe("by a parameter of a form", () => {
   });
 });
 
+describe("by a name that is encoded", () => {
+  const headers = { "content-type": FORM };
+
+  test.each([
+    "%255fmethod=PUT",
+    "_met%68od=PUT",
+    "a=b;_method=PUT",
+    "+_method=PUT",
+    "_method%5B%5D=PUT",
+    "_method%00=PUT",
+    "\u200b_method=PUT",
+    "%uFF3Fmethod=PUT",
+    "x.http.method=PUT",
+  ])("in a form, and in the query: %s", (text) => {
+    expect(asks("", headers, text)).toBe(true);
+    expect(asks(`?${text}`)).toBe(true);
+  });
+
+  test.each(["%ff=1", "%25252525255fmethod=1", "%ffmethod=1"])(
+    "that cannot be interpreted, in a form only: %s",
+    (text) => {
+      expect(asks("", headers, text)).toBe(true);
+      expect(asks("", headers, `${text}&a=b`)).toBe(true);
+      expect(asks(`?${text}`)).toBe(false);
+    },
+  );
+
+  test("not if what cannot be interpreted is a value", () => {
+    expect(asks("", headers, "a=%ff&b=_method")).toBe(false);
+  });
+
+  test("not if it is longer than every name of the list", () => {
+    const long = (length: number): string => `%ff${"x".repeat(length - 3)}=1`;
+    expect(asks("", headers, long(1_000))).toBe(true);
+    expect(asks("", headers, long(1_001))).toBe(false);
+    expect(asks("", headers, `${long(1_001)}&_method=PUT`)).toBe(true);
+  });
+
+  test("exactly so many encoded names are read", () => {
+    expect(asks("", headers, "%61=1&".repeat(10_000))).toBe(false);
+    expect(asks("", headers, "%61=1&".repeat(10_001))).toBe(true);
+    expect(asks("", headers, `${"%61=1&".repeat(9_999)}_method=PUT`)).toBe(true);
+    expect(asks(`?${"%61=1&".repeat(10_001)}`)).toBe(false);
+  });
+});
+
 test.each([
   ["forwarded", true],
   ["x-forwarded-host", true],

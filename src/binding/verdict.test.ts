@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { AuthzReply } from "../envoy/ext-authz/wire.ts";
 import { InjectionError, NO_INJECTION, type ServiceResource } from "../providers/contract.ts";
 import { HOST, TestSidecar } from "./testing.ts";
+import { actionsOf, resourcesOf } from "./verdict.ts";
 
 const IN: ServiceResource = { kind: "scoped", key: "projects", value: "mine" };
 const OUT: ServiceResource = { kind: "scoped", key: "projects", value: "theirs" };
@@ -108,6 +109,72 @@ describe("a scope", () => {
     const sidecar = acting(new TestSidecar({ deny: ["*"] }, {}, scope), OUT);
     expect(body(await sidecar.check())).toMatchObject({ code: "action_denied" });
   });
+});
+
+describe("a denied action", () => {
+  test("tells what is allowed", async () => {
+    const sidecar = acting(new TestSidecar({ allow: ["books:*"] }), IN);
+    expect(body(await sidecar.check())).toMatchObject({
+      status: 403,
+      code: "action_denied",
+      action: "things:read",
+      allowed: ["books:*"],
+    });
+  });
+
+  test("tells nothing about what is allowed where nothing is listed", async () => {
+    const told = body(await acting(new TestSidecar({ deny: ["things:*"] }), IN).check());
+    expect(told).toMatchObject({ code: "action_denied", rule: "policy.deny: things:*" });
+    expect(told).not.toHaveProperty("allowed");
+  });
+
+  test("is enough, whatever else is allowed", async () => {
+    const sidecar = new TestSidecar({ allow: ["things:read"] });
+    sidecar.resolution = {
+      kind: "resolved",
+      actions: [
+        { action: "things:read", resources: [IN] },
+        { action: "things:write", resources: [IN] },
+      ],
+    };
+    expect(body(await sidecar.check())).toMatchObject({
+      code: "action_denied",
+      action: "things:write",
+    });
+  });
+
+  test("is denied by its wider name, too", async () => {
+    const sidecar = new TestSidecar({ deny: ["things:read"] });
+    sidecar.resolution = {
+      kind: "resolved",
+      actions: [{ action: "things:list", broader: ["things:read"], resources: [IN] }],
+    };
+    expect(body(await sidecar.check())).toMatchObject({ code: "action_denied" });
+  });
+});
+
+test("the name of an odd header is shown in part, and in plain characters", async () => {
+  const headers = [[`x_${"\u0007\u00e9".repeat(100)}`, "1"] as const];
+  const told = body(await new TestSidecar().check({ headers }));
+  expect(told["message"]).toContain(` x_${"?".repeat(62)} `);
+});
+
+test("what the verdict names is each resource once, in its readable form", () => {
+  const verdict = {
+    binding: undefined,
+    violations: [],
+    resolution: {
+      kind: "resolved",
+      actions: [
+        { action: "a", resources: [IN, { ...OUT, shown: "of others" }, WIDE] },
+        { action: "b", resources: [IN, { kind: "none" }] },
+      ],
+    },
+  } as const;
+  expect(resourcesOf(verdict)).toEqual(["mine", "of others"]);
+  expect(actionsOf(verdict).map(({ action }) => action)).toEqual(["a", "b"]);
+  expect(actionsOf({ ...verdict, resolution: undefined })).toEqual([]);
+  expect(actionsOf({ ...verdict, resolution: { kind: "unresolved", reason: "x" } })).toEqual([]);
 });
 
 test("in audit mode every check runs, and the request leaves", async () => {

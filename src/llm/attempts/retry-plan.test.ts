@@ -71,4 +71,48 @@ describe("RetryPlan", () => {
     expect(walk(plan, busy)).toHaveLength(15);
     expect(plan.nextTarget()).toEqual({ kind: "exhausted" });
   });
+
+  test("the cap itself is waited for, and zero is no wait", () => {
+    const waits = (ms: number): [string, number][] =>
+      walk(new RetryPlan([target("a", 2), target("b", 1)], () => 0, 16), wait(ms));
+    expect(waits(5_000)).toEqual([
+      ["a", 5_000],
+      ["b", 0],
+    ]);
+    expect(waits(0)).toEqual([
+      ["a", 0],
+      ["b", 0],
+    ]);
+  });
+
+  test("a provider that cannot express the request is skipped at once, and counts as tried", () => {
+    const plan = new RetryPlan([target("a", 3), target("b", 2), target("c", 2)], highest, 4);
+    expect(plan.current.provider.name).toBe("a");
+    expect(plan.nextTarget()).toMatchObject({ waitMs: 0, changed: true });
+    expect(plan.current.provider.name).toBe("b");
+    expect(plan.next(busy)).toMatchObject({ target: { model: "b-model" }, changed: false });
+    expect(plan.next(busy)).toMatchObject({ target: { model: "c-model" }, changed: true });
+    expect(plan.next(busy)).toEqual({ kind: "exhausted" });
+    expect(plan.nextTarget()).toEqual({ kind: "exhausted" });
+    expect(plan.current.provider.name).toBe("c");
+  });
+
+  test("the limit is what the providers allow together, if that is less", () => {
+    expect(new RetryPlan([target("a", 3), target("b", 2)], highest, 16).maxAttempts).toBe(5);
+    expect(new RetryPlan([target("a", 3), target("b", 2)], highest, 4).maxAttempts).toBe(4);
+  });
+
+  test("the longest attempt is the longest wait and the longest first byte of all", () => {
+    const slow = (
+      firstByteTimeoutMs: number,
+      maxIntervalMs: number,
+      maxRetryAfterMs: number,
+    ): AttemptTarget => {
+      const retries = { attempts: 1, baseIntervalMs: 1, maxIntervalMs, maxRetryAfterMs };
+      return { provider: { firstByteTimeoutMs, retries } as ModelProviderPolicy, model: "m" };
+    };
+    const plan = new RetryPlan([slow(60_000, 10, 100), slow(5_000, 2_000, 30_000)], highest, 16);
+    expect(plan.longestAttemptMs).toBeGreaterThanOrEqual(60_000 + 2_000 + 30_000);
+    expect(plan.longestAttemptMs).toBeLessThan(60_000 + 2_000 + 30_000 + 5_000);
+  });
 });

@@ -126,17 +126,25 @@ const sns = {
       : [unscopable("a phone number is no ARN")],
 };
 
+/**
+ * What Lambda may read as the beginning of an ARN if a colon follows: its pattern of FunctionName
+ * makes the region, the account and `function:` optional, so that `function:f` is the function `f`,
+ * and not the alias `f` of a function that is called `function`.
+ */
+const PART_OF_ARN = /^(?:function|[0-9]{12}|[a-z]{2}(?:-[a-z]+)+-[0-9]+)$/;
+
 /** A name, `account:function:name`, or an ARN, each with an optional qualifier. */
 function functionOf(input: Input): readonly ServiceResource[] {
   const { place, account } = input;
   const value = input.labels["FunctionName"] ?? "";
   const [, prefix, owner, name = "", inName] =
-    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|(?=[0-9]{12}:function:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
+    /^(arn:aws[a-z-]*:lambda:[a-z0-9-]+:(?=[0-9]{12}:)|)(?:([0-9]{12}):function:)?([A-Za-z0-9_-]{1,140})(?::(\$LATEST|[A-Za-z0-9_-]{1,128}))?$/.exec(
       value,
     ) ?? [];
   const [inQuery, ...more] = input.query("Qualifier");
   if (
     name === "" ||
+    (owner === undefined && inName !== undefined && PART_OF_ARN.test(name)) ||
     more.length > 0 ||
     (inName !== undefined && inQuery !== undefined) ||
     (inQuery !== undefined && !/^(?:\$LATEST(?:\.PUBLISHED)?|[A-Za-z0-9_-]{1,128})$/.test(inQuery))

@@ -31,6 +31,12 @@ describe("keys", () => {
     ["with space between tags", ` \n${object(" <Key>a</Key> \n")} `, ["a"]],
     ["with entities", object("<Key>&amp;&lt;&gt;&quot;&apos;&#65;&#x42;</Key>"), ["&<>\"'AB"]],
     ["beyond the first plane", object("<Key>&#x1F600;</Key>"), ["\u{1F600}"]],
+    ["at the end of Unicode", object("<Key>&#x10FFFF;</Key>"), ["\u{10FFFF}"]],
+    [
+      "of an empty version, with space after it",
+      object("<Key>a</Key><VersionId/> \n"),
+      ["a (a version)"],
+    ],
     ["at the borders of surrogates", object("<Key>&#xD7FF;&#xE000;</Key>"), ["\uD7FF\uE000"]],
   ])("%s", (_name, inner, keys) => {
     expect(keysOf(inner)).toEqual(keys);
@@ -69,6 +75,8 @@ describe("what S3 might read in another way is not understood", () => {
     ["text after an empty tag", object("<Key>a</Key><ETag/>x")],
     ["text after an object", `${KEY}x`],
     ["an unknown entity", object("<Key>&nbsp;a</Key>")],
+    ["an unknown entity in a version", object("<Key>a</Key><VersionId>&nbsp;</VersionId>")],
+    ["an unknown entity in Quiet", `<Quiet>&nbsp;</Quiet>${KEY}`],
     ["an ampersand", object("<Key>a&b</Key>")],
     ["a surrogate", object("<Key>&#xD800;</Key>")],
     ["the last surrogate", object("<Key>&#xDFFF;</Key>")],

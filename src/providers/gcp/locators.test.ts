@@ -56,6 +56,66 @@ describe("a text", () => {
   });
 });
 
+describe("an address", () => {
+  test.each<[text: string, places: string[]]>([
+    ["gs://owned/a", ["owner"]],
+    ["GS://other/a", ["elsewhere"]],
+    ["https://storage.googleapis.com/owned/a", ["owner"]],
+    ["https://storage.googleapis.com:443/other/a", ["elsewhere"]],
+    ["https://storage.mtls.googleapis.com/owned/a", ["owner"]],
+    ["https://storage.cloud.google.com/owned/a", ["owner"]],
+    ["https://storage.googleapis.com/storage/v1/b/owned/o/a", ["owner"]],
+    ["https://www.googleapis.com/download/storage/v1/b/owned/o/a", ["owner"]],
+    ["https://other.storage.googleapis.com/a", ["elsewhere"]],
+    ["bq://other.d.t", ["other"]],
+    ["gcr.io/other/image", ["other"]],
+    ["xgcr.io/other/image", []],
+    ["europe-docker.pkg.dev/other/r/i", ["other"]],
+    ["other@appspot.gserviceaccount.com", ["other"]],
+    ["123-compute@developer.gserviceaccount.com", ["123"]],
+    ["other:europe-west1:db", ["other"]],
+    ["p-1:europe-west1:a,other:europe-west1:b", ["p-1", "other"]],
+    ["example.com:other:europe-west1:db", ["example.com:other"]],
+    ["billingAccounts/0-1-2", ["elsewhere"]],
+    ["//cloudresourcemanager.googleapis.com/v1/folders/5", ["elsewhere"]],
+    ["PROJECTS/other", ["other"]],
+    ["x/projects/other?a=b", ["other"]],
+    ["my-projects/other", []],
+    ["projects/-/x", ["elsewhere"]],
+    ["projects/_/buckets/owned", ["owner"]],
+    ["https://x/?u=projects%2Fother", ["other"]],
+    ["https://x/?u=projects%252Fother", []],
+  ])("%s", (text, places) => {
+    expect(placesOf({ text })).toEqual(places);
+  });
+});
+
+describe("a member that holds a path, or what begins like a name", () => {
+  test.each<[name: string, document: StrictJson, places: string[]]>([
+    ["a project by its full name", { project: "projects/other" }, ["other"]],
+    ["a project with a space", { project: "other x" }, []],
+    ["what is no project", { project: "-" }, ["elsewhere"]],
+    ["a project that is a flag", { project: true }, []],
+    ["a project in a list", { projects: ["other", "third"] }, ["third", "other"]],
+    ["a bucket by its address", { bucket: "gs://owned/a" }, ["owner"]],
+    ["a bucket with a space", { bucket: "a b" }, []],
+    ["a bucket's id", { sourceBucketId: "owned" }, ["owner"]],
+    ["a view of another project", { viewName: "other.d.v" }, ["other"]],
+    ["one project under two names", { project: "other", text: "projects/other" }, ["other"]],
+    ["two buckets of nobody", { bucket: "a", logBucket: "b" }, ["elsewhere"]],
+    ["a number that is no project", { size: 123 }, []],
+    ["a query and a project", { query: "SELECT 1", project: "other" }, ["other", "elsewhere"]],
+  ])("%s", (_name, document, places) => {
+    expect(placesOf(document)).toEqual(places);
+  });
+
+  test("the caller's own data is left out, and only that", () => {
+    const places = new GcpPlaces(new Map());
+    places.addDocument({ data: "projects/a", other: "projects/b" }, new Set(["data"]));
+    expect(places.resources).toEqual([{ kind: "scoped", key: "projects", value: "b" }]);
+  });
+});
+
 test("a body that names very many places is in no project", () => {
   const names = (count: number): string[] =>
     Array.from({ length: count }, (_, index) => `projects/p${index}`);

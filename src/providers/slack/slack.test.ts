@@ -1,5 +1,6 @@
 import { FakeClock } from "../../platform/testing.ts";
 import { describe, expect, test } from "vitest";
+import { ConfigError } from "../contract.ts";
 import { context, FakeServer, request } from "../testing.ts";
 import type { KeptState } from "../kept-state.ts";
 import { rotated } from "./contract-sample.ts";
@@ -100,6 +101,15 @@ describe("what a message shows of another conversation", () => {
     ["https://app.slack.com/client/T1/C9", "C1+unscopable"],
     ["a/https://t.slack.com/archives/C1/p1,https://t.slack.com/archives/C9/p1", "C1+unscopable"],
     ["we use slack.com.", "C1"],
+    ["we use slack.com?!", "C1"],
+    ["see https://team.slack.com/archives/C9...", "C1+C9"],
+    ["https://t.slack.com/archives/C1?x=t.slack.com/archives/C9", "C1+unscopable"],
+    ["https://t.slack.com/archives/C1#https://t.slack.com/archives/C9", "C1+unscopable"],
+    ["slack.com,slack.com", "C1+unscopable"],
+    ["https://slack.com/archives/C9", "C1+unscopable"],
+    ["https://t.slack-gov.com/archives/C9", "C1+C9"],
+    ["https://t.slack.com.evil.example/archives/C9", "C1+unscopable"],
+    ["https://evil.example/?u=https://t.slack.com/archives/C9", "C1+C9"],
     ["https://example.com/archives/C9/p17", "C1"],
   ])("%j is about %s", (text, expected) => {
     expect(message({ text })).toBe(expected);
@@ -129,6 +139,23 @@ describe("what a message shows of another conversation", () => {
       Array.from({ length: count }, (_, n) => `t.slack.com/archives/C${n}`).join(" ");
     expect(message({ text: links(50) })?.split("+")).toHaveLength(51);
     expect(message({ text: links(51) })).toBe("C1+unscopable");
+  });
+
+  test("an address that a preview is for is a link as well", () => {
+    const unfurl = (unfurls: object): string | undefined =>
+      told(
+        `${CALL}chat.unfurl`,
+        JSON_TYPE,
+        JSON.stringify({ channel: "C1", ts: "1.2", unfurls }),
+      ).split(" ")[1];
+    expect(unfurl({ "https://t.slack.com/archives/C9/p1": { text: "x" } })).toBe("C1+C9");
+    expect(unfurl({ "https://t.slack.com/files/U1/F9": {} })).toBe("C1+unscopable");
+    expect(unfurl({ "https://example.com/": { text: "x" } })).toBe("C1");
+  });
+
+  test("no blocks are none", () => {
+    expect(message({ text: "x", blocks: "" })).toBe("C1");
+    expect(message({ text: "x", blocks: [], attachments: null })).toBe("C1");
   });
 
   test("in a form, escapes of JSON hide nothing", () => {
@@ -201,6 +228,69 @@ test.each([
   ["GET https://files.slack.com/files-pri/../x", {}, undefined],
 ])("%s %j %j is not understood", (line, headers, body) => {
   expect(told(line, headers, body)).toBe("unresolved");
+});
+
+describe("files.slack.com", () => {
+  const at = "https://files.slack.com";
+
+  test.each([
+    [`GET ${at}/files-pri/T1-F1/a.txt`, "files:read unscopable"],
+    [`HEAD ${at}/files-pri/T1-F1/a.txt`, "files:read unscopable"],
+    [`GET ${at}/files-tmb/T1-F1/a_64.png`, "files:read unscopable"],
+    [`POST ${at}/upload/v1/Ab_-9`, "files:write unscopable (no token)"],
+  ])("%s is %s", (line, expected) => {
+    expect(told(line)).toBe(expected);
+  });
+
+  test.each([
+    `GET ${at}/files-pri`,
+    `GET ${at}/files-pri/`,
+    `GET ${at}/files-pri/T1-F1/`,
+    `GET ${at}/files-pri/T1-F1%2Fa.txt/b`,
+    `GET ${at}/FILES-PRI/T1-F1/a.txt`,
+    `GET ${at}/x/files-pri/T1-F1/a.txt`,
+    `DELETE ${at}/files-pri/T1-F1/a.txt`,
+    `POST ${at}/files-pri/T1-F1/a.txt`,
+    `PUT ${at}/files-pri/T1-F1/a.txt`,
+    `GET ${at}/upload/v1/Ab`,
+    `PUT ${at}/upload/v1/Ab`,
+    `POST ${at}/upload/v1/Ab/c`,
+    `POST ${at}/x/upload/v1/Ab`,
+    `POST ${at}/upload/v1/A%62`,
+    `POST ${at}/upload/v1`,
+    `POST ${at}/other/x`,
+    `GET ${at}/api/auth.test`,
+    "GET https://slack.com/files-pri/T1-F1/a.txt",
+    "POST https://slack.com/upload/v1/Ab",
+    "GET https://hooks.slack.com/api/auth.test",
+  ])("does not serve %s", (line) => {
+    expect(told(line)).toBe("unresolved");
+  });
+
+  test("gets no token for an upload, and one for a download", async () => {
+    const instance = plugin.create(context({ authType: "api-key", secrets: { token: "xoxb-1" } }));
+    const headers = async (line: string): Promise<unknown> =>
+      (await instance.injectCredentials(request(line))).set;
+    expect(await headers(`POST ${at}/upload/v1/Ab`)).toEqual([]);
+    expect(await headers(`GET ${at}/other`)).toEqual([]);
+    expect(await headers(`GET ${at}/files-pri/T1-F1/a.txt`)).toEqual([
+      ["authorization", "Bearer xoxb-1"],
+    ]);
+  });
+});
+
+test("another type of credential is refused when the plugin is created", () => {
+  const secrets = { token: "xoxb-1", clientId: "1", clientSecret: "2", refreshToken: "3" };
+  expect(() => plugin.create(context({ authType: "basic", secrets }))).toThrow(ConfigError);
+});
+
+test("an instance that was stopped asks for no more tokens", async () => {
+  const { clock, server, instance } = rotating();
+  await instance.start();
+  expect(server.calls).toHaveLength(1);
+  await instance.stop();
+  await clock.advanceAndSettle(24 * 3_600_000);
+  expect(server.calls).toHaveLength(1);
 });
 
 test("the signature of an upload is taken out of a path", () => {
@@ -437,6 +527,8 @@ describe("arguments in a body", () => {
     ['Application/X-WWW-Form-URLEncoded ; charset="UTF-8" ', "channel=C1&text=x"],
     ["application/json", '{"channel":"C1","text":"x"}'],
     ['application/json;charset="utf-8"', '{"channel":"C1","text":"x"}'],
+    ["application/json ; charset=utf-8", '{"channel":"C1","text":"x"}'],
+    ["application/x-www-form-urlencoded;charset=utf-8", "channel=C1&text=x"],
   ])("declared as %s are read", (type, text) => {
     expect(body(type, text)).toBe("chat:write C1");
   });
@@ -447,6 +539,8 @@ describe("arguments in a body", () => {
     ["application/x-www-form-urlencoded; charset=utf-16", "channel=C1"],
     ["application/x-www-form-urlencoded; charset=utf-8; x", "channel=C1"],
     ["x-application/json", '{"channel":"C1"}'],
+    ["application/jsonx", '{"channel":"C1"}'],
+    ["application/json x", '{"channel":"C1"}'],
     ["application/json; charset=latin1", '{"channel":"C1"}'],
     ["application/json", "[]"],
     ["application/json", '{"channel":"C1","channel":"C2"}'],
