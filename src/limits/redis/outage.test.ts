@@ -3,7 +3,7 @@
  * the counts are correct afterwards.
  */
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RedisServer, type RedisServerOptions, TcpProxy } from "../../../e2e/support/redis.ts";
 import { until } from "../../../e2e/support/wait.ts";
 import type { Admission, Check, Lease } from "../contract.ts";
@@ -456,4 +456,69 @@ test("the permissions that the documentation names are enough", async () => {
   );
   expect(await usage(gateway)).toMatchObject({ tokens: 10 });
   expect(gateway.warnings).toEqual([]);
+});
+
+describe("when writes are due", () => {
+  test("a call's end is told within 5 ms, though a record is told within 500 ms", async () => {
+    const gateway = await gatewayOn((await redis()).url);
+    const lease = await admitted(gateway, [daily(1_000_000)], 1);
+    // The deadline of that answer is over.
+    await pass(clock, 10);
+    const renewal = clock.pending;
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([500, ...renewal]);
+    gateway.limits.settle(lease, used(1));
+    expect(clock.pending).toEqual([5, ...renewal]);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([5, ...renewal]);
+    clock.advance(5);
+    await until(async () => (await usage(gateway))?.tokens === 3);
+    await pass(clock, 1_000, 250);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending[0]).toBe(500);
+  });
+
+  test("nothing is due any more after the end, whatever still comes", async () => {
+    const gateway = await gatewayOn((await redis()).url);
+    const lease = await admitted(gateway, [daily(1_000_000)], 1);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    await gateway.limits.close();
+    expect(clock.pending).toEqual([]);
+    gateway.limits.settle(lease, used(1));
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("the end waits for a store that does not answer, for a second at most", async () => {
+    const server = await redis();
+    const gateway = await gatewayOn(server.url);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    server.pause();
+    let closed = false;
+    const closing = gateway.limits.close().then(() => (closed = true));
+    clock.advance(999);
+    await rounds();
+    expect(closed).toBe(false);
+    clock.advance(1);
+    await closing;
+    server.resume();
+    expect(clock.pending).toEqual([]);
+  });
+});
+
+test("while the store is away, usage is what this process knows, and scopes are told afterwards", async () => {
+  const server = await redis();
+  const gateway = await gatewayOn(server.url);
+  await server.kill();
+  await until(async () => !(await gateway.up()));
+  const scopes = Array.from({ length: 130 }, (_, index) => `agent/default/a-${index}`);
+  for (const scope of scopes) gateway.limits.record(scope, ["agent"], used(2), clock.now());
+  const usages = (): ReturnType<LimitingProcess["limits"]["usage"]> =>
+    gateway.limits.usage(scopes.map((scope) => ({ scope, account: "agent" })));
+  expect((await usages()).map(({ tokens }) => tokens)).toEqual(scopes.map(() => 2));
+  await server.restart();
+  await back(gateway);
+  const other = await gatewayOn(server.url);
+  const told = await other.limits.usage(scopes.map((scope) => ({ scope, account: "agent" })));
+  expect(told.map(({ tokens }) => tokens)).toEqual(scopes.map(() => 2));
 });
