@@ -241,6 +241,24 @@ test("rounds are run one at a time, and only while somebody waits", async () => 
   expect(outcomes.map(({ labels }) => labels["outcome"])).toEqual(["admitted", "refused"]);
 });
 
+test("one busy round among many that are not makes nobody wait", () => {
+  const { second, enter } = create();
+  second((round) => (round === 19 ? 1 : 0.1), { greedy: 900, small: 10 });
+  expect([enter("greedy"), enter("small")]).toEqual(["at once", "at once"]);
+});
+
+test("the body of a request that was refused is not charged", async () => {
+  const { clock, second, share, enter, answers, metric } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 5_000);
+  const ratio = async () => (await metric("svc_request_work_ratio"))?.[0]?.value ?? 0;
+  const before = await ratio();
+  enter("greedy", 1_000 * MIB);
+  await clock.advanceAndSettle(1_000);
+  expect(answers).toEqual([["greedy", false]]);
+  expect(await ratio()).toBeCloseTo(before / Math.E);
+});
+
 /** Two callers, of which the second is forgotten at the next division: then nobody has to share. */
 function soonAlone() {
   const bench = create();
