@@ -305,6 +305,8 @@ describe("a writer on a volume that is short of space", () => {
     world.files.space = LOW;
     await look();
     expect([writer.state, writer.refusing]).toEqual(["low", false]);
+    expect(writer.space.freeBytes).toBe(LOW.free);
+    expect(writer.space.chainsBytes).toBeGreaterThan(0);
     await writer.close();
   });
 
@@ -354,6 +356,35 @@ describe("a writer on a volume that is short of space", () => {
     expect(await append(writer, call(2))).toBe("committed");
     await writer.close();
     expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 1, closed: true });
+  });
+
+  test("is not tried earlier while it is full, nor for room that it had all the time", async () => {
+    const writer = await world.open();
+    const tries = (): number => logged(world, "audit chain cannot be written").length;
+    for (const space of [PLENTY, FULL]) {
+      world.files.space = space;
+      await look();
+      world.files.writeError = "EIO";
+      world.files.openError = "EIO";
+      const before = tries();
+      // The next try comes in ten seconds.
+      if (writer.state !== "failing") expect(await append(writer, call(0))).toBe("failed");
+      for (let i = 0; i < 8; i += 1) {
+        const last = tries();
+        world.clock.advance(10_000);
+        await until(() => tries() > last);
+      }
+      const since = tries();
+      expect(since).toBeGreaterThan(before);
+      for (let i = 0; i < 3; i += 1) {
+        await look();
+        for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+      }
+      expect(tries()).toBe(since);
+    }
+    world.files.writeError = undefined;
+    world.files.openError = undefined;
+    await writer.close();
   });
 
   test("a disk that takes a few bytes at a time: each record is whole, and nothing is lost", async () => {

@@ -185,12 +185,14 @@ test("a disk that hangs: what waits has a bound, what is above it is counted", a
   const payload = "x".repeat(1_000_000);
   for (let i = 0; i < 40; i++)
     writer.append({ type: "LLM_CALL", fields: { payload } }, (outcome) => outcomes.push(outcome));
+  expect(writer.state).toBe("failing");
   await until(() => outcomes.length > 0);
   const lost = outcomes.length;
   expect(outcomes.every((outcome) => outcome === "lost")).toBe(true);
   go();
   await until(() => outcomes.length === 40);
   await until(() => gaps().length === 1);
+  expect(writer.state).toBe("ok");
   await writer.close();
   expect(gaps()).toMatchObject([{ lost, reason: "backlog" }]);
   expect(world.verify()).toMatchObject({ fault: undefined, lost });
