@@ -273,6 +273,45 @@ describe("what is left out is told", () => {
   });
 });
 
+describe("the counters", () => {
+  test("are there before anything is left out, and cannot be changed from outside", async () => {
+    const bench = new Bench();
+    const text = await bench.registry.metrics();
+    for (const reason of ["rate", "space", "failure"])
+      expect(text).toContain(`svc_audit_refusals_left_out_total{reason="${reason}"} 0`);
+    Object.assign(bench.refusals.leftOut, { rate: 9 });
+    expect(bench.refusals.leftOut).toEqual({ rate: 0, space: 0, failure: 0 });
+  });
+
+  test("count what comes after the end too, for which nobody waits any more", async () => {
+    const bench = new Bench();
+    await bench.refusals.close();
+    expect(bench.refuse(caller.burst + 2)).toBe(caller.burst);
+    expect(bench.refusals.leftOut.rate).toBe(2);
+    expect(bench.clock.pending).toEqual([]);
+  });
+});
+
+test("limits of one's own replace the usual ones, each by itself", async () => {
+  const bench = new Bench({ limits: { summaryMs: 1_000, caller: { perSecond: 1, burst: 2 } } });
+  expect(bench.refuse(5)).toBe(2);
+  expect(bench.refuse(1_000, (i) => `default/${i}`)).toBe(total.burst - 2);
+  await bench.pass(999);
+  expect(bench.sink.summaries).toEqual([]);
+  await bench.pass(1);
+  expect(bench.sink.summaries).toHaveLength(1);
+});
+
+test("who has used up its own takes nothing of what is for all, and the other way round", async () => {
+  const limits = { caller: { perSecond: 1, burst: 4 }, total: { perSecond: 1, burst: 6 } };
+  const bench = new Bench({ limits });
+  expect(bench.refuse(100, "a")).toBe(4);
+  expect(bench.refuse(100, "b")).toBe(2);
+  await bench.pass(2_000);
+  expect(bench.refuse(1, "c")).toBe(1);
+  expect(bench.refuse(100, "b")).toBe(1);
+});
+
 describe("when space is short or the chain cannot be written", () => {
   test.each([
     ["low", "space"],

@@ -173,6 +173,100 @@ test("is looked at once a second, told of in the log when it changes, and shown 
   expect(clock.pending).toEqual([]);
 });
 
+test("what is written while it is measured is counted, and what was written before is not", async () => {
+  const { watch, files } = watched({ maxBytes: 100_000 });
+  const measured = (): void => watch.wrote(7);
+  files.volume = () => {
+    measured();
+    return Promise.resolve({ free: 1_000, total: 2_000 });
+  };
+  files.used = () => {
+    measured();
+    return Promise.resolve(500);
+  };
+  watch.wrote(10_000);
+  await watch.look();
+  // Of the volume both measurements came later than its own; of the folder, its own.
+  expect(watch.status).toEqual({ freeBytes: 1_000 - 14, chainsBytes: 507 });
+});
+
+describe("the size of all chains", () => {
+  /** Returns after which of so many looks the folder was measured. */
+  async function measuredAt(space: SpaceOptions, bytes: number, looks: number): Promise<number[]> {
+    const { watch, files } = watched(space);
+    const at: number[] = [];
+    let look = 1;
+    files.used = () => {
+      at.push(look);
+      return Promise.resolve(bytes);
+    };
+    for (; look <= looks; look += 1) await watch.look();
+    return at;
+  }
+
+  test.each<[name: string, space: SpaceOptions, bytes: number, at: number[]]>([
+    ["once a minute", {}, 1_000, [1, 61, 121]],
+    ["once a minute, far from its bound", { maxBytes: 2_000 }, 1_000, [1, 61, 121]],
+  ])("is measured %s", async (_name, space, bytes, at) => {
+    expect(await measuredAt(space, bytes, 125)).toEqual(at);
+  });
+
+  test("is measured each time near its bound", async () => {
+    expect(await measuredAt({ maxBytes: 1_000 }, 900, 4)).toEqual([1, 2, 3, 4]);
+    expect(await measuredAt({ maxBytes: 1_000 }, 899, 4)).toEqual([1]);
+  });
+
+  test("is not known before, and counted in between", async () => {
+    const { watch, files, registry } = watched();
+    files.used = () => Promise.resolve(1_000);
+    watch.wrote(5);
+    expect(watch.status).toEqual({ freeBytes: undefined, chainsBytes: undefined });
+    expect(await registry.metrics()).toMatch(
+      /svc_audit_free_bytes Nan\n[^]*svc_audit_chains_bytes Nan\n/,
+    );
+    await watch.look();
+    watch.wrote(30);
+    expect(watch.status.chainsBytes).toBe(1_030);
+    expect(await registry.metrics()).toContain("svc_audit_chains_bytes 1030\n");
+  });
+});
+
+test("that it cannot be measured is told again when it could be in between", async () => {
+  const { watch, files, captured } = watched();
+  for (const error of ["EIO", "EIO", undefined, "EACCES"]) {
+    files.spaceError = error;
+    await watch.look();
+  }
+  expect(captured.lines.map(({ dir: of, reason }) => [of, reason])).toEqual([
+    [dir, "EIO"],
+    [dir, "EACCES"],
+  ]);
+});
+
+test("each change is told with its figures, and no state twice", async () => {
+  const { watch, files, captured } = watched({ low: { kind: "bytes", bytes: 100 } });
+  for (const free of [1_000, 99, 98, 1, 100, 101]) {
+    files.space = { free, total: 1_000 };
+    await watch.look();
+  }
+  expect(captured.lines).toMatchObject([
+    { level: 40, dir, state: "low", freeBytes: 99, chainsBytes: 0 },
+    { level: 40, dir, state: "full", freeBytes: 1 },
+    { level: 30, dir, state: "ok", freeBytes: 100 },
+  ]);
+});
+
+test("is looked at no more when it was stopped during a look", async () => {
+  const { watch, files, clock } = watched();
+  const { promise, resolve } = Promise.withResolvers<{ free: number; total: number }>();
+  files.volume = () => promise;
+  const starting = watch.start(() => undefined);
+  watch.stop();
+  resolve({ free: 1, total: 1 });
+  await starting;
+  expect(clock.pending).toEqual([]);
+});
+
 describe("a writer on a volume that is short of space", () => {
   let world: AuditWorld;
   beforeEach(() => {
@@ -211,6 +305,8 @@ describe("a writer on a volume that is short of space", () => {
     world.files.space = LOW;
     await look();
     expect([writer.state, writer.refusing]).toEqual(["low", false]);
+    expect(writer.space.freeBytes).toBe(LOW.free);
+    expect(writer.space.chainsBytes).toBeGreaterThan(0);
     await writer.close();
   });
 
@@ -260,6 +356,35 @@ describe("a writer on a volume that is short of space", () => {
     expect(await append(writer, call(2))).toBe("committed");
     await writer.close();
     expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 1, closed: true });
+  });
+
+  test("is not tried earlier while it is full, nor for room that it had all the time", async () => {
+    const writer = await world.open();
+    const tries = (): number => logged(world, "audit chain cannot be written").length;
+    for (const space of [PLENTY, FULL]) {
+      world.files.space = space;
+      await look();
+      world.files.writeError = "EIO";
+      world.files.openError = "EIO";
+      const before = tries();
+      // The next try comes in ten seconds.
+      if (writer.state !== "failing") expect(await append(writer, call(0))).toBe("failed");
+      for (let i = 0; i < 8; i += 1) {
+        const last = tries();
+        world.clock.advance(10_000);
+        await until(() => tries() > last);
+      }
+      const since = tries();
+      expect(since).toBeGreaterThan(before);
+      for (let i = 0; i < 3; i += 1) {
+        await look();
+        for (let turn = 0; turn < 10; turn += 1) await new Promise(setImmediate);
+      }
+      expect(tries()).toBe(since);
+    }
+    world.files.writeError = undefined;
+    world.files.openError = undefined;
+    await writer.close();
   });
 
   test("a disk that takes a few bytes at a time: each record is whole, and nothing is lost", async () => {

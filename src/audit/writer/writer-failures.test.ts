@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { AppendOutcome } from "../event.ts";
-import { append, call, until, AuditWorld } from "../testing.ts";
+import { append, call, logged, until, AuditWorld } from "../testing.ts";
 
 let world: AuditWorld;
 beforeEach(() => {
@@ -185,12 +185,14 @@ test("a disk that hangs: what waits has a bound, what is above it is counted", a
   const payload = "x".repeat(1_000_000);
   for (let i = 0; i < 40; i++)
     writer.append({ type: "LLM_CALL", fields: { payload } }, (outcome) => outcomes.push(outcome));
+  expect(writer.state).toBe("failing");
   await until(() => outcomes.length > 0);
   const lost = outcomes.length;
   expect(outcomes.every((outcome) => outcome === "lost")).toBe(true);
   go();
   await until(() => outcomes.length === 40);
   await until(() => gaps().length === 1);
+  expect(writer.state).toBe("ok");
   await writer.close();
   expect(gaps()).toMatchObject([{ lost, reason: "backlog" }]);
   expect(world.verify()).toMatchObject({ fault: undefined, lost });
@@ -212,4 +214,89 @@ test("part of a write is cut off again, not left in the chain", async () => {
     "CHAIN.CLOSED",
   ]);
   expect(world.verify()).toMatchObject({ fault: undefined, torn: 0 });
+});
+
+describe("a failure", () => {
+  const failures = (): readonly { readonly [key: string]: unknown }[] =>
+    logged(world, "audit chain cannot be written");
+  const recoveries = (): number => logged(world, "audit chain can be written again").length;
+
+  test("is told with its records and the time of the next try; its end is told once", async () => {
+    const writer = await world.open();
+    world.files.writeError = "EIO";
+    await Promise.all([append(writer, call(0)), append(writer, call(1))]);
+    expect(failures()).toMatchObject([
+      { chain: "gw", reason: "EIO", records: 2, onFailure: "refuse", retryMs: 100 },
+    ]);
+    world.files.writeError = undefined;
+    world.clock.advance(99);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect([writer.state, recoveries()]).toEqual(["failing", 0]);
+    world.clock.advance(1);
+    await until(() => writer.state === "ok");
+    expect(await world.metric("svc_audit_up")).toBe(1);
+    await append(writer, call(2));
+    await writer.close();
+    expect(recoveries()).toBe(1);
+    expect(logged(world, "audit chain can be written again")).toMatchObject([{ chain: "gw" }]);
+  });
+
+  test("after a recovery and a commit is tried again soon, like the first", async () => {
+    const writer = await world.open({ onFailure: "continue" });
+    for (let round = 0; round < 3; round++) {
+      world.files.writeError = "EIO";
+      expect(await append(writer, call(round))).toBe("lost");
+      expect(failures().at(-1)).toMatchObject({ retryMs: 100 });
+      world.files.writeError = undefined;
+      world.clock.advance(100);
+      await until(() => writer.state === "ok");
+      expect(await append(writer, call(round))).toBe("committed");
+    }
+    await writer.close();
+    expect(gaps()).toHaveLength(3);
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 3, lost: 3 });
+  });
+
+  test("of the record of the gap itself loses no count", async () => {
+    const writer = await world.open({ onFailure: "continue" });
+    world.files.writeError = "EIO";
+    await append(writer, call(0));
+    world.clock.advance(100);
+    await until(() => failures().length === 2);
+    expect(await append(writer, { type: "TOOL_CALL", fields: {} })).toBe("lost");
+    world.clock.advance(200);
+    await until(() => failures().length === 3);
+    world.files.writeError = undefined;
+    world.clock.advance(400);
+    await until(() => writer.state === "ok");
+    await writer.close();
+    expect(gaps()).toMatchObject([{ lost: 2, byType: { LLM_CALL: 1, TOOL_CALL: 1 } }]);
+    expect(await world.metric("svc_audit_lost_total")).toBe(2);
+    expect(world.verify()).toMatchObject({ fault: undefined, gaps: 1, lost: 2, closed: true });
+  });
+
+  test("of a checkpoint alone is over with the next try, which signs", async () => {
+    const writer = await world.open({ checkpointMs: 1_000 });
+    await append(writer, call(0));
+    world.files.only = /checkpoints/;
+    world.files.writeError = "EIO";
+    world.clock.advance(1_000);
+    await until(() => failures().length === 1);
+    expect(failures()).toMatchObject([{ reason: "EIO", records: 0 }]);
+    world.files.writeError = undefined;
+    world.clock.advance(100);
+    await until(() => logged(world, "audit checkpoint").length === 2);
+    expect(logged(world, "audit checkpoint").at(-1)).toMatchObject({ seq: 3, checkpoint: 2 });
+    expect(recoveries()).toBe(1);
+    await writer.close();
+    expect(gaps()).toEqual([]);
+  });
+
+  test("at the end is told to those who still append, by what was agreed with them", async () => {
+    const writer = await world.open({ onFailure: "continue" });
+    await writer.close();
+    expect(await append(writer, call(0))).toBe("lost");
+    expect(writer.refusing).toBe(false);
+    expect(world.clock.pending).toEqual([]);
+  });
 });

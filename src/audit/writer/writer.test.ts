@@ -12,7 +12,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseCheckpoint } from "../chain/checkpoint.ts";
 import type { AppendOutcome } from "../event.ts";
 import { livingWriter } from "./lock.ts";
-import { append, call, until, AuditWorld } from "../testing.ts";
+import { append, call, logged, until, AuditWorld } from "../testing.ts";
 
 let world: AuditWorld;
 beforeEach(() => {
@@ -105,6 +105,9 @@ describe("append", () => {
       throw new Error("caller");
     });
     expect(await append(writer, call(1))).toBe("committed");
+    expect(logged(world, "a caller of the audit chain failed")).toMatchObject([
+      { error: "Error: caller" },
+    ]);
     await writer.close();
   });
 
@@ -113,9 +116,13 @@ describe("append", () => {
     expect(() => writer.append({ type: "CHAIN.START", fields: {} })).toThrow(
       "is reserved for the chain",
     );
+    expect(writer.refusing).toBe(false);
     await writer.close();
     await writer.close();
     expect(await append(writer, call(0))).toBe("failed");
+    expect([writer.state, writer.refusing]).toEqual(["failing", true]);
+    expect(await world.metric("svc_audit_up")).toBe(0);
+    expect(await world.metric("svc_audit_lost_total")).toBe(1);
   });
 
   test("the clock may go back an hour: numbers never do", async () => {
@@ -143,6 +150,91 @@ describe("append", () => {
     await writer.close();
     expect(await world.metric("svc_audit_checkpoint_seq")).toBe(5);
   });
+});
+
+describe("what is due", () => {
+  const LOOK_MS = 1_000;
+  const CHECKPOINT_MS = 10_000;
+
+  test("is a look at the volume, a record that nobody waits for, and a checkpoint", async () => {
+    const writer = await world.open();
+    expect(world.clock.pending).toEqual([LOOK_MS]);
+    writer.append(call(0));
+    writer.append(call(1));
+    expect(world.clock.pending).toEqual([250, LOOK_MS]);
+    await append(writer, call(2));
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(world.clock.pending).toEqual([LOOK_MS, CHECKPOINT_MS]);
+    world.clock.advance(10);
+    await append(writer, call(3));
+    expect(world.clock.pending).toEqual([LOOK_MS - 10, CHECKPOINT_MS - 10]);
+    await writer.close();
+    expect(world.clock.pending).toEqual([]);
+  });
+
+  test("is no checkpoint once all is signed", async () => {
+    const writer = await world.open({ checkpointRecords: 1 });
+    await append(writer, call(0));
+    await until(() => checkpoints().length === 2);
+    for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+    expect(world.clock.pending).toEqual([LOOK_MS]);
+    await writer.close();
+  });
+
+  test("is the rest of commitMs, rounded up, and nothing longer ago", async () => {
+    const writer = await world.open({ commitMs: 5 });
+    world.clock.advance(5);
+    await append(writer, call(0));
+    world.clock.advance(2);
+    writer.append(call(1), () => undefined);
+    await until(() => world.clock.pending.length === 3);
+    expect(world.clock.pending[0]).toBe(3);
+    world.clock.advance(3);
+    await until(() => world.types().filter((type) => type === "LLM_CALL").length === 2);
+    await writer.close();
+  });
+});
+
+test("much at once is committed at once, in a pause and though nobody waits for it", async () => {
+  const writer = await world.open({ commitMs: 5 });
+  world.clock.advance(5);
+  await append(writer, call(0));
+  const calls = (): number => world.types().filter((type) => type === "LLM_CALL").length;
+  const half = { type: "LLM_CALL", fields: { text: "x".repeat(33_000) } };
+  writer.append(half, () => undefined);
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(calls()).toBe(1);
+  writer.append(half);
+  await until(() => calls() === 3);
+  world.clock.advance(5);
+  writer.append(half);
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+  expect(calls()).toBe(3);
+  writer.append(half);
+  await until(() => calls() === 5);
+  await writer.close();
+});
+
+test("a commit's seconds are measured, from its begin to its end on the disk", async () => {
+  const writer = await world.open();
+  const sum = async (): Promise<number> => {
+    const metric = await world.registry.getSingleMetric("svc_audit_commit_seconds")?.get();
+    const found = metric?.values.find(
+      (value) => "metricName" in value && String(value.metricName).endsWith("_sum"),
+    );
+    return found?.value ?? Number.NaN;
+  };
+  expect(await sum()).toBe(0);
+  const gate = Promise.withResolvers<void>();
+  world.files.gate = gate.promise;
+  const { writes } = world.files;
+  const appended = append(writer, call(0));
+  await until(() => world.files.writes > writes);
+  world.clock.advance(500);
+  gate.resolve();
+  expect(await appended).toBe("committed");
+  expect(await sum()).toBe(0.5);
+  await writer.close();
 });
 
 describe("checkpoints", () => {

@@ -80,7 +80,6 @@ export class BytesInFlight {
           if (!released) resize(next);
         },
         release: () => {
-          if (released) return;
           released = true;
           resize(0);
         },

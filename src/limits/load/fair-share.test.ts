@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FakeClock, settled } from "../../platform/testing.ts";
 import { FairShare } from "./fair-share.ts";
 
@@ -120,11 +120,15 @@ test("who waited for a second is refused", async () => {
 });
 
 test("a caller has room for so many requests that wait, and the next is refused at once", async () => {
-  const { second, enter, answers } = create();
+  const { second, enter, answers, metric } = create();
   second(1, { greedy: 900, small: 10 });
   for (let n = 0; n < 4_097; n += 1) enter("greedy");
   await settled();
   expect(answers).toEqual([["greedy", false]]);
+  expect(await metric("svc_fair_share_waits_total")).toMatchObject([
+    { labels: { outcome: "admitted" }, value: 0 },
+    { labels: { outcome: "refused" }, value: 1 },
+  ]);
 });
 
 test("all callers together have room for so many", async () => {
@@ -156,6 +160,157 @@ test("callers that have gone are forgotten", async () => {
   share.charge("probe", 5_000);
   second(1, { probe: 900 });
   expect(enter("probe")).toBe("at once");
+});
+
+describe("the capacity of 10 seconds of work is divided", () => {
+  test.each<[works: Record<string, number>, waiting: string[]]>([
+    [{ a: 7_000, b: 100 }, []],
+    [{ a: 8_000, b: 3_000 }, ["a"]],
+    [{ a: 6_900, b: 3_000 }, []],
+    [{ a: 4_900, b: 4_900 }, []],
+    [{ a: 5_100, b: 5_100 }, ["a", "b"]],
+    [{ a: 3_500, b: 2_900, c: 3_500 }, []],
+    [{ a: 3_600, b: 2_900, c: 3_600 }, ["a", "c"]],
+    [{ a: 2_000, b: 9_000, c: 1_000, d: 3_400 }, ["b"]],
+    [{ a: 2_000, b: 9_000, c: 1_000, d: 3_600 }, ["b", "d"]],
+    [{ a: 20_000 }, []],
+  ])("%j: these wait: %j", (works, waiting) => {
+    const { clock, share, enter } = create();
+    clock.advance(ROUND_MS);
+    for (const [caller, ms] of Object.entries(works)) share.charge(caller, ms);
+    enter("probe");
+    expect(Object.keys(works).filter((caller) => enter(caller) === "waits")).toEqual(waiting);
+  });
+});
+
+test("a caller that is alone may use the whole process, however busy it is", () => {
+  const { second, enter } = create();
+  for (let n = 0; n < 5; n += 1) second(1, { alone: 900 });
+  expect(enter("alone")).toBe("at once");
+});
+
+test("where the process waits for something else than its callers, a small one never waits", () => {
+  const { second, enter } = create();
+  for (let n = 0; n < 10; n += 1) second(1, { a: 100, b: 100 });
+  expect([enter("a"), enter("b")]).toEqual(["at once", "at once"]);
+});
+
+test("between busy and not busy, there is no more to divide than before", () => {
+  const { second, enter } = create();
+  for (let n = 0; n < 5; n += 1) second(1, { a: 400, b: 400 });
+  for (let n = 0; n < 3; n += 1) second(0.85, { a: 400, b: 400 });
+  expect([enter("a"), enter("b")]).toEqual(["waits", "waits"]);
+});
+
+test("when it is no longer busy, there is more to divide step by step, not all at once", async () => {
+  const { clock, second, share, enter, answers } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 5_000);
+  second(0, { small: 10 });
+  expect(enter("greedy")).toBe("waits");
+  share.charge("greedy", 5_000);
+  await clock.advanceAndSettle(500);
+  expect(answers).toEqual([]);
+});
+
+test("work is divided once in a round, however many requests there are", async () => {
+  const clock = new FakeClock();
+  const utilization = vi.fn<() => number>(() => 0);
+  const share = new FairShare({ clock, registry: new Registry(), utilization });
+  clock.advance(ROUND_MS - 1);
+  for (let n = 0; n < 5; n += 1) void share.enter(`${n}`, 0);
+  expect(utilization).not.toHaveBeenCalled();
+  clock.advance(1);
+  for (let n = 0; n < 5; n += 1) void share.enter(`${n}`, 0);
+  expect(utilization).toHaveBeenCalledOnce();
+});
+
+test("rounds are run one at a time, and only while somebody waits", async () => {
+  const { clock, second, share, enter, answers, metric } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 300);
+  for (let n = 0; n < 3; n += 1) expect(enter("greedy")).toBe("waits");
+  expect(clock.pending).toEqual([ROUND_MS]);
+  await clock.advanceAndSettle(ROUND_MS);
+  expect(clock.pending).toEqual([ROUND_MS]);
+  await clock.advanceAndSettle(1_100);
+  expect(answers).toHaveLength(3);
+  expect(clock.pending).toEqual([]);
+  const outcomes = (await metric("svc_fair_share_waits_total")) ?? [];
+  expect(outcomes.reduce((sum, { value }) => sum + value, 0)).toBe(3);
+  expect(outcomes.map(({ labels }) => labels["outcome"])).toEqual(["admitted", "refused"]);
+});
+
+test("one busy round among many that are not makes nobody wait", () => {
+  const { second, enter } = create();
+  second((round) => (round === 19 ? 1 : 0.1), { greedy: 900, small: 10 });
+  expect([enter("greedy"), enter("small")]).toEqual(["at once", "at once"]);
+});
+
+test("the body of a request that was refused is not charged", async () => {
+  const { clock, second, share, enter, answers, metric } = create();
+  second(1, { greedy: 900, small: 10 });
+  share.charge("greedy", 5_000);
+  const ratio = async () => (await metric("svc_request_work_ratio"))?.[0]?.value ?? 0;
+  const before = await ratio();
+  enter("greedy", 1_000 * MIB);
+  await clock.advanceAndSettle(1_000);
+  expect(answers).toEqual([["greedy", false]]);
+  expect(await ratio()).toBeCloseTo(before / Math.E);
+});
+
+/** Two callers, of which the second is forgotten at the next division: then nobody has to share. */
+function soonAlone() {
+  const bench = create();
+  bench.clock.advance(ROUND_MS);
+  bench.share.charge("gone", 0.0102);
+  return bench;
+}
+
+test("who waits is not overtaken by its own next request, though there is room by then", async () => {
+  const { clock, share, enter, answers } = soonAlone();
+  share.charge("greedy", 20_000);
+  enter("probe");
+  clock.advance(30);
+  expect(enter("greedy")).toBe("waits");
+  clock.advance(30);
+  expect(enter("greedy")).toBe("waits");
+  await clock.advanceAndSettle(20);
+  expect(answers).toEqual([
+    ["greedy", true],
+    ["greedy", true],
+  ]);
+  expect(enter("greedy")).toBe("at once");
+});
+
+test.each([
+  ["the cost of its requests so far", 0, 10],
+  ["the bytes of their bodies too", MIB, 4],
+])("a round admits what fits into a caller's share, by %s", async (_name, bytes, admitted) => {
+  const { clock, share, enter, answers } = create();
+  clock.advance(ROUND_MS);
+  for (let n = 0; n < 1_000; n += 1) expect(enter("greedy")).toBe("at once");
+  // Its requests cost 5.2 ms each. After one round it is 230 ms above its half of 10 seconds, after
+  // two it is 50 ms below its share.
+  share.charge("greedy", 5_230 * Math.exp(ROUND_MS / 1_000));
+  share.charge("other", 20_000);
+  clock.advance(ROUND_MS);
+  for (let n = 0; n < 20; n += 1) expect(enter("greedy", bytes)).toBe("waits");
+  await clock.advanceAndSettle(ROUND_MS);
+  expect(answers).toHaveLength(admitted);
+});
+
+test("the ratio of work is that of the last second or so, of requests and their bytes", async () => {
+  const { clock, share, metric } = create();
+  const ratio = async () => (await metric("svc_request_work_ratio"))?.[0]?.value;
+  share.charge("a", 400);
+  clock.advance(1_000);
+  expect(await ratio()).toBeCloseTo(0.4 / Math.E);
+  clock.advance(1_000);
+  share.charge("b", 100);
+  share.chargeBytes("b", 10 * MIB);
+  void share.enter("c", 5 * MIB);
+  expect(await ratio()).toBeCloseTo(0.4 / Math.E ** 2 + 0.1 + 15 * 0.008);
 });
 
 interface Task {

@@ -143,6 +143,10 @@ describe("once a day", () => {
     ["today's usage", (scope) => use(scope, today)],
     ["a window", (scope) => scope.window("agent", MINUTE_MS).add({ id: "1", at: NOW })],
     ["a call under way", (scope) => scope.leases.set("1", scope.lease(request(), today))],
+    [
+      "a call that no account counts",
+      (scope) => void held(scope, today, { accounts: [], checks: [] }),
+    ],
     ["a question to the store", (scope) => (scope.asking = 1)],
     ["what the store does not have", (scope) => scope.outbox.ended.add("1")],
   ])("a scope is kept for %s", (_name, keep) => {

@@ -127,3 +127,37 @@ test("a day's usage is no other day's", async () => {
   expect(await usage()).toMatchObject({ tokens: 0 });
   expect(admit({ id: "3" }).kind).toBe("admitted");
 });
+
+test.each([
+  ["yesterday", 1, 7],
+  ["the day before: no budget counts it any more", 2, 0],
+])("what was used %s", async (_name, days, tokens) => {
+  const day = clock.now() - days * DAY_MS;
+  limits.record(SCOPE, ["agent"], USED, day);
+  clock.set(day);
+  expect(await usage()).toMatchObject({ tokens });
+});
+
+test("days that no budget counts any more are forgotten, and days with calls under way are not", async () => {
+  const start = clock.now();
+  const lease = leaseOf(admit());
+  limits.record("external/default/p", ["provider"], USED, start);
+  clock.advance(3 * DAY_MS);
+  leaseOf(admit({ id: "call-2" }));
+  limits.settle(lease, USED);
+  clock.set(start);
+  expect(await usage()).toMatchObject({ tokens: 7, inFlight: 1 });
+  const [forgotten] = await limits.usage([{ scope: "external/default/p", account: "provider" }]);
+  expect(forgotten).toMatchObject({ tokens: 0 });
+});
+
+test("a raise is checked against daily limits alone", async () => {
+  const rate = { kind: "rate", account: "agent", limit: 1, windowMs: 60_000 } as const;
+  const concurrency = { kind: "concurrency", account: "agent", limit: 1 } as const;
+  const lease = leaseOf(admit({ checks: [rate, concurrency] }));
+  const more = { tokens: 70, microUsd: 0, requests: 1 };
+  expect(await limits.reserve(lease, [rate, concurrency], more)).toMatchObject({
+    kind: "admitted",
+  });
+  expect(admit({ id: "2", checks: [rate] })).toMatchObject({ kind: "refused", check: rate });
+});

@@ -70,3 +70,32 @@ test("what is waited for after all was taken away is not late for it", async () 
   await pass(clock, MS);
   expect(late).toHaveBeenCalledOnce();
 });
+
+test("what is added between two checks has its whole time", async () => {
+  const { clock, late, deadline } = make();
+  deadline.add("first");
+  clock.advance(5);
+  deadline.add("second");
+  deadline.done("first");
+  await pass(clock, 5, 5);
+  await pass(clock, 30);
+  expect(late).not.toHaveBeenCalled();
+  await pass(clock, 10);
+  expect(late).toHaveBeenCalledOnce();
+});
+
+test("nothing is checked while nothing is waited for", async () => {
+  const { clock, late, deadline } = make();
+  expect(deadline.takeAll()).toEqual([]);
+  deadline.add("it");
+  expect(deadline.done("it")).toBe(true);
+  expect(deadline.done("it")).toBe(false);
+  await pass(clock, 10);
+  expect(clock.pending).toEqual([]);
+  deadline.add("one");
+  deadline.add("two");
+  expect(deadline.takeAll()).toEqual(["one", "two"]);
+  expect(deadline.takeAll()).toEqual([]);
+  expect(clock.pending).toEqual([]);
+  expect(late).not.toHaveBeenCalled();
+});

@@ -3,7 +3,7 @@
  * the counts are correct afterwards.
  */
 import { randomUUID } from "node:crypto";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { RedisServer, type RedisServerOptions, TcpProxy } from "../../../e2e/support/redis.ts";
 import { until } from "../../../e2e/support/wait.ts";
 import type { Admission, Check, Lease } from "../contract.ts";
@@ -456,4 +456,209 @@ test("the permissions that the documentation names are enough", async () => {
   );
   expect(await usage(gateway)).toMatchObject({ tokens: 10 });
   expect(gateway.warnings).toEqual([]);
+});
+
+describe("when writes are due", () => {
+  test("a call's end is told within 5 ms, though a record is told within 500 ms", async () => {
+    const gateway = await gatewayOn((await redis()).url);
+    const lease = await admitted(gateway, [daily(1_000_000)], 1);
+    // The deadline of that answer is over.
+    await pass(clock, 10);
+    const renewal = clock.pending;
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([500, ...renewal]);
+    gateway.limits.settle(lease, used(1));
+    expect(clock.pending).toEqual([5, ...renewal]);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([5, ...renewal]);
+    clock.advance(5);
+    await until(async () => (await usage(gateway))?.tokens === 3);
+    await pass(clock, 1_000, 250);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending[0]).toBe(500);
+  });
+
+  test("nothing is due any more after the end, whatever still comes", async () => {
+    const gateway = await gatewayOn((await redis()).url);
+    const lease = await admitted(gateway, [daily(1_000_000)], 1);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    await gateway.limits.close();
+    expect(clock.pending).toEqual([]);
+    gateway.limits.settle(lease, used(1));
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    expect(clock.pending).toEqual([]);
+  });
+
+  test("the end waits for a store that does not answer, for a second at most", async () => {
+    const server = await redis();
+    const gateway = await gatewayOn(server.url);
+    gateway.limits.record(SCOPE, ["agent"], used(1), clock.now());
+    server.pause();
+    let closed = false;
+    const closing = gateway.limits.close().then(() => (closed = true));
+    clock.advance(999);
+    await rounds();
+    expect(closed).toBe(false);
+    clock.advance(1);
+    await closing;
+    server.resume();
+    expect(clock.pending).toEqual([]);
+  });
+});
+
+test("while the store is away, usage is what this process knows, and scopes are told afterwards", async () => {
+  const server = await redis();
+  const gateway = await gatewayOn(server.url);
+  await server.kill();
+  await until(async () => !(await gateway.up()));
+  const scopes = Array.from({ length: 130 }, (_, index) => `agent/default/a-${index}`);
+  for (const scope of scopes) gateway.limits.record(scope, ["agent"], used(2), clock.now());
+  const usages = (): ReturnType<LimitingProcess["limits"]["usage"]> =>
+    gateway.limits.usage(scopes.map((scope) => ({ scope, account: "agent" })));
+  expect((await usages()).map(({ tokens }) => tokens)).toEqual(scopes.map(() => 2));
+  await server.restart();
+  await back(gateway);
+  const other = await gatewayOn(server.url);
+  const told = await other.limits.usage(scopes.map((scope) => ({ scope, account: "agent" })));
+  expect(told.map(({ tokens }) => tokens)).toEqual(scopes.map(() => 2));
+});
+
+describe("a connection", () => {
+  async function through(): Promise<{
+    gateway: LimitingProcess;
+    proxy: TcpProxy;
+    server: RedisServer;
+  }> {
+    const server = await redis();
+    const proxy = await proxyOf(server);
+    return { gateway: await gatewayOn(`redis://127.0.0.1:${proxy.port}`), proxy, server };
+  }
+
+  test("that breaks under a question is no outage: memory decides this one", async () => {
+    const { gateway, proxy } = await through();
+    proxy.hold();
+    const asked = ask(gateway, [daily(10)], 1);
+    await until(() => proxy.held > 0);
+    proxy.cut();
+    expect((await asked).kind).toBe("admitted");
+    proxy.release();
+    await until(() => gateway.up(), { what: "the store to be used again, though no time passes" });
+    expect(gateway.warnings).toEqual([]);
+    expect(await gateway.metric("svc_store_fail_open_total")).toBe(1);
+  });
+
+  test("that loses the end of a call is no loss: the end is told by the next one", async () => {
+    const { gateway, proxy, server } = await through();
+    const lease = await admitted(gateway, [daily(1_000_000)], 10);
+    proxy.swallows = true;
+    gateway.limits.settle(lease, used(6));
+    clock.advance(5);
+    await rounds();
+    proxy.cut();
+    proxy.swallows = false;
+    await until(async () => (await leases(server)) === 0, { what: "the lease to be taken away" });
+    expect(await stored(server, "agent|t")).toBe(6);
+  });
+
+  test("on which a write has no answer for a second is an outage", async () => {
+    const { gateway, proxy, server } = await through();
+    proxy.swallows = true;
+    gateway.limits.record(SCOPE, ["agent"], used(3), clock.now());
+    clock.advance(500);
+    await pass(clock, 750, 250);
+    expect(await gateway.up()).toBe(true);
+    await pass(clock, 500, 250);
+    expect(await gateway.up()).toBe(false);
+    expect(gateway.warnings.map(({ reason }) => reason)).toEqual(["no answer in 1000 ms"]);
+    proxy.swallows = false;
+    proxy.cut();
+    await back(gateway);
+    await until(async () => (await stored(server, "agent|t")) === 3);
+  });
+
+  test("that is dead is replaced after ten seconds", async () => {
+    const { gateway, proxy } = await through();
+    proxy.swallows = true;
+    const asked = ask(gateway, [daily(10)], 1);
+    await rounds();
+    await pass(clock, TIMEOUT_MS);
+    expect((await asked).kind).toBe("admitted");
+    clock.advance(STEP_MS);
+    await rounds();
+    proxy.swallows = false;
+    await pass(clock, 10_000, STEP_MS);
+    await back(gateway);
+    expect(gateway.warnings).toHaveLength(1);
+  });
+
+  test("is closed at the end", async () => {
+    const server = await redis();
+    const connected = async (): Promise<string> =>
+      /connected_clients:\d+/.exec(String(await server.command("INFO", "clients")))?.[0] ?? "";
+    const before = await connected();
+    const gateway = await gatewayOn(server.url);
+    expect(await connected()).not.toBe(before);
+    await gateway.limits.close();
+    await until(async () => (await connected()) === before);
+  });
+});
+
+test("while the store is away nobody waits for it, for an admission or a raise; each is counted", async () => {
+  const server = await redis();
+  const gateway = await gatewayOn(server.url);
+  const checks = [daily(100)];
+  const lease = await admitted(gateway, checks, 10);
+  const raise = (tokens: number): Admission | Promise<Admission> =>
+    gateway.limits.reserve(lease, checks, { tokens, microUsd: 0, requests: 1 });
+  server.pause();
+  const raising = Promise.resolve(raise(60));
+  await rounds();
+  await pass(clock, TIMEOUT_MS);
+  expect(await raising).toMatchObject({ kind: "admitted" });
+  expect(await gateway.metric("svc_store_fail_open_total")).toBe(1);
+  expect(raise(101)).toMatchObject({ kind: "refused", reserved: 0 });
+  expect(raise(90)).toMatchObject({ kind: "admitted" });
+  const request = { id: randomUUID(), scope: SCOPE, accounts: ["agent"], checks };
+  expect(
+    gateway.limits.admit({ ...request, reserve: { tokens: 11, microUsd: 0, requests: 1 } }),
+  ).toMatchObject({ kind: "refused", reserved: 90 });
+  expect(await gateway.metric("svc_store_fail_open_total")).toBe(4);
+  server.resume();
+  await back(gateway);
+  expect(await ask(gateway, checks, 11)).toMatchObject({ kind: "refused", reserved: 90 });
+});
+
+test("a store that answers probes, and not what it missed, is not used", async () => {
+  const server = await redis();
+  const proxy = await proxyOf(server);
+  const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
+  proxy.hold();
+  const asked = ask(gateway, [daily(100)], 1);
+  await until(() => proxy.held > 0);
+  await pass(clock, TIMEOUT_MS);
+  await asked;
+  gateway.limits.record(SCOPE, ["agent"], used(5), clock.now());
+  proxy.release();
+  const before = await gateway.probes();
+  for (const good of [1, 2, 3]) {
+    proxy.hold();
+    await until(() => {
+      if (proxy.held > 0) return true;
+      clock.advance(STEP_MS);
+      return false;
+    });
+    // After the last probe, the catch-up is lost.
+    proxy.swallows = good === 3;
+    proxy.release();
+    await until(async () => (await gateway.probes()) === before + good);
+  }
+  await rounds();
+  await pass(clock, 1_250, STEP_MS);
+  expect(await gateway.up()).toBe(false);
+  expect(await stored(server, "agent|t")).toBe(0);
+  proxy.swallows = false;
+  proxy.cut();
+  await back(gateway);
+  await until(async () => (await stored(server, "agent|t")) === 5);
+  expect(gateway.warnings).toHaveLength(1);
 });
