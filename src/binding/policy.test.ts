@@ -389,13 +389,9 @@ describe("reading a request", () => {
     `${label}.example`,
     `${label}.${label}.${label}.${"a".repeat(61)}`,
   ])("a host: %s", (host) => {
-    for (const [scheme, port] of [
-      ["https", ":443"],
-      ["http", ":80"],
-    ] as const) {
-      expect(canonicalHost(host, scheme)).toBe(host);
-      expect(canonicalHost(host + port, scheme)).toBe(host);
-    }
+    expect(canonicalHost(host, true)).toBe(host);
+    expect(canonicalHost(`${host}:443`, true)).toBe(host);
+    expect(canonicalHost(host, false)).toBe(host);
   });
 
   test.each([
@@ -420,11 +416,12 @@ describe("reading a request", () => {
     "a.example:80",
     "[a.example]",
   ])("no host: %j", (authority) => {
-    expect(canonicalHost(authority, "https")).toBeUndefined();
+    expect(canonicalHost(authority, true)).toBeUndefined();
   });
 
-  test("no host: the port of TLS over plain HTTP", () => {
-    expect(canonicalHost("a.example:443", "http")).toBeUndefined();
+  test("no host: any port over plain HTTP, where Envoy removes its own", () => {
+    for (const port of [":80", ":443", ":8081"])
+      expect(canonicalHost(`a.example${port}`, false)).toBeUndefined();
   });
 
   test.each([
