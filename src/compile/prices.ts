@@ -10,7 +10,7 @@ export interface CompiledPrices {
   readonly verdicts: readonly Verdict[];
 }
 
-/** Of several, the first by namespace is in use. */
+/** Compiles the price overrides. If several namespaces have some, those of the first are used. */
 export function compilePrices({ configMaps }: ResourceSet, env: Env): CompiledPrices {
   let inUse: string | undefined;
   let prices: ModelPrices = {};

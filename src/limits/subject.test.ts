@@ -1,4 +1,4 @@
-/** Whose counters a call is counted on, and which limits hold there. */
+/** The counters and the limits of each kind of caller. */
 import { describe, expect, test } from "vitest";
 import type {
   AccessKeyPolicy,

@@ -75,7 +75,7 @@ export interface CallRequest {
   readonly size: CallSize | undefined;
   /** Length of the caller's body. */
   readonly bytes: number;
-  /** What a translated answer repeats; undefined if it repeats nothing, or none is translated. */
+  /** Fields of the request that a translated answer repeats; undefined if there are none. */
   readonly echo: RequestEcho | undefined;
 }
 
@@ -107,7 +107,7 @@ export interface CallAnswer {
 
 export interface CallOptions {
   readonly request: CallRequest;
-  /** Of the first attempt. */
+  /** Changes that the translation of the first attempt made. */
   readonly changes: Changes;
   readonly plan: RetryPlan;
   /** undefined if no fallback counts the call by itself. */

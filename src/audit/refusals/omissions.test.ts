@@ -1,4 +1,4 @@
-/** What a record says about refusals without records of their own. */
+/** The summary of refusals that have no record of their own. */
 import { describe, expect, test } from "vitest";
 import { MOST_CALLERS, MOST_CODES, type Omission, Omissions } from "./omissions.ts";
 

@@ -1,4 +1,4 @@
-/** What a start finds of a chain: where it goes on, and what the last writer did not finish. */
+/** Recovery of a chain at start: the next record's place, and unfinished writes of the last run. */
 import { createHash } from "node:crypto";
 import {
   appendFileSync,

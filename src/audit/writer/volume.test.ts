@@ -186,7 +186,7 @@ test("what is written while it is measured is counted, and what was written befo
   };
   watch.wrote(10_000);
   await watch.look();
-  // Of the volume both measurements came later than its own; of the folder, its own.
+  // Both writes are taken from the volume's free bytes, and the second is added to the folder's size.
   expect(watch.status).toEqual({ freeBytes: 1_000 - 14, chainsBytes: 507 });
 });
 

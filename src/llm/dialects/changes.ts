@@ -1,6 +1,6 @@
 /**
- * What a translation changed or left out: told to the operator in the log, and to the client in the
- * header `x-svc-dropped`.
+ * ChangeLog collects what a translation changed or left out. The gateway's log shows it to the
+ * operator, and the response header `x-svc-dropped` to the client.
  */
 import type { TranslationMode } from "../../policy/snapshot.ts";
 import { BadRequestError } from "./dialect.ts";

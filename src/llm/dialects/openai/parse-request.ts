@@ -15,6 +15,7 @@ import type {
 } from "../model.ts";
 import { parseCacheControl } from "./cache-control.ts";
 import { parseMessages } from "./parse-messages.ts";
+import { parseEffort, parseUser } from "./shared-fields.ts";
 
 const NAMES: Readonly<Record<NamedField, string>> = {
   choices: "n",
@@ -60,7 +61,7 @@ export function parseRequest(body: unknown): ChatRequest {
     choices: fields.number("n"),
     stop: parseStop(fields),
     responseFormat: parseResponseFormat(fields, leftovers),
-    reasoning: parseReasoning(fields),
+    reasoning: parseEffort(fields, "reasoning_effort"),
     showReasoning: undefined,
     user: parseUser(fields),
     cache: undefined,
@@ -76,13 +77,6 @@ export function parseRequest(body: unknown): ChatRequest {
 function parseLimit(fields: Fields): number | undefined {
   const older = fields.number("max_tokens");
   return fields.number("max_completion_tokens") ?? older;
-}
-
-/** `safety_identifier` is the newer name and wins. */
-function parseUser(fields: Fields): string | undefined {
-  const older = fields.string("user");
-  const user = fields.string("safety_identifier") ?? older;
-  return user === "" ? undefined : user;
 }
 
 function parseStop(fields: Fields): readonly string[] {
@@ -180,18 +174,4 @@ function parseResponseFormat(fields: Fields, leftovers: Leftover[]): ResponseFor
   definition.rest(leftovers);
   format.rest(leftovers);
   return parsed;
-}
-
-function parseReasoning(fields: Fields): Reasoning | undefined {
-  const effort = fields.oneOf("reasoning_effort", [
-    "none",
-    "minimal",
-    "low",
-    "medium",
-    "high",
-    "xhigh",
-    "max",
-  ]);
-  if (effort === undefined) return undefined;
-  return effort === "none" ? { kind: "off" } : { kind: "effort", effort };
 }

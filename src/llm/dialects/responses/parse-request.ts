@@ -6,6 +6,7 @@ import { Fields } from "../fields.ts";
 import { unsupported } from "../changes.ts";
 import { type DropTable, withReasons } from "../leftovers.ts";
 import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat } from "../model.ts";
+import { parseEffort, parseUser } from "../openai/shared-fields.ts";
 import { parseInput } from "./parse-input.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 
@@ -84,7 +85,7 @@ export function parseRequest(body: unknown): ChatRequest {
     choices: undefined,
     stop: [],
     responseFormat: parseFormat(text?.fields("format"), leftovers),
-    reasoning: parseEffort(reasoning),
+    reasoning: parseEffort(reasoning, "effort"),
     showReasoning: parseSummary(reasoning),
     user: parseUser(fields),
     cache: undefined,
@@ -129,27 +130,6 @@ function ignoreDefaults(fields: Fields, text: Fields | undefined): void {
     (value) => Array.isArray(value) && value.every((one) => one === "reasoning.encrypted_content"),
   );
   if (text !== undefined) ignore(text, "verbosity", (value) => value === "medium");
-}
-
-/** `safety_identifier` is the newer name and wins. */
-function parseUser(fields: Fields): string | undefined {
-  const older = fields.string("user");
-  const user = fields.string("safety_identifier") ?? older;
-  return user === "" ? undefined : user;
-}
-
-function parseEffort(reasoning: Fields | undefined): Reasoning | undefined {
-  const effort = reasoning?.oneOf("effort", [
-    "none",
-    "minimal",
-    "low",
-    "medium",
-    "high",
-    "xhigh",
-    "max",
-  ]);
-  if (effort === undefined) return undefined;
-  return effort === "none" ? { kind: "off" } : { kind: "effort", effort };
 }
 
 /** A summary is asked for by its length, in two spellings. */
