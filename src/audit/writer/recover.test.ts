@@ -1,4 +1,4 @@
-/** Recovery of a chain at start: the next record's place, and unfinished writes of the last run. */
+/** Recovery of a chain at start: the next record's place, and unfinished writes. */
 import { createHash } from "node:crypto";
 import {
   appendFileSync,

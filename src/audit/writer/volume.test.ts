@@ -186,7 +186,7 @@ test("what is written while it is measured is counted, and what was written befo
   };
   watch.wrote(10_000);
   await watch.look();
-  // Both writes are taken from the volume's free bytes, and the second is added to the folder's size.
+  // Both writes are taken from the volume's free bytes; the folder's size contains the second.
   expect(watch.status).toEqual({ freeBytes: 1_000 - 14, chainsBytes: 507 });
 });
 

@@ -8,7 +8,6 @@ import type {
   ChatRequest,
   Leftover,
   NamedField,
-  Reasoning,
   ResponseFormat,
   Tool,
   ToolChoice,

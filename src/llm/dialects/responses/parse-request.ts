@@ -5,7 +5,7 @@
 import { Fields } from "../fields.ts";
 import { unsupported } from "../changes.ts";
 import { type DropTable, withReasons } from "../leftovers.ts";
-import type { ChatRequest, Leftover, NamedField, Reasoning, ResponseFormat } from "../model.ts";
+import type { ChatRequest, Leftover, NamedField, ResponseFormat } from "../model.ts";
 import { parseEffort, parseUser } from "../openai/shared-fields.ts";
 import { parseInput } from "./parse-input.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
