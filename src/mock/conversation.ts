@@ -4,7 +4,7 @@ import type { Block, ChatRequest, ToolCallBlock, Turn } from "../llm/dialects/mo
 /** The part of a request that the mock model reads. */
 export type MockRequest = Pick<ChatRequest, "turns" | "tools">;
 
-/** What the model says, and the tools that it then calls. */
+/** An answer of the model: its text, and its tool calls. */
 export interface Reply {
   readonly text: string;
   readonly toolCalls: readonly ToolCallBlock[];

@@ -164,8 +164,8 @@ export interface PluginContext {
   readonly config: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /**
-   * What the plugin keeps for this Provider beyond its process; undefined where nothing can be
-   * kept.
+   * State of this Provider that outlives the sidecar's process; undefined if there is no folder
+   * for it.
    */
   readonly state: KeptState | undefined;
   /**

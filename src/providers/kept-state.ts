@@ -1,4 +1,4 @@
-/** What a plugin keeps beyond its process: one secret text for each Provider. */
+/** KeptState is one secret text of a Provider that outlives the sidecar's process. */
 import type { StateFolder } from "../platform/state-folder.ts";
 
 /** KeptState is shared by all sidecars of a Provider on this machine. */

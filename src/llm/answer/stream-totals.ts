@@ -57,7 +57,8 @@ const BRACE = 0x7d;
  */
 class MemberTotals implements StreamTotals {
   readonly #reader: StreamReader;
-  #held: readonly Buffer[] = [];
+  #held: Buffer[] = [];
+  #heldBytes = 0;
 
   constructor(reader: StreamReader) {
     this.#reader = reader;
@@ -65,23 +66,26 @@ class MemberTotals implements StreamTotals {
 
   /** Holds what follows the final usage: the last event is there, or after it. */
   pass(out: Buffer): Buffer {
-    if (!this.#reader.usageIsFinal) return out;
-    const all = Buffer.concat([...this.#held, out]);
-    if (all.length <= MAX_HELD_BYTES) {
-      this.#held = [all];
-      return Buffer.alloc(0);
-    }
-    this.#held = [];
-    return all;
+    if (!this.#reader.usageIsFinal || out.length === 0) return out;
+    this.#held.push(out);
+    this.#heldBytes += out.length;
+    return this.#heldBytes <= MAX_HELD_BYTES ? Buffer.alloc(0) : this.#release();
   }
 
   end(rest: Buffer, totals: readonly HeaderPair[]): Buffer {
-    const all = Buffer.concat([...this.#held, rest]);
+    const all = Buffer.concat([this.#release(), rest]);
     const end = all.lastIndexOf(BRACE);
     const isLast = end > 0 && all.toString("latin1", end + 1).trim() === "";
     // An event that reports an error is not an answer.
     if (!isLast || this.#reader.outcome.kind !== "complete") return all;
     const member = `,"svc":${JSON.stringify(Object.fromEntries(totals))}`;
     return Buffer.concat([all.subarray(0, end), Buffer.from(member), all.subarray(end)]);
+  }
+
+  #release(): Buffer {
+    const held = Buffer.concat(this.#held);
+    this.#held = [];
+    this.#heldBytes = 0;
+    return held;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ChangeLog } from "./changes.ts";
+import { ChangeLog, MAX_NAMED } from "./changes.ts";
 import { BadRequestError } from "./dialect.ts";
 import { Fields } from "./fields.ts";
 import { settleLeftovers } from "./leftovers.ts";
@@ -19,6 +19,30 @@ describe("a hint that the target cannot express", () => {
     expect(() => changes.lose("top_k", "has no equivalent at OpenAI")).toThrow(BadRequestError);
     expect(changes.dropped).toEqual([]);
   });
+});
+
+test("a body with very many unknown fields names some of them, and counts the others", () => {
+  const changes = new ChangeLog("lenient");
+  const leftovers = Array.from({ length: 1_000 }, (_, index) => ({
+    param: `field${index}`,
+    essential: false,
+  }));
+  settleLeftovers(leftovers, {}, "Gemini", changes);
+  expect(changes.dropped).toHaveLength(MAX_NAMED + 1);
+  expect(changes.dropped.at(-1)).toBe("...");
+  expect(changes.notes).toHaveLength(MAX_NAMED + 1);
+  expect(changes.notes.at(-1)).toBe(`${1_000 - MAX_NAMED} more fields dropped`);
+  const essential = { param: "functions", essential: true };
+  expect(() => settleLeftovers([essential], {}, "Gemini", changes)).toThrow("functions");
+});
+
+test("a name that every object has is no field of the table", () => {
+  for (const param of ["constructor", "toString", "__proto__", "hasOwnProperty"]) {
+    const leftovers = [{ param, essential: false }];
+    expect(() => settleLeftovers(leftovers, {}, "Gemini", new ChangeLog("strict"))).toThrow(
+      `${param} has no equivalent at Gemini`,
+    );
+  }
 });
 
 describe("fields without an equivalent", () => {

@@ -14,21 +14,33 @@ export interface Changes {
 
 export const UNCHANGED: Changes = { notes: [], dropped: [] };
 
+/** Maximum number of dropped fields that are named: a body may have 200,000. */
+export const MAX_NAMED = 64;
+
 export class ChangeLog implements Changes {
   readonly #mode: TranslationMode;
   readonly #notes = new Set<string>();
   readonly #dropped = new Set<string>();
+  #unnamed = 0;
 
   constructor(mode: TranslationMode) {
     this.#mode = mode;
   }
 
   get notes(): readonly string[] {
-    return [...this.#notes];
+    return this.#unnamed === 0
+      ? [...this.#notes]
+      : [...this.#notes, `${this.#unnamed} more fields dropped`];
   }
 
+  /** Ends with `...` if more fields were dropped than are named. */
   get dropped(): readonly string[] {
-    return [...this.#dropped];
+    return this.#unnamed === 0 ? [...this.#dropped] : [...this.#dropped, "..."];
+  }
+
+  /** Whether a further hint is dropped without being named: its reason is then not needed. */
+  get isFull(): boolean {
+    return this.#mode === "lenient" && this.#dropped.size >= MAX_NAMED;
   }
 
   /** Notes a change. A repeated note counts once. */
@@ -38,8 +50,7 @@ export class ChangeLog implements Changes {
 
   /** Notes a field that is left out in both modes, because that does not affect the answer. */
   drop(param: string, reason: string): void {
-    this.#dropped.add(param);
-    this.#notes.add(`${param} dropped: ${reason}`);
+    this.#drop(param, reason);
   }
 
   /**
@@ -50,8 +61,16 @@ export class ChangeLog implements Changes {
    */
   lose(param: string, why: string): void {
     if (this.#mode === "strict") throw unsupported(param, why);
+    this.#drop(param, `it ${why}`);
+  }
+
+  #drop(param: string, reason: string): void {
+    if (this.#dropped.size >= MAX_NAMED) {
+      this.#unnamed += 1;
+      return;
+    }
     this.#dropped.add(param);
-    this.#notes.add(`${param} dropped: it ${why}`);
+    this.#notes.add(`${param} dropped: ${reason}`);
   }
 }
 

@@ -9,8 +9,9 @@ import type { Leftover } from "./model.ts";
 export type DropTable = Readonly<Record<string, string>>;
 
 /** Indexes do not affect whether a field is dropped. */
-function pattern(param: string): string {
-  return param.replace(/\[\d+\]/g, "[]");
+function reasonIn(table: DropTable, param: string): string | undefined {
+  const pattern = param.replace(/\[\d+\]/g, "[]");
+  return Object.hasOwn(table, pattern) ? table[pattern] : undefined;
 }
 
 /**
@@ -24,9 +25,10 @@ export function settleLeftovers(
   target: string,
   changes: ChangeLog,
 ): void {
+  const why = `has no equivalent at ${target}`;
   for (const { param, essential, reason: always } of leftovers) {
-    const reason = always ?? table[pattern(param)];
-    const why = `has no equivalent at ${target}`;
+    const isNamed = essential || !changes.isFull;
+    const reason = always ?? (isNamed ? reasonIn(table, param) : undefined);
     if (reason !== undefined) changes.drop(param, reason);
     else if (essential) throw unsupported(param, why);
     else changes.lose(param, why);
@@ -35,5 +37,5 @@ export function settleLeftovers(
 
 /** Returns fields with the reasons of their own dialect, which hold for every target. */
 export function withReasons(leftovers: readonly Leftover[], table: DropTable): Leftover[] {
-  return leftovers.map((leftover) => ({ ...leftover, reason: table[pattern(leftover.param)] }));
+  return leftovers.map((leftover) => ({ ...leftover, reason: reasonIn(table, leftover.param) }));
 }

@@ -287,8 +287,8 @@ export interface StreamSerialiser {
 }
 
 /**
- * What the answers of a dialect repeat of their request. It is small, since it lives as long as a
- * call.
+ * RequestEcho holds the fields of a request that its answer repeats. It must be small, because it
+ * lives as long as the call.
  */
 export interface RequestEcho {
   /** Members of the request that answers repeat unchanged. */

@@ -127,9 +127,9 @@ const sns = {
 };
 
 /**
- * What Lambda may read as the beginning of an ARN if a colon follows: its pattern of FunctionName
- * makes the region, the account and `function:` optional, so that `function:f` is the function `f`,
- * and not the alias `f` of a function that is called `function`.
+ * A text that Lambda may read as the beginning of an ARN if a colon follows. Lambda's pattern of
+ * FunctionName makes the region, the account and `function:` optional: `function:f` is the function
+ * `f`, and not the alias `f` of a function named `function`.
  */
 const PART_OF_ARN = /^(?:function|[0-9]{12}|[a-z]{2}(?:-[a-z]+)+-[0-9]+)$/;
 

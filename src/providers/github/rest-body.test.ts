@@ -1,4 +1,4 @@
-/** What bodies of REST operations name, and ways to hide a name from the proxy. */
+/** Names in the bodies of REST operations, and attempts to hide a name from the proxy. */
 import { describe, expect, test } from "vitest";
 import type { ServiceRequest } from "../contract.ts";
 import { request } from "../testing.ts";

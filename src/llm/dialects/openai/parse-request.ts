@@ -4,17 +4,10 @@
  */
 import { BadRequestError } from "../dialect.ts";
 import { Fields } from "../fields.ts";
-import type {
-  ChatRequest,
-  Leftover,
-  NamedField,
-  ResponseFormat,
-  Tool,
-  ToolChoice,
-} from "../model.ts";
+import type { ChatRequest, Leftover, NamedField, Tool, ToolChoice } from "../model.ts";
 import { parseCacheControl } from "./cache-control.ts";
 import { parseMessages } from "./parse-messages.ts";
-import { parseEffort, parseUser } from "./shared-fields.ts";
+import { parseEffort, parseFormat, parseUser } from "./shared-fields.ts";
 
 const NAMES: Readonly<Record<NamedField, string>> = {
   choices: "n",
@@ -59,7 +52,11 @@ export function parseRequest(body: unknown): ChatRequest {
     seed: fields.number("seed"),
     choices: fields.number("n"),
     stop: parseStop(fields),
-    responseFormat: parseResponseFormat(fields, leftovers),
+    responseFormat: parseFormat(
+      fields.fields("response_format"),
+      leftovers,
+      (format) => format.fields("json_schema") ?? format.fail("json_schema", "a JSON object"),
+    ),
     reasoning: parseEffort(fields, "reasoning_effort"),
     showReasoning: undefined,
     user: parseUser(fields),
@@ -153,24 +150,4 @@ function parseToolChoice(fields: Fields, leftovers: Leftover[]): ToolChoice | un
   allowed.rest(leftovers);
   object.rest(leftovers);
   return { kind, only };
-}
-
-function parseResponseFormat(fields: Fields, leftovers: Leftover[]): ResponseFormat | undefined {
-  const format = fields.fields("response_format");
-  if (format === undefined) return undefined;
-  const type =
-    format.oneOf("type", ["text", "json_object", "json_schema"]) ?? format.fail("type", "a string");
-  if (type === "text") return undefined;
-  if (type === "json_object") return { kind: "json_object" };
-  const definition = format.fields("json_schema") ?? format.fail("json_schema", "a JSON object");
-  const parsed: ResponseFormat = {
-    kind: "json_schema",
-    name: definition.string("name") ?? "response",
-    description: definition.string("description"),
-    schema: definition.object("schema") ?? {},
-    strict: definition.boolean("strict"),
-  };
-  definition.rest(leftovers);
-  format.rest(leftovers);
-  return parsed;
 }

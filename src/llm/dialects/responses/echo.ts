@@ -1,4 +1,4 @@
-/** What a response repeats of its request: its settings, but neither instructions nor tools. */
+/** RequestEcho of the Responses API: a response repeats the settings of its request. */
 import type { BodyFields } from "../dialect.ts";
 import type { RequestEcho } from "../model.ts";
 import { echoedTools } from "./tools.ts";

@@ -5,8 +5,8 @@
 import { Fields } from "../fields.ts";
 import { unsupported } from "../changes.ts";
 import { type DropTable, withReasons } from "../leftovers.ts";
-import type { ChatRequest, Leftover, NamedField, ResponseFormat } from "../model.ts";
-import { parseEffort, parseUser } from "../openai/shared-fields.ts";
+import type { ChatRequest, Leftover, NamedField } from "../model.ts";
+import { parseEffort, parseFormat, parseUser } from "../openai/shared-fields.ts";
 import { parseInput } from "./parse-input.ts";
 import { parseToolChoice, parseTools } from "./tools.ts";
 
@@ -84,7 +84,7 @@ export function parseRequest(body: unknown): ChatRequest {
     seed: undefined,
     choices: undefined,
     stop: [],
-    responseFormat: parseFormat(text?.fields("format"), leftovers),
+    responseFormat: parseFormat(text?.fields("format"), leftovers, (format) => format),
     reasoning: parseEffort(reasoning, "effort"),
     showReasoning: parseSummary(reasoning),
     user: parseUser(fields),
@@ -137,24 +137,4 @@ function parseSummary(reasoning: Fields | undefined): boolean | undefined {
   const older = reasoning?.string("generate_summary");
   const summary = reasoning?.string("summary") ?? older;
   return summary === undefined ? undefined : true;
-}
-
-function parseFormat(
-  format: Fields | undefined,
-  leftovers: Leftover[],
-): ResponseFormat | undefined {
-  if (format === undefined) return undefined;
-  const type =
-    format.oneOf("type", ["text", "json_object", "json_schema"]) ?? format.fail("type", "a string");
-  if (type === "text") return undefined;
-  if (type === "json_object") return { kind: "json_object" };
-  const parsed: ResponseFormat = {
-    kind: "json_schema",
-    name: format.string("name") ?? "response",
-    description: format.string("description"),
-    schema: format.object("schema") ?? {},
-    strict: format.boolean("strict"),
-  };
-  format.rest(leftovers);
-  return parsed;
 }

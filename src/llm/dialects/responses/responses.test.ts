@@ -84,7 +84,7 @@ describe("a custom tool", () => {
   test.each([
     ['{"input":"*** Begin"}', "*** Begin"],
     ['{"input":""}', ""],
-    // What a model wrote instead is not lost.
+    // Arguments of another form are kept as they are.
     ['{"patch":"x"}', '{"patch":"x"}'],
     ['{"input":7}', '{"input":7}'],
     ["*** Begin", "*** Begin"],
