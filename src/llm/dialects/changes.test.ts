@@ -36,6 +36,13 @@ test("a body with very many unknown fields names some of them, and counts the ot
   expect(() => settleLeftovers([essential], {}, "Gemini", changes)).toThrow("functions");
 });
 
+test("a field with a very long name is named in short", () => {
+  const changes = new ChangeLog("lenient");
+  changes.lose(`messages[0].${"x".repeat(1_000_000)}`, "has no equivalent at OpenAI");
+  expect(changes.dropped).toEqual([`messages[0].${"x".repeat(244)}...`]);
+  expect(changes.notes.join("").length).toBeLessThan(400);
+});
+
 test("a name that every object has is no field of the table", () => {
   for (const param of ["constructor", "toString", "__proto__", "hasOwnProperty"]) {
     const leftovers = [{ param, essential: false }];

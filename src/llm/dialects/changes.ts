@@ -17,6 +17,15 @@ export const UNCHANGED: Changes = { notes: [], dropped: [] };
 /** Maximum number of dropped fields that are named: a body may have 200,000. */
 export const MAX_NAMED = 64;
 
+/** Maximum number of characters of a named field: a body may hold one of many MiB. */
+const MAX_NAME = 256;
+
+/** Returns a short name. The copy does not keep the long one in memory while the call lives. */
+function shortened(param: string): string {
+  if (param.length <= MAX_NAME) return param;
+  return `${Buffer.from(param.slice(0, MAX_NAME), "utf16le").toString("utf16le")}...`;
+}
+
 export class ChangeLog implements Changes {
   readonly #mode: TranslationMode;
   readonly #notes = new Set<string>();
@@ -69,8 +78,9 @@ export class ChangeLog implements Changes {
       this.#unnamed += 1;
       return;
     }
-    this.#dropped.add(param);
-    this.#notes.add(`${param} dropped: ${reason}`);
+    const name = shortened(param);
+    this.#dropped.add(name);
+    this.#notes.add(`${name} dropped: ${reason}`);
   }
 }
 
