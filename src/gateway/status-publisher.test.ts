@@ -19,7 +19,7 @@ function compiled(...texts: string[]): Compiled {
     {
       env: {},
       now: 0,
-      tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+      tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
       mockEndpoint: undefined,
       service: () => undefined,
     },
