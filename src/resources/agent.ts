@@ -3,6 +3,8 @@
  * interface.
  */
 import * as z from "zod";
+import { absolutePathSchema } from "./absolute-path.ts";
+import { POD_RULES, podFields } from "./agent-pod.ts";
 import { cidrSchema } from "./cidr.ts";
 import {
   COST,
@@ -22,15 +24,10 @@ import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
 import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { withRules } from "./rule.ts";
 
 /** Default UID of agents. */
 export const DEFAULT_RUN_AS_USER = 65_532;
-
-/** An absolute path without `..`. */
-const absolutePath = z
-  .string()
-  .max(4096)
-  .regex(/^\/(?!.*(?:^|\/)\.\.(?:\/|$))[^\p{C}]*$/u, "must be an absolute path without '..'");
 
 function isModelRef(ref: string): boolean {
   const parts = splitModelRef(ref);
@@ -99,63 +96,66 @@ const rateLimitsSchema = z.strictObject({
     ),
 });
 
-const specSchema = z.strictObject({
-  models: z
-    .array(modelRefSchema)
-    .max(1000)
-    .default([])
-    .describe(
-      "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
-        "as its last character is a wildcard.",
-    ),
-  system: z
-    .string()
-    .optional()
-    .describe("System prompt of its sessions. Has no effect yet, because there are no sessions."),
-  tools: z
-    .array(
-      z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
-    )
-    .optional()
-    .describe("Tools of its sessions."),
-  triggers: z
-    .array(
-      z.strictObject({
-        webhook: webhookSchema
+const specSchema = withRules(
+  z.strictObject({
+    ...podFields,
+    models: z
+      .array(modelRefSchema)
+      .max(1000)
+      .default([])
+      .describe(
+        "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
+          "as its last character is a wildcard.",
+      ),
+    system: z
+      .string()
+      .optional()
+      .describe("System prompt of its sessions. Has no effect yet, because there are no sessions."),
+    tools: z
+      .array(
+        z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
+      )
+      .optional()
+      .describe("Tools of its sessions."),
+    triggers: z
+      .array(
+        z.strictObject({
+          webhook: webhookSchema
+            .optional()
+            .describe("Starts a session by a POST to a secret URL. May be empty."),
+        }),
+      )
+      .optional()
+      .describe("Triggers that start it."),
+    guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
+    rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
+    runAsUser: z
+      .int()
+      .min(0)
+      .max(2_147_483_647)
+      .default(DEFAULT_RUN_AS_USER)
+      .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
+    filesystem: z
+      .strictObject({
+        readOnlyPaths: z.array(absolutePathSchema).optional().describe("Paths it may not write."),
+        writablePaths: z
+          .array(absolutePathSchema)
           .optional()
-          .describe("Starts a session by a POST to a secret URL. May be empty."),
-      }),
-    )
-    .optional()
-    .describe("Triggers that start it."),
-  guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
-  rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
-  runAsUser: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .default(DEFAULT_RUN_AS_USER)
-    .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
-  filesystem: z
-    .strictObject({
-      readOnlyPaths: z.array(absolutePath).optional().describe("Paths it may not write."),
-      writablePaths: z
-        .array(absolutePath)
-        .optional()
-        .describe("Paths it may write besides its volumes and /tmp."),
-    })
-    .optional()
-    .describe("Confinement of what it may write."),
-  volumes: z
-    .array(z.strictObject({ mountPath: absolutePath.describe("Mount path.") }))
-    .optional()
-    .describe("Volumes."),
-  packages: z.array(z.string().min(1)).optional().describe("Packages installed for its sessions."),
-  providers: z
-    .array(nameSchema)
-    .optional()
-    .describe("Providers (external services) bound to it. Changing it needs a restart."),
-});
+          .describe("Paths it may write besides its volumes and /tmp."),
+      })
+      .optional()
+      .describe("Confinement of what it may write."),
+    packages: z
+      .array(z.string().min(1))
+      .optional()
+      .describe("Packages installed for its sessions."),
+    providers: z
+      .array(nameSchema)
+      .optional()
+      .describe("Providers (external services) bound to it. Changing it needs a restart."),
+  }),
+  POD_RULES,
+);
 
 export const agentSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
@@ -201,20 +201,21 @@ export const agentKind = defineKind({
   reference:
     "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
   schema: agentSchema,
-  // These fields have no effect yet, and a guard or limit that is not applied must not appear to
-  // be.
+  // These fields have no effect where they are read, and a guard or limit that is not applied must
+  // not appear to be.
   unsupported: [
-    { path: ["spec", "guards"] },
-    { path: ["spec", "filesystem"] },
-    { path: ["spec", "triggers"] },
-    { path: ["spec", "tools"] },
-    { path: ["spec", "packages"] },
-    { path: ["spec", "volumes"] },
+    { path: ["spec", "guards"], readers: ["machine", "gateway"] },
+    { path: ["spec", "filesystem"], readers: ["machine", "controller"] },
+    { path: ["spec", "triggers"], readers: ["machine"] },
+    { path: ["spec", "tools"], readers: ["machine", "controller"] },
+    { path: ["spec", "packages"], readers: ["machine", "controller"] },
+    { path: ["spec", "volumes"], readers: ["machine"] },
     {
       path: ["spec", "runAsUser"],
+      readers: ["machine"],
       matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0,
     },
-    { path: ["inbound"] },
+    { path: ["inbound"], readers: ["machine", "controller"] },
   ],
   build: ({ spec }, base): Agent => ({ kind: "Agent", ...base, spec }),
   view: ({ spec }) => ({ spec }),

@@ -12,7 +12,7 @@ import {
   RESOURCE_KINDS,
   resourceId,
 } from "./kinds.ts";
-import type { UnsupportedField } from "./metadata.ts";
+import type { ResourceReader, UnsupportedField } from "./metadata.ts";
 import { DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
 import { formatPath } from "./problem.ts";
@@ -177,8 +177,11 @@ export type ObjectResult =
       readonly findings: readonly Finding[];
     };
 
-/** Validates one object from YAML, JSON or the API server. */
-export function parseObject(value: unknown): ObjectResult {
+/**
+ * Validates one object from YAML, JSON or the API server.
+ * @param reader process that reads it, which decides what is supported
+ */
+export function parseObject(value: unknown, reader: ResourceReader = "machine"): ObjectResult {
   const identity = identityOf(value);
   const refuse = (findings: readonly Finding[]): ObjectResult => ({
     kind: "refused",
@@ -227,7 +230,10 @@ export function parseObject(value: unknown): ObjectResult {
     );
   }
 
-  const unsupported = entry.unsupported.filter((field) => isSet(valueAt(value, field.path), field));
+  const unsupported = entry.unsupported.filter(
+    (field) =>
+      (field.readers?.includes(reader) ?? true) && isSet(valueAt(value, field.path), field),
+  );
   const parsed = entry.parse(value, (metadata) => ({
     namespace: metadata.namespace,
     name: metadata.name,
