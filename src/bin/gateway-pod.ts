@@ -7,9 +7,7 @@ import { gatewayConfigSchema } from "../pod/gateway-config.ts";
 import { startGatewayPod } from "../pod/gateway-pod.ts";
 
 const fail = (error: unknown): never => {
-  process.stderr.write(
-    `svc-gateway: ${error instanceof Error ? error.message : String(error)}\n`,
-  );
+  process.stderr.write(`svc-gateway: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 };
 

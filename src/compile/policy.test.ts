@@ -128,9 +128,7 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
 
   test("an agent is found by the hash of its token only", () => {
     const { snapshot } = compilePolicy(load(SCENE), options);
-    expect([...snapshot.agentsByTokenHash.keys()]).toEqual(
-      options.tokenHashesOf("default", "app"),
-    );
+    expect([...snapshot.agentsByTokenHash.keys()]).toEqual(options.tokenHashesOf("default", "app"));
   });
 
   test("names that are properties of every object are no models and no providers", () => {

@@ -112,9 +112,9 @@ export class ClusterStatusSink implements ClosableSink {
     }
     for (let start = 0; start < due.length && !this.#closed; start += PARALLEL)
       await Promise.all(
-        due.slice(start, start + PARALLEL).map(async ({ object, status }) =>
-          this.#apply(object, status),
-        ),
+        due
+          .slice(start, start + PARALLEL)
+          .map(async ({ object, status }) => this.#apply(object, status)),
       );
   }
 

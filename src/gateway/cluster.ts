@@ -60,7 +60,10 @@ export async function clusterBacking(options: ClusterOptions, log: Logger): Prom
   workloadKey.onChange((_name, object) => {
     const keys = object === undefined ? undefined : workloadKeysOf(object);
     if (keys === undefined)
-      log.error({ secret: options.workloadKeySecret }, "no usable workload key; the last one stays");
+      log.error(
+        { secret: options.workloadKeySecret },
+        "no usable workload key; the last one stays",
+      );
     else if (tokens.setKeys(...keys)) void source.refresh();
   });
   return {

@@ -97,7 +97,7 @@ class World {
       },
     };
     const publisher = new StatusPublisher({
-      sink,
+      sinks: [sink],
       answers: { answerFor: () => ({ kind: "accepted" }) },
     });
     this.source = new FakeSource(text);

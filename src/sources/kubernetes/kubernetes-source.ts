@@ -145,17 +145,15 @@ export class KubernetesSource implements Source {
       const same = before?.resource?.version === resource.version ? before.resource : resource;
       return { version, id, problems: [], resource: same, generation };
     }
-    const problems = parsed.findings.map(
-      ({ reason, path, message, fix }): Problem => ({
-        reason,
-        file: `namespace ${object.metadata.namespace ?? ""}`,
-        line: undefined,
-        ...parsed.identity,
-        path: formatPath(path),
-        message,
-        fix,
-      }),
-    );
+    const problems = parsed.findings.map(({ reason, path, message, fix }): Problem => ({
+      reason,
+      file: `namespace ${object.metadata.namespace ?? ""}`,
+      line: undefined,
+      ...parsed.identity,
+      path: formatPath(path),
+      message,
+      fix,
+    }));
     return { version, id: parsed.id, problems, resource: before?.resource, generation };
   }
 }
