@@ -20,6 +20,7 @@ import { Gateway, provider } from "../llm/testing.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
+import { folderBacking } from "./backing.ts";
 import { type GatewayOptionsInput, gatewayOptionsSchema } from "./options.ts";
 import { openPrices } from "./prices.ts";
 import { type GatewayService, startGateway } from "./service.ts";
