@@ -11,12 +11,15 @@ cat >"$LAB/Corefile" <<Y
   hosts $LAB/hosts {
     ttl 1
     reload 100ms
-    fallthrough cluster.local in-addr.arpa
+    fallthrough
   }
   kubernetes cluster.local in-addr.arpa {
     kubeconfig $LAB/coredns.kubeconfig lab
     pods verified
     ttl 1
+  }
+  template ANY ANY . {
+    rcode NXDOMAIN
   }
 }
 Y

@@ -9,11 +9,12 @@ import (
 	_ "github.com/coredns/coredns/plugin/hosts"
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/ready"
+	_ "github.com/coredns/coredns/plugin/template"
 )
 
-// The order of execution, as in CoreDNS's own plugin.cfg.
+// The order of execution, as in CoreDNS's own plugin.cfg, but for template: it denies what the others do not know.
 func init() {
-	dnsserver.Directives = []string{"ready", "errors", "hosts", "kubernetes"}
+	dnsserver.Directives = []string{"ready", "errors", "hosts", "kubernetes", "template"}
 }
 
 func main() {
