@@ -5,15 +5,10 @@
  */
 import * as z from "zod";
 import { absolutePathSchema } from "./absolute-path.ts";
-import {
-  isReservedEnvName,
-  RESERVED_ENV_NAMES,
-  RESERVED_ENV_PREFIX,
-} from "./agent-environment-names.ts";
 import { volumesSchema } from "./agent-volumes.ts";
 import { boundedRecord } from "./bounded-record.ts";
-import { keyedList } from "./keyed-list.ts";
-import { ENV_NAME, subdomainSchema } from "./metadata.ts";
+import { envListSchema } from "./env-list.ts";
+import { subdomainSchema } from "./metadata.ts";
 import { resourcesSchema } from "./quantity.ts";
 import { countGiven, type Rule, withRules } from "./rule.ts";
 
@@ -63,27 +58,6 @@ function podMetadata<Value extends z.ZodType<string>>(value: Value) {
 }
 
 const text = (max: number) => z.string().max(max);
-
-const envSchema = withRules(
-  z.strictObject({
-    name: z
-      .string()
-      .max(256)
-      .regex(ENV_NAME, "must be letters, digits and '_', and not begin with a digit")
-      .describe("Name of the variable."),
-    value: text(32_768).describe("Its value, which is no credential: those belong to Providers."),
-  }),
-  [
-    {
-      test: ({ name }) => !isReservedEnvName(name),
-      cel:
-        `!self.name.startsWith('${RESERVED_ENV_PREFIX}') && ` +
-        `!(self.name in [${RESERVED_ENV_NAMES.map((name) => `'${name}'`).join(", ")}])`,
-      field: "name",
-      message: "must not be a variable that svc sets, or that loads code into programs; rename it",
-    },
-  ],
-);
 
 const port = z.int().min(1).max(65_535);
 const seconds = (min: number) => z.int().min(min).max(2_147_483_647);
@@ -204,9 +178,7 @@ export const podFields = {
   workingDir: absolutePathSchema
     .optional()
     .describe("In a cluster: working folder. Default: the image's."),
-  env: keyedList(envSchema, "name", 256)
-    .optional()
-    .describe("In a cluster: environment variables; no credentials."),
+  env: envListSchema.optional().describe("In a cluster: environment variables; no credentials."),
   replicas: z
     .int()
     .min(0)

@@ -20,10 +20,11 @@ import {
   TOKENS,
 } from "./columns.ts";
 import { defineKind } from "./kind.ts";
+import { keyedList } from "./keyed-list.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
-import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 import { withRules } from "./rule.ts";
 
 /** Default UID of agents. */
@@ -52,27 +53,27 @@ const webhookSchema = z.strictObject({
     .describe("Signing secret of the issue tracker, inline."),
 });
 
+export const guardScanSchema = z.strictObject({
+  prompts: z.boolean().default(true).describe("Scan prompts."),
+  responses: z.boolean().default(false).describe("Scan responses."),
+  toolResults: z
+    .strictObject({
+      tools: z
+        .array(z.string().min(1).max(256))
+        .max(256)
+        .describe('Tools whose results are scanned; ["*"] is every tool.'),
+    })
+    .optional()
+    .describe("Scan tool results. Default: none."),
+});
+
 const guardSchema = z.strictObject({
   binding: nameSchema.describe("Name of a GuardBinding."),
   enforcement: z
     .enum(["audit", "enforce"])
     .optional()
     .describe("Enforcement; can only tighten the binding's."),
-  scan: z
-    .strictObject({
-      prompts: z.boolean().default(true).describe("Scan prompts."),
-      responses: z.boolean().default(false).describe("Scan responses."),
-      toolResults: z
-        .strictObject({
-          tools: z
-            .array(z.string())
-            .describe('Tools whose results are scanned; ["*"] is every tool.'),
-        })
-        .optional()
-        .describe("Scan tool results. Default: none."),
-    })
-    .optional()
-    .describe("Parts that are scanned."),
+  scan: guardScanSchema.prefault({}).describe("Parts that are scanned."),
 });
 
 const rateLimitsSchema = z.strictObject({
@@ -127,7 +128,9 @@ const specSchema = withRules(
       )
       .optional()
       .describe("Triggers that start it."),
-    guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
+    guards: keyedList(guardSchema, "binding", 16)
+      .optional()
+      .describe("Prompt-injection guards of its LLM calls."),
     rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
     runAsUser: z
       .int()
@@ -197,7 +200,7 @@ export const agentKind = defineKind({
   kind: "Agent",
   apiVersion: API_VERSION,
   collection: "agents",
-  names: { singular: "agent", plural: "agents" },
+  names: { singular: "agent", plural: "agents", short: "ag" },
   reference:
     "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
   schema: agentSchema,
@@ -226,8 +229,14 @@ export const agentKind = defineKind({
   crd: {
     columns: [
       ...READY_COLUMNS,
+      { name: "Phase", type: "string", jsonPath: ".status.phase" },
       { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" },
+      { name: "Variant", type: "string", jsonPath: ".spec.variant", priority: 1 },
+      { name: "Image", type: "string", jsonPath: ".spec.image", priority: 1 },
+      { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday", priority: 1 },
+      { name: "Requests", type: "integer", jsonPath: ".status.requestsToday", priority: 1 },
       { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 },
+      ...LAST_COLUMNS,
     ],
   },
   columns: [

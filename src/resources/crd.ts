@@ -71,6 +71,7 @@ export function crdYaml(
         singular: plain(names.singular),
         listKind: `${kind}List`,
         ...(names.short === undefined ? {} : { shortNames: [names.short] }),
+        categories: ["svc"],
       },
       versions: [
         {

@@ -128,7 +128,9 @@ export function keyOf(resource: { readonly namespace: string; readonly name: str
  * The process that reads resources, which decides what is supported: `machine` is `svc up`,
  * `gateway` and `controller` are those of a cluster.
  */
-export type ResourceReader = "machine" | "gateway" | "controller";
+export const RESOURCE_READERS = ["machine", "gateway", "controller"] as const;
+
+export type ResourceReader = (typeof RESOURCE_READERS)[number];
 
 /**
  * A field that is parsed and documented, but refused if it is set to a value with an effect, until

@@ -4,14 +4,7 @@
  */
 import { createHash } from "node:crypto";
 import { explainIssues, nearest, valueAt } from "./explain.ts";
-import {
-  isResourceKind,
-  KINDS,
-  PLANNED_KINDS,
-  type Resource,
-  RESOURCE_KINDS,
-  resourceId,
-} from "./kinds.ts";
+import { isResourceKind, KINDS, type Resource, RESOURCE_KINDS, resourceId } from "./kinds.ts";
 import type { ResourceReader, UnsupportedField } from "./metadata.ts";
 import { DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
@@ -203,16 +196,6 @@ export function parseObject(value: unknown, reader: ResourceReader = "machine"):
   if (kind === undefined)
     return invalid(["kind"], "is required", `add kind: ${KIND_LIST.join(" or ")}`);
   if (!isResourceKind(kind)) {
-    if (Object.hasOwn(PLANNED_KINDS, kind)) {
-      return refuse([
-        {
-          reason: "NotSupportedYet",
-          path: ["kind"],
-          message: `${kind} is not supported yet`,
-          fix: "remove the object for now",
-        },
-      ]);
-    }
     const near = nearest(kind, KIND_LIST);
     return invalid(
       ["kind"],
@@ -221,6 +204,16 @@ export function parseObject(value: unknown, reader: ResourceReader = "machine"):
     );
   }
   const entry = KINDS[kind];
+  if (!entry.readers.includes(reader)) {
+    return refuse([
+      {
+        reason: "NotSupportedYet",
+        path: ["kind"],
+        message: `${kind} is not supported yet`,
+        fix: "remove the object for now",
+      },
+    ]);
+  }
   const version = valueAt(value, ["apiVersion"]);
   if (version !== entry.apiVersion) {
     return invalid(
