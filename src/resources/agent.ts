@@ -174,6 +174,7 @@ export const agentSchema = z.strictObject({
   status: statusSchema({
     phase: z.string().optional().describe("State, for example Failed."),
     url: z.string().optional().describe("https://<hostname> where inbound is configured."),
+    completedRun: z.string().optional().describe("Hash of the run of a task that has ended."),
     webhookUrl: z.string().optional().describe("Address of its webhook."),
     tokensToday: z.int().optional().describe("Tokens used today (UTC)."),
     requestsToday: z.int().optional().describe("Requests made today (UTC)."),
