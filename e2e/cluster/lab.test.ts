@@ -75,7 +75,9 @@ beforeAll(async () => {
   lab = attachLab();
   await lab.kubectl(["create", "namespace", namespace]);
   await lab.kubectl([
-    ...["label", "namespace", namespace],
+    "label",
+    "namespace",
+    namespace,
     "pod-security.kubernetes.io/enforce=restricted",
   ]);
   // The server adds it a moment after the namespace, and no pod starts without it.
@@ -140,7 +142,7 @@ test("names outside of the cluster are those that a test sets", async () => {
 test("svc-proxy runs Envoy and Node.js as user 65532", async () => {
   const script =
     'const { execFileSync: run } = require("child_process");' +
-    'console.log(process.version, process.getuid(), run("envoy", ["--version"], {encoding: "utf8"}));' +
+    'console.log(process.version, process.getuid(), run("envoy", ["--version"]) + "");' +
     'require("fs").accessSync("/opt/svc/dist/gateway.js"); ' +
     'require("fs").accessSync("/opt/svc/dist/sidecar.js")';
   const printed = await runPod("proxy", {
