@@ -5,10 +5,8 @@ set -eu
 umask 077
 conf=/run/redis/redis.conf
 printf 'dir /data\nappendonly yes\nmaxmemory %s\nmaxmemory-policy noeviction\n' "$REDIS_MAX_MEMORY" >"$conf"
-if [ -n "${REDIS_PASSWORD:-}" ]; then
-  # Backslashes and quotes of a quoted value are escaped.
-  printf 'requirepass "%s"\n' "$(printf %s "$REDIS_PASSWORD" | sed 's/[\\"]/\\&/g')" >>"$conf"
-fi
+# Backslashes and quotes of a quoted value are escaped.
+printf 'requirepass "%s"\n' "$(printf %s "$REDIS_PASSWORD" | sed 's/[\\"]/\\&/g')" >>"$conf"
 if [ "${REDIS_TLS:-}" = true ]; then
   cat >>"$conf" <<END
 port 0

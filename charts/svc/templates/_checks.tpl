@@ -132,6 +132,9 @@ redis.externalUrl and redis.existingSecretKeys.url are both set. Remove one of t
 redis.existingSecretKeys.{{ $name }} is set, but redis.existingSecret is empty. Name the Secret that has the key.
 {{- end }}
 {{- end }}
+{{- if and (include "svc.redisBuiltIn" .) (not $redis.existingSecretKeys.password) }}
+redis.existingSecretKeys.password is empty, but the built-in Redis always has a password. Set it to redis-password.
+{{- end }}
 {{- if and (include "svc.redisBuiltIn" .) $redis.existingSecretKeys.username }}
 redis.existingSecretKeys.username is set, but the built-in Redis has only the default user. Set it to "".
 {{- end }}
