@@ -5,7 +5,11 @@ import { describe, expect, test } from "vitest";
 
 const root = path.resolve(import.meta.dirname, "..");
 
-const requirements = ["e2e/support/clients/requirements.txt", "envoy/requirements.txt"];
+const requirements = [
+  "e2e/cluster/lab/go/requirements.txt",
+  "e2e/support/clients/requirements.txt",
+  "envoy/requirements.txt",
+];
 
 const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
 
