@@ -9,6 +9,7 @@ import { expect, test } from "vitest";
 /** Lowest first. Folders on one line do not import each other. */
 const LAYERS: readonly (readonly string[])[] = [
   ["platform"],
+  ["kubernetes"],
   ["resources"],
   ["sources"],
   ["policy"],
@@ -20,7 +21,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ["gateway", "mock"],
   ["host"],
   ["up"],
-  ["run"],
+  ["run", "pod"],
+  ["controller"],
   ["cli"],
   ["bin"],
 ];

@@ -1,7 +1,7 @@
 /**
  * Workload tokens, which an agent's SDK sends as its API key. They identify the workload and are
- * valid only at the gateway. A token is derived from a key that never leaves the gateway's state,
- * so that no token needs to be stored and tokens survive restarts.
+ * valid only at the gateway. A token is derived from a key that never leaves the installation's
+ * state, so that no token needs to be stored and tokens survive restarts.
  */
 import { createHmac } from "node:crypto";
 import { base62 } from "./base62.ts";
@@ -10,32 +10,57 @@ import { hashKey } from "./credentials.ts";
 /** Prefix of every workload token. */
 export const WORKLOAD_TOKEN_PREFIX = "svcw_";
 
-export class WorkloadTokens {
-  readonly #key: Uint8Array;
-  readonly #hashes = new Map<string, string>();
+/** Minimum length of a key, in bytes. */
+const MIN_KEY_BYTES = 32;
 
-  /** @param key at least 32 random bytes */
-  constructor(key: Uint8Array) {
-    if (key.length < 32) throw new Error("the workload key must have 32 bytes or more");
-    this.#key = key;
+export class WorkloadTokens {
+  #keys: readonly Uint8Array[];
+  #hashes = new Map<string, readonly string[]>();
+
+  /**
+   * @param keys each at least 32 random bytes. Tokens are made with the first; those made with the
+   * others stay valid, so that a key can be rotated with an overlap
+   */
+  constructor(...keys: readonly Uint8Array[]) {
+    this.#keys = checked(keys);
+  }
+
+  /** Replaces the keys. @returns whether they are others than before */
+  setKeys(...keys: readonly Uint8Array[]): boolean {
+    const next = checked(keys);
+    const isSame =
+      next.length === this.#keys.length &&
+      next.every((key, i) => Buffer.compare(key, this.#keys[i] ?? Buffer.alloc(0)) === 0);
+    if (isSame) return false;
+    this.#keys = next;
+    this.#hashes = new Map();
+    return true;
   }
 
   /** `svcw_<random>`. */
   tokenOf(namespace: string, name: string): string {
-    return (
-      WORKLOAD_TOKEN_PREFIX +
-      base62(createHmac("sha256", this.#key).update(`agent\n${namespace}\n${name}`).digest())
-    );
+    return tokenBy(this.#keys[0] as Uint8Array, namespace, name);
   }
 
-  /** SHA-256 (hex) of the token, as in the policy snapshot. */
-  hashOf(namespace: string, name: string): string {
+  /** SHA-256 (hex) of each valid token, as in the policy snapshot. */
+  hashesOf(namespace: string, name: string): readonly string[] {
     const id = `${namespace}/${name}`;
-    let hash = this.#hashes.get(id);
-    if (hash === undefined) {
-      hash = hashKey(this.tokenOf(namespace, name));
-      this.#hashes.set(id, hash);
+    let hashes = this.#hashes.get(id);
+    if (hashes === undefined) {
+      hashes = this.#keys.map((key) => hashKey(tokenBy(key, namespace, name)));
+      this.#hashes.set(id, hashes);
     }
-    return hash;
+    return hashes;
   }
+}
+
+function checked(keys: readonly Uint8Array[]): readonly Uint8Array[] {
+  if (keys.length === 0 || keys.some((key) => key.length < MIN_KEY_BYTES))
+    throw new Error("the workload key must have 32 bytes or more");
+  return keys;
+}
+
+function tokenBy(key: Uint8Array, namespace: string, name: string): string {
+  const digest = createHmac("sha256", key).update(`agent\n${namespace}\n${name}`).digest();
+  return WORKLOAD_TOKEN_PREFIX + base62(digest);
 }

@@ -57,8 +57,9 @@ function compileText(text: string, file: string): string {
   const { policy, sidecars, statuses, recheckAt } = compile(load(text, file), {
     env,
     now: Date.parse(now),
-    tokenHashOf: (namespace, name) =>
+    tokenHashesOf: (namespace, name) => [
       createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex"),
+    ],
     mockEndpoint: { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
     service: (type) => plugins.get(type),
   });

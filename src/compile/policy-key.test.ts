@@ -36,7 +36,7 @@ spec: {modelProvider: a, keySHA256: "${HASH}", restrictions: {${restrictions}}}
   const { snapshot, statuses } = compilePolicy(buildResourceSet(resources), {
     env: {},
     now: 0,
-    tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+    tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
     mockEndpoint: undefined,
   });
   const policy = snapshot.keysByHash.get(HASH)?.key;

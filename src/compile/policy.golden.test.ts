@@ -48,7 +48,7 @@ function compileText(text: string, file: string): string {
   const { snapshot, statuses } = compilePolicy(buildResourceSet(resources), {
     env,
     now: Date.parse("2026-11-21T12:00:00Z"),
-    tokenHashOf,
+    tokenHashesOf: (namespace, name) => [tokenHashOf(namespace, name)],
     mockEndpoint: /^# no mock$/m.test(text)
       ? undefined
       : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },

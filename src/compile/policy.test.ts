@@ -15,8 +15,9 @@ import { compilePolicy } from "./policy.ts";
 const options: PolicyOptions = {
   env: {},
   now: 0,
-  tokenHashOf: (namespace, name) =>
+  tokenHashesOf: (namespace, name) => [
     createHash("sha256").update(`${namespace}/${name}`).digest("hex"),
+  ],
   mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
 };
 
@@ -107,7 +108,7 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
       version(SCENE.replace("sk-literal", "sk-rotated")),
       version(SCENE, { env: { KEY: "sk-env-2" } }),
       version(SCENE, { env: {} }),
-      version(SCENE, { tokenHashOf: () => "other" }),
+      version(SCENE, { tokenHashesOf: () => ["other"] }),
       version(SCENE, { mockEndpoint: undefined }),
       version(SCENE.replace("b/m", "b/n")),
       version(SCENE.replace("provider: anthropic", "provider: gemini")),
@@ -127,7 +128,7 @@ spec: {modelProvider: a, keySHA256: ${createHash("sha256").update(name).digest("
 
   test("an agent is found by the hash of its token only", () => {
     const { snapshot } = compilePolicy(load(SCENE), options);
-    expect([...snapshot.agentsByTokenHash.keys()]).toEqual([options.tokenHashOf("default", "app")]);
+    expect([...snapshot.agentsByTokenHash.keys()]).toEqual(options.tokenHashesOf("default", "app"));
   });
 
   test("names that are properties of every object are no models and no providers", () => {

@@ -39,8 +39,8 @@ import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
 export interface PolicyOptions {
   /** Environment for `${NAME}` and `svc.io/when-env`. */
   readonly env: Env;
-  /** SHA-256 (hex) of the workload token of an Agent. */
-  readonly tokenHashOf: (namespace: string, name: string) => string;
+  /** SHA-256 (hex) of each valid workload token of an Agent: two while the key is rotated. */
+  readonly tokenHashesOf: (namespace: string, name: string) => readonly string[];
   /** Milliseconds since the epoch: determines the expired keys, for their status. */
   readonly now: number;
   /** Address of the mock upstream; undefined if none runs. */
@@ -131,9 +131,10 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
   for (const agent of resources.agents.values()) {
     if (skips(agent)) continue;
     const scope = scopeOf(scopes, agent.namespace);
-    const tokenHash = options.tokenHashOf(agent.namespace, agent.name);
-    agentsByTokenHash.set(tokenHash, new CompiledAgent(agent, scope));
-    mark("agent", keyOf(agent), agent.version, tokenHash);
+    const tokenHashes = options.tokenHashesOf(agent.namespace, agent.name);
+    const policy = new CompiledAgent(agent, scope);
+    for (const tokenHash of tokenHashes) agentsByTokenHash.set(tokenHash, policy);
+    mark("agent", keyOf(agent), agent.version, ...tokenHashes);
     reportAgent(agent, scope, report);
   }
 

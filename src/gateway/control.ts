@@ -37,7 +37,8 @@ export interface ControlOptions {
   readonly sidecarOf: (namespace: string, name: string) => SidecarView | undefined;
   readonly metrics: () => Promise<string>;
   readonly objects: ObjectsOptions;
-  readonly store: AppliedStore;
+  /** undefined in a cluster, where objects are written through the Kubernetes API. */
+  readonly store: AppliedStore | undefined;
   readonly log: Pick<Logger, "error">;
 }
 
@@ -149,11 +150,11 @@ async function one(options: ControlOptions, context: ControlContext): Promise<Re
       const patch = await readBody(context.env.incoming);
       if (typeof patch !== "object" || patch === null || Array.isArray(patch))
         return refuse(400, "a patch is a JSON object");
-      const [result] = await results(options, [await options.store.patch(ref, patch)]);
+      const [result] = await results(options, [await storeOf(options).patch(ref, patch)]);
       return context.json(result);
     }
     case "DELETE":
-      await options.store.delete(ref);
+      await storeOf(options).delete(ref);
       return context.json({});
     default: {
       const [object] = await viewObjects(options.objects, isOneOf([ref]));
@@ -168,8 +169,14 @@ async function apply(options: ControlOptions, context: ControlContext): Promise<
   const body = applyBody.safeParse(await readBody(context.env.incoming));
   if (!body.success) return refuse(400, "the body must be {manifests: [{source, text}]}");
   const create = context.req.query("create") === "true";
-  const applied = await options.store.apply(body.data.manifests, { create });
+  const applied = await storeOf(options).apply(body.data.manifests, { create });
   return context.json({ results: await results(options, applied) });
+}
+
+/** @throws BodyError if this gateway's resources are not its own */
+function storeOf({ store }: ControlOptions): AppliedStore {
+  if (store !== undefined) return store;
+  throw new BodyError(405, "this gateway runs in a cluster: write objects with kubectl");
 }
 
 async function results(

@@ -1,15 +1,37 @@
-/** Options of the gateway service's process: one JSON argument, written by `svc up`. */
+/**
+ * Options of the gateway service's process: one JSON argument, written by `svc up`, or by the
+ * supervisor of the gateway's pod.
+ */
 import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
+import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
+
+/** Where the resources of a gateway in a cluster are, and where it writes their statuses. */
+const clusterSchema = z.strictObject({
+  /** Namespaces whose resources are read; empty for all. */
+  namespaces: z.array(nameSchema),
+  /** Namespace of the gateway itself. */
+  ownNamespace: nameSchema,
+  /** Name of this replica's pod. */
+  pod: z.string(),
+  /** Secret in its own namespace with the keys from which workload tokens are derived. */
+  workloadKeySecret: subdomainSchema,
+  /** Lease of the replica that writes statuses, and the interval of writing usage, in seconds. */
+  statusWriter: z.strictObject({ leaseName: subdomainSchema, intervalSeconds: z.int().min(1) }),
+});
+
+export type ClusterOptions = z.infer<typeof clusterSchema>;
 
 export const gatewayOptionsSchema = z.strictObject({
-  /** Folder of resources. */
-  resources: z.string(),
+  /** Folder of resources; undefined in a cluster. */
+  resources: z.string().optional(),
+  /** The Kubernetes API as source of resources; undefined for a folder. */
+  kubernetes: clusterSchema.optional(),
   /** Private folder of Unix sockets. */
   runDir: z.string(),
-  /** File with the key from which workload tokens are derived. */
-  workloadKeyFile: z.string(),
+  /** File with the key from which workload tokens are derived; undefined in a cluster. */
+  workloadKeyFile: z.string().optional(),
   /** Unix socket of the local control API (`svc status`). */
   controlSocket: z.string(),
   listen: z.strictObject({ address: z.string(), port: z.int().min(1).max(65535) }),

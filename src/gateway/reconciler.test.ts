@@ -97,7 +97,7 @@ class World {
       },
     };
     const publisher = new StatusPublisher({
-      sink,
+      sinks: [sink],
       answers: { answerFor: () => ({ kind: "accepted" }) },
     });
     this.source = new FakeSource(text);
@@ -127,7 +127,7 @@ class World {
         return compile(load, {
           env: {},
           now,
-          tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+          tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
           mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
           service: () => undefined,
         });

@@ -20,7 +20,7 @@ import { Gateway, provider } from "../llm/testing.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
-import { openFolder } from "../sources/folder/folder-source.ts";
+import { folderBacking } from "./backing.ts";
 import { type GatewayOptionsInput, gatewayOptionsSchema } from "./options.ts";
 import { openPrices } from "./prices.ts";
 import { type GatewayService, startGateway } from "./service.ts";
@@ -84,7 +84,7 @@ async function start(): Promise<Running> {
     gatewayOptionsSchema.parse(input),
     process.env,
     logger,
-    await openFolder({ dir: input.resources, log: logger }),
+    await folderBacking(input, logger),
   );
   return {
     service,

@@ -9,7 +9,6 @@ import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
-import { WorkloadTokens } from "../access/workload-tokens.ts";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import { openAuditWriter } from "../audit/writer/writer.ts";
 import { BUFFER_LIMIT_BYTES, RelaySocket } from "../envoy/config/names.ts";
@@ -37,19 +36,18 @@ import { eventLoopUtilization } from "../platform/event-loop.ts";
 import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
-import { readPrivateFile } from "../platform/private-file.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { plugins } from "../providers/registry.ts";
 import { openPrices } from "./prices.ts";
 import { EMPTY_RESOURCE_SET } from "../resources/resource-set.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
-import type { Source } from "../sources/source.ts";
 import { registerAccessLog } from "../envoy/access-log/collector.ts";
 import { AdsServer } from "../envoy/xds/ads.ts";
 import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { SnapshotEncoder } from "../envoy/xds/snapshot.ts";
 import { createApi } from "./api.ts";
 import { API_SERVICE } from "./api-surface.ts";
+import type { Backing } from "./backing.ts";
 import { createControl } from "./control.ts";
 import { Reconciler } from "./reconciler.ts";
 import { redisFromEnvironment } from "./redis.ts";
@@ -74,15 +72,16 @@ const BUSY_ROUND_TRIP_MS = 10;
 const MOST_BUSY = 10;
 
 /**
- * @param env variables that resources name, and those for the store of limits
- * @param source of the resources; it is closed with the service
+ * @param env variables for the store of limits, and those that resources of a folder name
+ * @param backing it is closed with the service
  */
 export async function startGateway(
   options: GatewayOptions,
   env: Env,
   log: Logger,
-  source: Source,
+  backing: Backing,
 ): Promise<GatewayService> {
+  const { source, tokens } = backing;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const defects = new Defects({ log, clock: systemClock, registry });
@@ -90,7 +89,6 @@ export async function startGateway(
   const onRejection = defects.reporter("promise");
   process.on("unhandledRejection", onRejection);
   const protos = ProtoRegistry.load(options.descriptorSet);
-  const tokens = new WorkloadTokens(readPrivateFile(options.workloadKeyFile, "The workload key"));
   const policy = new PolicyStore();
   const prices = await openPrices(options, clock, log);
   const calls = new CallRegistry();
@@ -140,7 +138,15 @@ export async function startGateway(
     onProgress: () => statuses.refresh(),
   });
   const objects = new StatusTable(clock);
-  const statuses = new StatusPublisher({ sink: objects, answers: ads });
+  const elsewhere = backing.publishTo?.({
+    clock,
+    log,
+    usage: usageFrom(limits, () => resources),
+  });
+  const statuses = new StatusPublisher({
+    sinks: elsewhere === undefined ? [objects] : [objects, elsewhere],
+    answers: ads,
+  });
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let resources = EMPTY_RESOURCE_SET;
   const rollout = new Rollout({
@@ -168,9 +174,9 @@ export async function startGateway(
     source,
     compile: (load, now) =>
       compile(load, {
-        env,
+        env: backing.env(env),
         now,
-        tokenHashOf: (namespace, name) => tokens.hashOf(namespace, name),
+        tokenHashesOf: (namespace, name) => tokens.hashesOf(namespace, name),
         mockEndpoint:
           options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
         service: (type) => plugins.get(type),
@@ -278,12 +284,15 @@ export async function startGateway(
           resources: () => resources,
           usage: usageFrom(limits, () => resources),
         },
-        store: new AppliedStore({
-          dir: options.resources,
-          refresh: () => source.refresh(),
-          inForce: () => rollout.idle(),
-          placeOf: (id) => source.placeOf(id),
-        }),
+        store:
+          options.resources === undefined
+            ? undefined
+            : new AppliedStore({
+                dir: options.resources,
+                refresh: () => source.refresh(),
+                inForce: () => rollout.idle(),
+                placeOf: (id) => source.placeOf(id),
+              }),
         log,
       }),
       options.controlSocket,
@@ -292,7 +301,7 @@ export async function startGateway(
 
   return {
     close: async () => {
-      await source.close();
+      await Promise.all([backing.close(), elsewhere?.close()]);
       reconciler.close();
       prices.close();
       control.forceShutdown();

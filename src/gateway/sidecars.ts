@@ -41,7 +41,7 @@ export function viewSidecar(
       : {
           audit: auditFolder(audit),
         }),
-    private: [options.resources, ...(audit === undefined ? [] : [audit.dir])],
+    private: [options.resources ?? [], audit?.dir ?? []].flat(),
     hosts: specs.bindings.flatMap((binding) => {
       const plugin = plugins.get(binding.type);
       return plugin === undefined ? [] : hostsOf(binding, plugin);

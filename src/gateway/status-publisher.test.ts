@@ -19,7 +19,7 @@ function compiled(...texts: string[]): Compiled {
     {
       env: {},
       now: 0,
-      tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+      tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
       mockEndpoint: undefined,
       service: () => undefined,
     },
@@ -32,7 +32,7 @@ class World {
   /** Answers by a part of the names of clusters; others are accepted. */
   readonly answers = new Map<string, EnvoyAnswer>();
   readonly publisher = new StatusPublisher({
-    sink: this.table,
+    sinks: [this.table],
     answers: {
       answerFor: (clusters) =>
         [...this.answers].find(([part]) => clusters.some((name) => name.includes(part)))?.[1] ?? {

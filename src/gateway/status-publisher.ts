@@ -16,7 +16,7 @@ export interface ClusterAnswers {
 }
 
 export interface StatusPublisherOptions {
-  readonly sink: StatusSink;
+  readonly sinks: readonly StatusSink[];
   readonly answers: ClusterAnswers;
 }
 
@@ -39,16 +39,13 @@ export class StatusPublisher {
 
   /** Publishes the same statuses again, because Envoy has answered, connected or gone. */
   refresh(): void {
-    const { sink, answers } = this.#options;
-    sink.publish(
-      this.#statuses.map((status) => {
-        const clusters =
-          status.kind === "ModelProvider" ? this.#clusters.get(keyOf(status)) : undefined;
-        return clusters === undefined
-          ? status
-          : withProgrammed(status, answers.answerFor(clusters));
-      }),
-    );
+    const { sinks, answers } = this.#options;
+    const statuses = this.#statuses.map((status) => {
+      const clusters =
+        status.kind === "ModelProvider" ? this.#clusters.get(keyOf(status)) : undefined;
+      return clusters === undefined ? status : withProgrammed(status, answers.answerFor(clusters));
+    });
+    for (const sink of sinks) sink.publish(statuses);
   }
 }
 

@@ -5,7 +5,7 @@
 import type { TimeSource } from "../platform/clock.ts";
 import { type ObjectStatus, type PublishedStatus, withTransitionTimes } from "../policy/status.ts";
 
-/** StatusSink publishes statuses: to the control API or, later, to the Kubernetes API. */
+/** StatusSink publishes statuses: to the control API, or to the Kubernetes API. */
 export interface StatusSink {
   /**
    * Replaces all published statuses. It neither waits nor throws: a sink that writes elsewhere

@@ -103,7 +103,7 @@ export class ControlWorld {
     const { statuses, sidecars } = compile(load, {
       env: {},
       now: Date.now(),
-      tokenHashOf: (namespace, name) => `${namespace}/${name}`,
+      tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
       service: (type) => plugins.get(type),
     });

@@ -53,6 +53,10 @@ export const REASONS = [
   "ConfigInvalid",
   /** In use; some of its Providers are not. */
   "DegradedProviders",
+  /** The Agent names a GuardBinding that does not exist. */
+  "UnknownGuardBinding",
+  /** The Agent's `audit` would relax a GuardBinding that enforces; the override is rejected. */
+  "RelaxedGuard",
   /** Envoy has rejected the ModelProvider's clusters. */
   "EnvoyRejected",
   // Reasons of objects that were not loaded, or not in their newest version.

@@ -22,7 +22,7 @@ import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN } from "./model-names.ts";
-import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex");
 
@@ -162,6 +162,7 @@ export const accessKeyKind = defineKind({
       { name: "Expires", type: "string", jsonPath: ".spec.expiresAt" },
       { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday" },
       { name: "Requests", type: "integer", jsonPath: ".status.requestsToday" },
+      ...LAST_COLUMNS,
     ],
   },
   columns: [

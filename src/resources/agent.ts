@@ -3,6 +3,8 @@
  * interface.
  */
 import * as z from "zod";
+import { absolutePathSchema } from "./absolute-path.ts";
+import { POD_RULES, podFields } from "./agent-pod.ts";
 import { cidrSchema } from "./cidr.ts";
 import {
   COST,
@@ -18,19 +20,15 @@ import {
   TOKENS,
 } from "./columns.ts";
 import { defineKind } from "./kind.ts";
+import { keyedList } from "./keyed-list.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
-import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { withRules } from "./rule.ts";
 
 /** Default UID of agents. */
 export const DEFAULT_RUN_AS_USER = 65_532;
-
-/** An absolute path without `..`. */
-const absolutePath = z
-  .string()
-  .max(4096)
-  .regex(/^\/(?!.*(?:^|\/)\.\.(?:\/|$))[^\p{C}]*$/u, "must be an absolute path without '..'");
 
 function isModelRef(ref: string): boolean {
   const parts = splitModelRef(ref);
@@ -55,27 +53,27 @@ const webhookSchema = z.strictObject({
     .describe("Signing secret of the issue tracker, inline."),
 });
 
+export const guardScanSchema = z.strictObject({
+  prompts: z.boolean().default(true).describe("Scan prompts."),
+  responses: z.boolean().default(false).describe("Scan responses."),
+  toolResults: z
+    .strictObject({
+      tools: z
+        .array(z.string().min(1).max(256))
+        .max(256)
+        .describe('Tools whose results are scanned; ["*"] is every tool.'),
+    })
+    .optional()
+    .describe("Scan tool results. Default: none."),
+});
+
 const guardSchema = z.strictObject({
   binding: nameSchema.describe("Name of a GuardBinding."),
   enforcement: z
     .enum(["audit", "enforce"])
     .optional()
     .describe("Enforcement; can only tighten the binding's."),
-  scan: z
-    .strictObject({
-      prompts: z.boolean().default(true).describe("Scan prompts."),
-      responses: z.boolean().default(false).describe("Scan responses."),
-      toolResults: z
-        .strictObject({
-          tools: z
-            .array(z.string())
-            .describe('Tools whose results are scanned; ["*"] is every tool.'),
-        })
-        .optional()
-        .describe("Scan tool results. Default: none."),
-    })
-    .optional()
-    .describe("Parts that are scanned."),
+  scan: guardScanSchema.prefault({}).describe("Parts that are scanned."),
 });
 
 const rateLimitsSchema = z.strictObject({
@@ -99,63 +97,68 @@ const rateLimitsSchema = z.strictObject({
     ),
 });
 
-const specSchema = z.strictObject({
-  models: z
-    .array(modelRefSchema)
-    .max(1000)
-    .default([])
-    .describe(
-      "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
-        "as its last character is a wildcard.",
-    ),
-  system: z
-    .string()
-    .optional()
-    .describe("System prompt of its sessions. Has no effect yet, because there are no sessions."),
-  tools: z
-    .array(
-      z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
-    )
-    .optional()
-    .describe("Tools of its sessions."),
-  triggers: z
-    .array(
-      z.strictObject({
-        webhook: webhookSchema
+const specSchema = withRules(
+  z.strictObject({
+    ...podFields,
+    models: z
+      .array(modelRefSchema)
+      .max(1000)
+      .default([])
+      .describe(
+        "Models it may use, each `<provider>/<model>`; the model may hold slashes, and `*` " +
+          "as its last character is a wildcard.",
+      ),
+    system: z
+      .string()
+      .optional()
+      .describe("System prompt of its sessions. Has no effect yet, because there are no sessions."),
+    tools: z
+      .array(
+        z.strictObject({ type: z.string().min(1).describe("custom, web_fetch, web_search, ...") }),
+      )
+      .optional()
+      .describe("Tools of its sessions."),
+    triggers: z
+      .array(
+        z.strictObject({
+          webhook: webhookSchema
+            .optional()
+            .describe("Starts a session by a POST to a secret URL. May be empty."),
+        }),
+      )
+      .optional()
+      .describe("Triggers that start it."),
+    guards: keyedList(guardSchema, "binding", 16)
+      .optional()
+      .describe("Prompt-injection guards of its LLM calls."),
+    rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
+    runAsUser: z
+      .int()
+      .min(0)
+      .max(2_147_483_647)
+      .default(DEFAULT_RUN_AS_USER)
+      .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
+    filesystem: z
+      .strictObject({
+        readOnlyPaths: z.array(absolutePathSchema).optional().describe("Paths it may not write."),
+        writablePaths: z
+          .array(absolutePathSchema)
           .optional()
-          .describe("Starts a session by a POST to a secret URL. May be empty."),
-      }),
-    )
-    .optional()
-    .describe("Triggers that start it."),
-  guards: z.array(guardSchema).optional().describe("Prompt-injection guards of its LLM calls."),
-  rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
-  runAsUser: z
-    .int()
-    .min(0)
-    .max(2_147_483_647)
-    .default(DEFAULT_RUN_AS_USER)
-    .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
-  filesystem: z
-    .strictObject({
-      readOnlyPaths: z.array(absolutePath).optional().describe("Paths it may not write."),
-      writablePaths: z
-        .array(absolutePath)
-        .optional()
-        .describe("Paths it may write besides its volumes and /tmp."),
-    })
-    .optional()
-    .describe("Confinement of what it may write."),
-  volumes: z
-    .array(z.strictObject({ mountPath: absolutePath.describe("Mount path.") }))
-    .optional()
-    .describe("Volumes."),
-  packages: z.array(z.string().min(1)).optional().describe("Packages installed for its sessions."),
-  providers: z
-    .array(nameSchema)
-    .optional()
-    .describe("Providers (external services) bound to it. Changing it needs a restart."),
-});
+          .describe("Paths it may write besides its volumes and /tmp."),
+      })
+      .optional()
+      .describe("Confinement of what it may write."),
+    packages: z
+      .array(z.string().min(1))
+      .optional()
+      .describe("Packages installed for its sessions."),
+    providers: z
+      .array(nameSchema)
+      .optional()
+      .describe("Providers (external services) bound to it. Changing it needs a restart."),
+  }),
+  POD_RULES,
+);
 
 export const agentSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
@@ -197,24 +200,25 @@ export const agentKind = defineKind({
   kind: "Agent",
   apiVersion: API_VERSION,
   collection: "agents",
-  names: { singular: "agent", plural: "agents" },
+  names: { singular: "agent", plural: "agents", short: "ag" },
   reference:
     "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
   schema: agentSchema,
-  // These fields have no effect yet, and a guard or limit that is not applied must not appear to
-  // be.
+  // These fields have no effect where they are read, and a guard or limit that is not applied must
+  // not appear to be.
   unsupported: [
-    { path: ["spec", "guards"] },
-    { path: ["spec", "filesystem"] },
-    { path: ["spec", "triggers"] },
-    { path: ["spec", "tools"] },
-    { path: ["spec", "packages"] },
-    { path: ["spec", "volumes"] },
+    { path: ["spec", "guards"], readers: ["machine", "gateway"] },
+    { path: ["spec", "filesystem"], readers: ["machine", "controller"] },
+    { path: ["spec", "triggers"], readers: ["machine"] },
+    { path: ["spec", "tools"], readers: ["machine", "controller"] },
+    { path: ["spec", "packages"], readers: ["machine", "controller"] },
+    { path: ["spec", "volumes"], readers: ["machine"] },
     {
       path: ["spec", "runAsUser"],
+      readers: ["machine"],
       matters: (value) => value !== DEFAULT_RUN_AS_USER && value !== 0,
     },
-    { path: ["inbound"] },
+    { path: ["inbound"], readers: ["machine", "controller"] },
   ],
   build: ({ spec }, base): Agent => ({ kind: "Agent", ...base, spec }),
   view: ({ spec }) => ({ spec }),
@@ -225,8 +229,14 @@ export const agentKind = defineKind({
   crd: {
     columns: [
       ...READY_COLUMNS,
+      { name: "Phase", type: "string", jsonPath: ".status.phase" },
       { name: "Cost", type: "number", jsonPath: ".status.costTodayUSD" },
+      { name: "Variant", type: "string", jsonPath: ".spec.variant", priority: 1 },
+      { name: "Image", type: "string", jsonPath: ".spec.image", priority: 1 },
+      { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday", priority: 1 },
+      { name: "Requests", type: "integer", jsonPath: ".status.requestsToday", priority: 1 },
       { name: "URL", type: "string", jsonPath: ".status.url", priority: 1 },
+      ...LAST_COLUMNS,
     ],
   },
   columns: [

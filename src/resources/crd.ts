@@ -71,6 +71,7 @@ export function crdYaml(
         singular: plain(names.singular),
         listKind: `${kind}List`,
         ...(names.short === undefined ? {} : { shortNames: [names.short] }),
+        categories: ["svc"],
       },
       versions: [
         {
@@ -115,8 +116,11 @@ const KEPT = [
   "maxLength",
   "minItems",
   "maxItems",
+  "maxProperties",
   "x-kubernetes-list-type",
   "x-kubernetes-list-map-keys",
+  "x-kubernetes-int-or-string",
+  "x-kubernetes-validations",
 ] as const;
 
 /**
@@ -135,6 +139,11 @@ function structural(schema: JsonSchema): JsonSchema {
   if (result["maximum"] === Number.MAX_SAFE_INTEGER) delete result["maximum"];
   if (result["minimum"] === Number.MIN_SAFE_INTEGER) delete result["minimum"];
   if (result["format"] !== undefined && result.type === "string") delete result["format"];
+  if (result["x-kubernetes-int-or-string"] === true) {
+    // The API server knows which types these are, and must be given no other.
+    delete result.type;
+    return result;
+  }
   if (schema.anyOf !== undefined) {
     result.type = schema.anyOf[0]?.type;
     delete result["pattern"];

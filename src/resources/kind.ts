@@ -5,7 +5,8 @@
  */
 import type { z } from "zod";
 import type { Column } from "./columns.ts";
-import type { Metadata, ResourceBase, UnsupportedField } from "./metadata.ts";
+import type { Metadata, ResourceBase, ResourceReader, UnsupportedField } from "./metadata.ts";
+import { RESOURCE_READERS } from "./metadata.ts";
 import type { ObjectUsage, UsageCounter } from "./usage.ts";
 
 /** Names of a kind on the command line. Without hyphens they are the names of its CRD. */
@@ -67,6 +68,8 @@ export interface Kind<Own extends AnyResource, Collection extends string = strin
   readonly reference: string;
   /** Schema of its objects as they are written. */
   readonly schema: z.ZodType;
+  /** Processes that read its objects; others refuse them as not supported yet. */
+  readonly readers: readonly ResourceReader[];
   /** Fields that are parsed, and refused if they have an effect. */
   readonly unsupported: readonly UnsupportedField[];
   /** Its CustomResourceDefinition; undefined for a kind of Kubernetes itself. */
@@ -96,6 +99,8 @@ export interface KindDeclaration<
   "kind" | "apiVersion" | "collection" | "names" | "reference" | "columns" | "view"
 > {
   readonly schema: z.ZodType<Parsed>;
+  /** @defaultValue all */
+  readonly readers?: readonly ResourceReader[];
   readonly unsupported?: readonly UnsupportedField[];
   readonly crd?: Kind<Own>["crd"];
   readonly usage?: KindUsage<Own>;
@@ -112,6 +117,7 @@ export function defineKind<
 >(declaration: KindDeclaration<Own, Collection, Parsed>): Kind<Own, Collection> {
   const { build, schema, ...rest } = declaration;
   return {
+    readers: RESOURCE_READERS,
     unsupported: [],
     crd: undefined,
     usage: undefined,

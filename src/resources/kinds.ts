@@ -5,9 +5,11 @@
 import { accessKeyKind } from "./access-key.ts";
 import { agentKind } from "./agent.ts";
 import { configMapKind } from "./config-map.ts";
+import { guardBindingKind } from "./guard-binding.ts";
 import type { ContentView, Kind } from "./kind.ts";
 import { modelProviderKind } from "./model-provider.ts";
 import { providerKind } from "./provider.ts";
+import { sessionKind } from "./session.ts";
 import { secretKind } from "./secret.ts";
 import type { UsageCounter } from "./usage.ts";
 
@@ -17,6 +19,8 @@ const TABLE = {
   ModelProvider: modelProviderKind,
   AccessKey: accessKeyKind,
   Provider: providerKind,
+  GuardBinding: guardBindingKind,
+  Session: sessionKind,
   Secret: secretKind,
   ConfigMap: configMapKind,
 } as const;
@@ -41,12 +45,6 @@ export const KINDS: {
 
 /** Names of all kinds, in the order of the table. */
 export const RESOURCE_KINDS = Object.keys(KINDS) as readonly ResourceKind[];
-
-/** Kinds of the interface that are not implemented yet, and their names on the command line. */
-export const PLANNED_KINDS: Readonly<Record<string, readonly string[]>> = {
-  GuardBinding: ["guard", "guards", "guard-binding", "guard-bindings"],
-  Session: ["session", "sessions"],
-};
 
 export function isResourceKind(kind: string): kind is ResourceKind {
   return Object.hasOwn(KINDS, kind);

@@ -17,9 +17,13 @@ export const WHEN_ENV_ANNOTATION = "svc.io/when-env";
 /** A DNS-1123 label, which Kubernetes requires for names that become parts of host names. */
 export const DNS_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** A DNS-1123 subdomain: labels joined by dots, 253 characters at most. */
+/**
+ * A DNS-1123 subdomain: labels joined by dots. Its length, 253 characters at most, is checked
+ * besides, since the API server's patterns have no look-ahead.
+ */
 const DNS_SUBDOMAIN =
-  /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+  /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/;
+const MAX_SUBDOMAIN = 253;
 
 /** Name of an environment variable (POSIX). */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
@@ -30,7 +34,9 @@ export const nameSchema = z
   .regex(
     DNS_LABEL,
     "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters",
-  );
+  )
+  // The pattern implies it; the API server needs it to bound the cost of rules.
+  .meta({ maxLength: 63 });
 
 /** A key of a Secret or a ConfigMap. */
 export const dataKeySchema = z
@@ -40,6 +46,7 @@ export const dataKeySchema = z
 /** A name of a Secret, which may contain dots in Kubernetes. */
 export const subdomainSchema = z
   .string()
+  .max(MAX_SUBDOMAIN)
   .regex(
     DNS_SUBDOMAIN,
     "must be a DNS-1123 subdomain: lower-case letters, digits, '-' and '.', at most 253 characters",
@@ -118,12 +125,22 @@ export function keyOf(resource: { readonly namespace: string; readonly name: str
 }
 
 /**
+ * The process that reads resources, which decides what is supported: `machine` is `svc up`,
+ * `gateway` and `controller` are those of a cluster.
+ */
+export const RESOURCE_READERS = ["machine", "gateway", "controller"] as const;
+
+export type ResourceReader = (typeof RESOURCE_READERS)[number];
+
+/**
  * A field that is parsed and documented, but refused if it is set to a value with an effect, until
  * it is implemented.
  */
 export interface UnsupportedField {
   /** Path from the object's root, e.g. `["spec", "guards"]`. */
   readonly path: readonly string[];
+  /** Readers that refuse it. @defaultValue all */
+  readonly readers?: readonly ResourceReader[];
   /**
    * Returns whether a value would have an effect. @defaultValue any value but undefined, null, `[]`
    * and `{}`

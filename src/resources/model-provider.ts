@@ -21,7 +21,7 @@ import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
 import { MAX_MODEL_NAME, MODEL_NAME, MODEL_PATTERN } from "./model-names.ts";
-import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 
 /** Upstream kinds. `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
 const KINDS = [
@@ -296,7 +296,11 @@ export const modelProviderKind = defineKind({
     fields: ["tokensToday", "requestsToday"],
   },
   crd: {
-    columns: [{ name: "Provider", type: "string", jsonPath: ".spec.provider" }, ...READY_COLUMNS],
+    columns: [
+      { name: "Provider", type: "string", jsonPath: ".spec.provider" },
+      ...READY_COLUMNS,
+      ...LAST_COLUMNS,
+    ],
   },
   columns: [
     NAME,

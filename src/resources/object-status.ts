@@ -4,11 +4,14 @@
 import * as z from "zod";
 import type { PrinterColumn } from "./kind.ts";
 
-/** Printer columns that every CRD has. */
+/** Printer columns that every CRD has, in the order in which its own are placed between them. */
 export const READY_COLUMNS: readonly PrinterColumn[] = [
   { name: "Ready", type: "boolean", jsonPath: ".status.ready" },
   { name: "Reason", type: "string", jsonPath: ".status.reason" },
+];
+export const LAST_COLUMNS: readonly PrinterColumn[] = [
   { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+  { name: "Message", type: "string", jsonPath: ".status.message", priority: 1 },
 ];
 
 /** Kubernetes' `metav1.Condition`. Its limits are not checked: a status is ignored when read. */

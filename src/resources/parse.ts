@@ -4,15 +4,8 @@
  */
 import { createHash } from "node:crypto";
 import { explainIssues, nearest, valueAt } from "./explain.ts";
-import {
-  isResourceKind,
-  KINDS,
-  PLANNED_KINDS,
-  type Resource,
-  RESOURCE_KINDS,
-  resourceId,
-} from "./kinds.ts";
-import type { UnsupportedField } from "./metadata.ts";
+import { isResourceKind, KINDS, type Resource, RESOURCE_KINDS, resourceId } from "./kinds.ts";
+import type { ResourceReader, UnsupportedField } from "./metadata.ts";
 import { DEFAULT_NAMESPACE, WHEN_ENV_ANNOTATION } from "./metadata.ts";
 import type { Problem, ProblemReason } from "./problem.ts";
 import { formatPath } from "./problem.ts";
@@ -177,8 +170,11 @@ export type ObjectResult =
       readonly findings: readonly Finding[];
     };
 
-/** Validates one object from YAML, JSON or the API server. */
-export function parseObject(value: unknown): ObjectResult {
+/**
+ * Validates one object from YAML, JSON or the API server.
+ * @param reader process that reads it, which decides what is supported
+ */
+export function parseObject(value: unknown, reader: ResourceReader = "machine"): ObjectResult {
   const identity = identityOf(value);
   const refuse = (findings: readonly Finding[]): ObjectResult => ({
     kind: "refused",
@@ -200,16 +196,6 @@ export function parseObject(value: unknown): ObjectResult {
   if (kind === undefined)
     return invalid(["kind"], "is required", `add kind: ${KIND_LIST.join(" or ")}`);
   if (!isResourceKind(kind)) {
-    if (Object.hasOwn(PLANNED_KINDS, kind)) {
-      return refuse([
-        {
-          reason: "NotSupportedYet",
-          path: ["kind"],
-          message: `${kind} is not supported yet`,
-          fix: "remove the object for now",
-        },
-      ]);
-    }
     const near = nearest(kind, KIND_LIST);
     return invalid(
       ["kind"],
@@ -218,6 +204,16 @@ export function parseObject(value: unknown): ObjectResult {
     );
   }
   const entry = KINDS[kind];
+  if (!entry.readers.includes(reader)) {
+    return refuse([
+      {
+        reason: "NotSupportedYet",
+        path: ["kind"],
+        message: `${kind} is not supported yet`,
+        fix: "remove the object for now",
+      },
+    ]);
+  }
   const version = valueAt(value, ["apiVersion"]);
   if (version !== entry.apiVersion) {
     return invalid(
@@ -227,7 +223,10 @@ export function parseObject(value: unknown): ObjectResult {
     );
   }
 
-  const unsupported = entry.unsupported.filter((field) => isSet(valueAt(value, field.path), field));
+  const unsupported = entry.unsupported.filter(
+    (field) =>
+      (field.readers?.includes(reader) ?? true) && isSet(valueAt(value, field.path), field),
+  );
   const parsed = entry.parse(value, (metadata) => ({
     namespace: metadata.namespace,
     name: metadata.name,

@@ -18,7 +18,7 @@ import {
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
-import { READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 import { SERVICE_TYPES } from "./service-types.ts";
 
 /** `pulls:read`, `s3:*`, `*`: each `*` matches any text. */
@@ -176,7 +176,7 @@ export const providerKind = defineKind({
   kind: "Provider",
   apiVersion: API_VERSION,
   collection: "providers",
-  names: { singular: "provider", plural: "providers" },
+  names: { singular: "provider", plural: "providers", short: "prov" },
   reference: "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.",
   schema: providerSchema,
   unsupported: [
@@ -191,6 +191,7 @@ export const providerKind = defineKind({
       { name: "Type", type: "string", jsonPath: ".spec.type" },
       { name: "Enforcement", type: "string", jsonPath: ".spec.audit.enforcement" },
       ...READY_COLUMNS,
+      ...LAST_COLUMNS,
     ],
   },
   columns: [

@@ -51,6 +51,8 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedProviders\` | yes | some Providers of the Agent cannot be used: calls to them are denied |
 | \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | the AccessKey gives no access, for this reason |
 | \`DegradedRestrictions\` | yes | the ModelProvider does not expose some \`allowedModels\` of the AccessKey: they have no effect |
+| \`UnknownGuardBinding\` | no | the Agent names a GuardBinding that does not exist |
+| \`RelaxedGuard\` | no | \`enforcement: audit\` of the Agent would relax a GuardBinding that enforces: it is rejected |
 | \`EnvoyRejected\` | no | Envoy refused the ModelProvider's clusters; the message is Envoy's |
 | \`DuplicateKey\` | no | another AccessKey has the same SHA-256: neither gives access |
 | \`DuplicatePrices\` | no | the ConfigMap \`svc-model-prices\` of another namespace is in use |

@@ -5,6 +5,7 @@
 import { trustEnvironment } from "../interception/trust-environment.ts";
 import { StartError } from "../host/errors.ts";
 import type { AgentUser } from "./agent-user.ts";
+import { sdkEnvironment } from "./sdk-environment.ts";
 
 export interface AgentEnvironmentOptions {
   /** The caller's environment. */
@@ -39,6 +40,7 @@ export function agentEnvironment({
   const kept = Object.entries(env).filter(
     (entry): entry is [string, string] => KEPT.test(entry[0]) && entry[1] !== undefined,
   );
+  const sdk = sdkEnvironment(gatewayUrl);
   return {
     PATH: DEFAULT_PATH,
     ...Object.fromEntries(kept),
@@ -47,14 +49,8 @@ export function agentEnvironment({
     LOGNAME: user.name,
     SHELL: "/bin/sh",
     ...trustEnvironment(trustDir),
-    // Base URLs to which each SDK appends its own path: openai /chat/completions, anthropic
-    // /v1/messages, google-genai /v1beta/models.
-    OPENAI_BASE_URL: `${gatewayUrl}/v1`,
-    OPENAI_API_KEY: token,
-    ANTHROPIC_BASE_URL: gatewayUrl,
-    ANTHROPIC_API_KEY: token,
-    GOOGLE_GEMINI_BASE_URL: gatewayUrl,
-    GEMINI_API_KEY: token,
+    ...sdk.urls,
+    ...Object.fromEntries(sdk.keys.map((name) => [name, token])),
     ...Object.fromEntries(extra.map((text) => assignment(text, env))),
   };
 }

@@ -1,4 +1,4 @@
-/** Where resources come from: a folder of files or, later, the Kubernetes API. */
+/** Where resources come from: a folder of files, or the Kubernetes API. */
 import type { LoadResult } from "./load-result.ts";
 
 export interface Source {

@@ -14,9 +14,9 @@ import { startMock } from "../mock/server.ts";
 import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
-import { writeBootstrap } from "./bootstrap.ts";
+import { drain } from "./drain.ts";
 import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
-import { envoyLineLogger } from "./envoy-log.ts";
+import { gatewayEnvoy } from "./envoy-process.ts";
 import { StartError } from "../host/errors.ts";
 import { envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
@@ -171,27 +171,18 @@ async function start(
     ),
     log,
   });
-  const bootstrap = writeBootstrap(path.join(root, "envoy/bootstrap.yaml"), {
+  const proxy = gatewayEnvoy({
+    root,
+    envoy,
     runDir,
     nodeId: `svc-${os.hostname()}-${process.pid}`,
-    maxHeapBytes: options.envoyHeapBytes,
-  });
-  const proxy = new SupervisedProcess({
-    name: "envoy",
-    command: envoy,
-    args: [
-      ["--config-path", bootstrap],
-      ["--disable-hot-restart"],
-      ["--concurrency", String(options.concurrency ?? os.availableParallelism())],
-      ["--log-level", "warning"],
-      ["--log-format", "%l|%n|%v"],
-      ["--drain-time-s", String(Math.max(1, Math.ceil(options.drainMs / 1000)))],
-    ].flat(),
-    env: {},
+    heapBytes: options.envoyHeapBytes,
+    concurrency: options.concurrency ?? os.availableParallelism(),
+    drainMs: options.drainMs,
     log,
-    onLine: envoyLineLogger(log, (line) => {
+    onError: (line) => {
       lastWords = line;
-    }),
+    },
   });
   gateway.start();
   proxy.start();
@@ -234,7 +225,8 @@ async function start(
       );
     },
     stop: async () => {
-      await drain(runDir, options.drainMs, status, log);
+      const activeCalls = async (): Promise<number> => (await status()).activeCalls;
+      await drain({ runDir, drainMs: options.drainMs, activeCalls, log });
       await close();
     },
   };
@@ -293,26 +285,4 @@ async function assertNotRunning(state: StatePaths): Promise<void> {
         "with --state-dir.",
     );
   }
-}
-
-/** Envoy accepts no new connections; requests under way may finish. */
-async function drain(
-  runDir: string,
-  drainMs: number,
-  status: () => Promise<GatewayStatus>,
-  log: Logger,
-): Promise<void> {
-  const deadline = performance.now() + drainMs;
-  const admin = path.join(runDir, "envoy-admin.sock");
-  await unixRequest(admin, "/healthcheck/fail", "POST").catch(() => undefined);
-  await unixRequest(admin, "/drain_listeners?inboundonly", "POST").catch(() => undefined);
-  while (performance.now() < deadline) {
-    const active = await status().then(
-      (known) => known.activeCalls,
-      () => 0,
-    );
-    if (active === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  log.warn({ drainMs }, "calls still under way were cut off");
 }

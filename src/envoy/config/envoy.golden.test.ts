@@ -36,7 +36,7 @@ function compileCase(name: string): EnvoyResources {
   const { snapshot } = compilePolicy(buildResourceSet(parsed.resources), {
     env: {},
     now: 0,
-    tokenHashOf: (namespace, agent) => `hash of ${namespace}/${agent}`,
+    tokenHashesOf: (namespace, agent) => [`hash of ${namespace}/${agent}`],
     mockEndpoint: { host: "127.0.0.1", port: 4010, tls: false, basePath: "/v1" },
   });
   return compileEnvoy(snapshot, {

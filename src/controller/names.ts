@@ -1,0 +1,56 @@
+/** Names and labels of the objects that the controller makes. */
+import { createHash } from "node:crypto";
+
+/** Name of this program in `metadata.managedFields`. */
+export const FIELD_MANAGER = "svc-controller";
+
+/** Label of every object of an agent, and of its pods: the agent's name. */
+export const AGENT_LABEL = "svc.io/agent";
+
+/** Annotation: hash of the object as it was applied. */
+export const APPLIED_ANNOTATION = "svc.io/applied";
+
+/** Annotation of a Job: hash of the run that it is. */
+export const RUN_ANNOTATION = "svc.io/run";
+
+/** A name of an object that becomes the label of its pods may have so many characters. */
+const MAX_LABEL = 63;
+const HASH_LENGTH = 8;
+
+/** Cuts a name to a length; what is cut is replaced by a hash of the whole. */
+export function boundedName(name: string, max = MAX_LABEL): string {
+  if (name.length <= max) return name;
+  return `${name.slice(0, max - HASH_LENGTH - 1).replace(/[-.]+$/, "")}-${shortHash(name)}`;
+}
+
+/** A hash for names and annotations, as hexadecimal digits. */
+export function shortHash(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, HASH_LENGTH);
+}
+
+/** The names of the objects of one agent, which are all in its namespace. */
+export function namesOf(agent: string) {
+  return {
+    /** Deployment or Job, and NetworkPolicy. */
+    workload: boundedName(`svc-${agent}`),
+    providers: `svc-${agent}-providers`,
+    guards: `svc-${agent}-guards`,
+    token: `svc-${agent}-token`,
+    webhook: `svc-webhook-${agent}`,
+  } as const;
+}
+
+/** Labels of every object of an agent. */
+export function labelsOf(agent: string): Readonly<Record<string, string>> {
+  return {
+    "app.kubernetes.io/name": "svc",
+    "app.kubernetes.io/component": "agent",
+    "app.kubernetes.io/managed-by": FIELD_MANAGER,
+    [AGENT_LABEL]: agent,
+  };
+}
+
+/** Labels by which an agent's pods are found; they never change. */
+export function selectorOf(agent: string): Readonly<Record<string, string>> {
+  return { "app.kubernetes.io/component": "agent", [AGENT_LABEL]: agent };
+}

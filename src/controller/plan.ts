@@ -1,0 +1,258 @@
+/**
+ * Decides what an agent's objects are. Pure: the same resources give the same plan, whatever was
+ * made before. An agent that cannot run as it is written gets no workload, and the reason; a
+ * workload that runs already is then left as it is.
+ */
+import type { Compiled } from "../compile/compile.ts";
+import { resolveGuards } from "../compile/guards.ts";
+import { type KubeKind, type KubeObject, CORE } from "../kubernetes/objects.ts";
+import { OPTIONS_FILE, SPEC_FILE } from "../pod/sidecar-options.ts";
+import type { Reason } from "../policy/status.ts";
+import type { Agent } from "../resources/agent.ts";
+import { type AgentVariant, variantOf } from "../resources/agent-pod.ts";
+import type { BindingSpecs } from "../resources/binding-spec.ts";
+import { keyOf } from "../resources/metadata.ts";
+import type { ControllerConfig } from "./config.ts";
+import { AGENT_LABEL, labelsOf, namesOf, RUN_ANNOTATION, selectorOf, shortHash } from "./names.ts";
+import { networkPolicySpec } from "./network-policy.ts";
+import { type Manifest, podTemplate, type SecretRef } from "./pod.ts";
+import { sidecarOptions } from "./sidecar-options.ts";
+
+/** What the plan of each agent depends on besides the resources. */
+export interface Surroundings {
+  readonly config: ControllerConfig;
+  /** Addresses of the cluster's DNS servers. */
+  readonly dnsServers: readonly string[];
+  /** Address of the gateway's Service; undefined if it has none of its own. */
+  readonly gatewayAddress: string | undefined;
+  readonly tokenOf: (namespace: string, name: string) => string;
+  /** UID of an Agent, for its objects' owner references. */
+  readonly uidOf: (agent: Agent) => string;
+  /** Returns a keyed digest of a Secret's value, for the detection of changes. */
+  readonly digestOf: (namespace: string, ref: SecretRef) => string;
+}
+
+/** An object to be applied, of a kind. */
+export interface PlannedObject {
+  readonly kind: KubeKind;
+  readonly object: KubeObject;
+}
+
+export interface Plan {
+  readonly variant: AgentVariant;
+  /** Objects that the workload needs. */
+  readonly objects: readonly PlannedObject[];
+  /** Deployment or Job; undefined for a template. */
+  readonly workload: PlannedObject | undefined;
+  /** Hash of a task's run: another hash is another run. */
+  readonly run: string | undefined;
+  /** Why the workload is not brought into being, or up to date; undefined if nothing is wrong. */
+  readonly blocked: { readonly reason: Reason; readonly message: string } | undefined;
+  /** Whether it has a webhook, whose token a Secret holds. */
+  readonly hasWebhook: boolean;
+}
+
+/** @param compiled of resources that hold the agent */
+export function planAgent(agent: Agent, compiled: Compiled, around: Surroundings): Plan {
+  const { config } = around;
+  const variant = variantOf(agent);
+  const names = namesOf(agent.name);
+  const specs = compiled.sidecars.get(keyOf(agent))?.specs ?? {
+    version: 1 as const,
+    workload: keyOf(agent),
+    bindings: [],
+  };
+  const guards = resolveGuards(agent, compiled.resources.guardBindings);
+  const base = (name: string) => ({
+    name,
+    namespace: agent.namespace,
+    labels: labelsOf(agent.name),
+    ownerReferences: [ownerOf(agent, around)],
+  });
+  const object = (kind: KubeKind, name: string, fields: Manifest): PlannedObject => ({
+    kind,
+    object: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: base(name), ...fields },
+  });
+  const token = around.tokenOf(agent.namespace, agent.name);
+  const isRun = variant !== "template";
+  const objects: PlannedObject[] = [
+    ...(isRun
+      ? [
+          object(CORE.configMap, names.providers, {
+            data: {
+              [OPTIONS_FILE]: json(sidecarOptions(keyOf(agent), config, around.dnsServers)),
+              [SPEC_FILE]: json(specs),
+            },
+          }),
+          object(CORE.secret, names.token, {
+            type: "Opaque",
+            data: { token: Buffer.from(token).toString("base64") },
+          }),
+        ]
+      : []),
+    ...(isRun && config.networkPolicy.enabled
+      ? [
+          object(CORE.networkPolicy, names.workload, {
+            spec: networkPolicySpec(agent.name, specs.bindings.length > 0, config),
+          }),
+        ]
+      : []),
+    ...((agent.spec.guards ?? []).length > 0
+      ? [object(CORE.configMap, names.guards, { data: { "guards.json": json(guards.resolved) } })]
+      : []),
+  ];
+  const secretRefs = secretRefsOf(agent, specs, compiled);
+  const template = podTemplate(
+    {
+      agent,
+      specs,
+      secretRefs,
+      gatewayAddress: around.gatewayAddress,
+      annotations: {
+        "svc.io/bindings": keptHash(specs, config, around.dnsServers),
+        "svc.io/secrets": secretsHash(agent.namespace, secretRefs, token, around),
+      },
+    },
+    config,
+  );
+  const run = variant === "task" ? shortHash(json(agent.spec)) : undefined;
+  return {
+    variant,
+    objects,
+    workload: isRun ? workloadOf(agent, variant, template, run, object) : undefined,
+    run,
+    blocked: blockOf(agent, compiled, guards.problems, config),
+    hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),
+  };
+}
+
+/** The owner of an agent's objects: they are deleted with it. */
+export function ownerOf(agent: Agent, { uidOf }: Pick<Surroundings, "uidOf">) {
+  return {
+    apiVersion: "svc.io/v1",
+    kind: "Agent",
+    name: agent.name,
+    uid: uidOf(agent),
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+function workloadOf(
+  agent: Agent,
+  variant: AgentVariant,
+  template: Manifest,
+  run: string | undefined,
+  object: (kind: KubeKind, name: string, fields: Manifest) => PlannedObject,
+): PlannedObject {
+  const { workload } = namesOf(agent.name);
+  if (variant === "service") {
+    return object(CORE.deployment, workload, {
+      spec: {
+        replicas: agent.spec.replicas ?? 1,
+        selector: { matchLabels: selectorOf(agent.name) },
+        strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+        template,
+      },
+    });
+  }
+  const { kind, object: job } = object(CORE.job, workload, {
+    spec: {
+      backoffLimit: agent.spec.job?.backoffLimit ?? 6,
+      ...(agent.spec.job?.activeDeadlineSeconds === undefined
+        ? {}
+        : { activeDeadlineSeconds: agent.spec.job.activeDeadlineSeconds }),
+      ...(agent.spec.job?.ttlSecondsAfterFinished === undefined
+        ? {}
+        : { ttlSecondsAfterFinished: agent.spec.job.ttlSecondsAfterFinished }),
+      template: {
+        ...template,
+        spec: { ...(template["spec"] as Manifest), restartPolicy: "Never" },
+      },
+    },
+  });
+  const annotations = { [RUN_ANNOTATION]: run ?? "" };
+  return { kind, object: { ...job, metadata: { ...job.metadata, annotations } } };
+}
+
+/** Each variable of the sidecar, and the value of a Secret that the kubelet gives it. */
+function secretRefsOf(
+  agent: Agent,
+  { bindings }: BindingSpecs,
+  { resources }: Compiled,
+): ReadonlyMap<string, SecretRef> {
+  const refs = new Map<string, SecretRef>();
+  for (const { name, auth } of bindings) {
+    const secret = resources.providers.get(`${agent.namespace}/${name}`)?.spec.auth.secretRef;
+    for (const [key, variable] of Object.entries(auth.env))
+      if (secret !== undefined) refs.set(variable, { name: secret, key });
+  }
+  return refs;
+}
+
+/** The parts of a sidecar's settings that it reads only at its start. */
+function keptHash(
+  { bindings }: BindingSpecs,
+  config: ControllerConfig,
+  dnsServers: readonly string[],
+): string {
+  const kept = bindings.map(({ name, type, hosts, auth, config: settings }) => [
+    name,
+    type,
+    hosts ?? null,
+    auth,
+    settings,
+  ]);
+  return shortHash(json([kept, sidecarOptions("", config, dnsServers)]));
+}
+
+function secretsHash(
+  namespace: string,
+  refs: ReadonlyMap<string, SecretRef>,
+  token: string,
+  { digestOf }: Surroundings,
+): string {
+  const digests = [...refs].map(([variable, ref]) => [variable, digestOf(namespace, ref)]);
+  return shortHash(json([token, digests.toSorted()]));
+}
+
+/** Returns why an agent cannot run as it is written. */
+function blockOf(
+  agent: Agent,
+  { statuses }: Compiled,
+  guardProblems: readonly string[],
+  { sidecar }: ControllerConfig,
+): Plan["blocked"] {
+  const status = statuses.find(
+    ({ kind, namespace, name }) =>
+      kind === "Agent" && namespace === agent.namespace && name === agent.name,
+  );
+  const { reason = "Ready", message = "" } = status ?? {};
+  if (BLOCKING.has(reason)) return { reason, message };
+  if (agent.spec.runAsUser === sidecar.uid)
+    return {
+      reason: "ReservedUser",
+      message: `spec.runAsUser: ${sidecar.uid} is the sidecar's user; choose another`,
+    };
+  if (guardProblems.length > 0)
+    return { reason: "GuardRejected", message: guardProblems.join("; ") };
+  return undefined;
+}
+
+/** Reasons for which a workload is not brought into being. */
+const BLOCKING: ReadonlySet<Reason> = new Set<Reason>([
+  "RunsAsRoot",
+  "DegradedProviders",
+  "InvalidSpec",
+  "NotSupportedYet",
+  "Skipped",
+]);
+
+/** Returns the name of the agent that an object belongs to; undefined if it is nobody's. */
+export function agentOf({ metadata }: KubeObject): string | undefined {
+  return metadata.labels?.[AGENT_LABEL];
+}
+
+function json(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}

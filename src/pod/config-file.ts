@@ -1,0 +1,62 @@
+/** Reads the configuration file of a pod's process. */
+import { readFileSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { parse } from "yaml";
+import type * as z from "zod";
+import { explainIssues } from "../resources/explain.ts";
+import { formatPath } from "../resources/problem.ts";
+
+/** What is wrong with the configuration, with the place and the fix. */
+export class ConfigError extends Error {
+  override readonly name = "ConfigError";
+}
+
+/**
+ * Reads the file that `--config FILE` names; without it, every setting has its default.
+ * @throws ConfigError
+ */
+export function readConfig<Schema extends z.ZodType>(
+  schema: Schema,
+  args: readonly string[],
+): z.output<Schema> {
+  const file = fileOf(args);
+  if (file === undefined) return parsed(schema, {}, "the defaults");
+  let value: unknown;
+  try {
+    value = parse(readFileSync(file, "utf8"));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new ConfigError(
+      code === undefined
+        ? `${file} is not YAML: ${message.split("\n")[0]}`
+        : `${file} cannot be read (${code}). Mount the ConfigMap there, or correct --config.`,
+    );
+  }
+  return parsed(schema, value ?? {}, file);
+}
+
+function fileOf(args: readonly string[]): string | undefined {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      strict: true,
+      options: { config: { type: "string" } },
+    });
+    return values.config;
+  } catch (error) {
+    throw new ConfigError(`${(error as Error).message} The only option is --config FILE.`);
+  }
+}
+
+function parsed<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  file: string,
+): z.output<Schema> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const lines = explainIssues(result.error.issues, value, schema).map(
+    ({ path, message, fix }) => `${formatPath(path)}: ${message} (${fix})`,
+  );
+  throw new ConfigError(`${file} is not valid:\n  ${lines.join("\n  ")}`);
+}
