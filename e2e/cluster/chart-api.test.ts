@@ -173,6 +173,8 @@ describe.each([
     ["controller", ["patch", "agents.svc.io/any", "--subresource=status", "-n", TEAM]],
     ["controller", ["update", "agents.svc.io/any", "--subresource=finalizers", "-n", TEAM]],
     ["controller", ["create", "secrets", "-n", NAMESPACE]],
+    ["controller", ["create", "configmaps", "-n", NAMESPACE]],
+    ["controller", ["watch", "service/svc-gateway", "-n", NAMESPACE]],
     ["controller", ["update", "lease/svc-controller", "-n", NAMESPACE]],
   ])("%s may %j", async (component, args) => {
     expect(await can(component, ...args)).toBe(true);

@@ -15,7 +15,7 @@ const BY_SCHEMA: readonly Refusal[] = [
   { values: gateway("replicas: two"), message: "at '/gateway/replicas': got string, want integer" },
   { values: gateway("replicas: -1"), message: "at '/gateway/replicas': minimum: got -1, want 0" },
   { values: gateway("logLevel: trace"), message: "'debug', 'info', 'warn', 'error'" },
-  { values: gateway("drainSeconds: 0"), message: "at '/gateway/drainSeconds'" },
+  { values: gateway("drainSeconds: -1"), message: "at '/gateway/drainSeconds'" },
   { values: gateway("audit: {onFailure: ignore}"), message: "'refuse', 'continue'" },
   { values: gateway("audit: {space: {low: 10%}}"), message: "at '/gateway/audit/space/low'" },
   { values: gateway("audit: {persistence: {size: 10 GB}}"), message: "persistence/size'" },
@@ -139,6 +139,10 @@ const BY_CHECKS: readonly Refusal[] = [
   {
     values: gateway("serviceAccount: {create: false}"),
     message: "Name the ServiceAccount that exists",
+  },
+  {
+    values: "{controller: {leaderElection: {leaseSeconds: 10}}}",
+    message: "renewSeconds (10) must be less than leaseSeconds (10)",
   },
   { values: "{agents: {sidecar: {uid: 65532}}}", message: "agents.sidecar.uid is 65532" },
   {

@@ -2,7 +2,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import { parseAllDocuments } from "yaml";
+import { parse, parseAllDocuments } from "yaml";
+import { controllerConfigSchema } from "../../src/controller/config.ts";
+import { gatewayConfigSchema } from "../../src/pod/gateway-config.ts";
 import { Goldens, goldenInputs } from "../../src/platform/testing-goldens.ts";
 import { CHART, helm, render } from "../support/cluster/helm.ts";
 import { REFUSED_VALUES } from "./chart-refusals.ts";
@@ -17,6 +19,7 @@ interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly labels?: Record<string, string> };
   readonly spec?: Record<string, unknown>;
+  readonly data?: Record<string, string>;
 }
 
 function rendered(values: string): string {
@@ -104,6 +107,46 @@ test.each(REFUSED_VALUES)("refuses $values", ({ values, message }) => {
   expect(stderr.replaceAll(/\s+/g, " ")).toContain(message);
   expect(code).not.toBe(0);
 });
+
+describe("the configuration files", () => {
+  const SCHEMAS = { gateway: gatewayConfigSchema, controller: controllerConfigSchema } as const;
+  const configOf = (component: keyof typeof SCHEMAS, values: string): unknown => {
+    const configMap = manifests(rendered(values)).find(
+      ({ kind, data }) => kind === "ConfigMap" && data?.[`${component}.yaml`] !== undefined,
+    );
+    return SCHEMAS[component].parse(parse(configMap?.data?.[`${component}.yaml`] ?? ""));
+  };
+
+  test.each(CASES)("of %s are what the programs read", (name) => {
+    configOf("gateway", input(name));
+    configOf("controller", input(name));
+  });
+
+  test("have the programs' own defaults", () => {
+    expect(configOf("gateway", "{}")).toEqual(gatewayConfigSchema.parse({}));
+    const { gateway, images, ...rest } = controllerConfigSchema.parse({
+      images: { proxy: "svc-proxy:0.1.0", svc: "svc:0.1.0" },
+      gateway: { host: "svc-gateway.svc-system.svc.cluster.local" },
+    });
+    expect(configOf("controller", "{}")).toEqual({
+      ...rest,
+      images,
+      gateway: { ...gateway, podLabels: GATEWAY_LABELS },
+    });
+  });
+
+  test("take numbers as quantities of the sidecar", () => {
+    expect(
+      configOf("controller", "{agents: {sidecar: {resources: {limits: {cpu: 1}}}}}"),
+    ).toMatchObject({ sidecar: { resources: { limits: { cpu: "1", memory: "256Mi" } } } });
+  });
+});
+
+const GATEWAY_LABELS = {
+  "app.kubernetes.io/name": "svc",
+  "app.kubernetes.io/instance": "svc",
+  "app.kubernetes.io/component": "gateway",
+};
 
 test("shows every problem of the values at once", () => {
   const { stderr } = render(

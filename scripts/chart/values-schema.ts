@@ -21,7 +21,7 @@ const COUNT_OR_PERCENTAGE = z.union([
 ]);
 const COUNT = z.int().min(1).max(1_000_000);
 const SECONDS = z.int().min(1).max(86_400);
-const MILLISECONDS = z.int().min(1).max(3_600_000);
+const MILLISECONDS = z.int().min(100).max(3_600_000);
 const BYTES = z.int().min(1_048_576).max(1_099_511_627_776);
 const PORT = z.int().min(1).max(65_535);
 const LOG_LEVEL = z.enum(["debug", "info", "warn", "error"]);
@@ -31,11 +31,12 @@ const TEXTS = z.record(z.string(), z.string());
 const OBJECT = z.looseObject({});
 const OBJECTS = z.array(OBJECT);
 
-const RESOURCES = z.strictObject({
+/** Without `claims`, which the configuration of the sidecars cannot hold. */
+const QUANTITIES = {
   requests: z.record(z.string(), QUANTITY).optional(),
   limits: z.record(z.string(), QUANTITY).optional(),
-  claims: OBJECTS.optional(),
-});
+};
+const RESOURCES = z.strictObject({ ...QUANTITIES, claims: OBJECTS.optional() });
 
 const NETWORK_POLICY = { enabled: z.boolean(), egress: OBJECTS };
 
@@ -146,15 +147,18 @@ const GATEWAY = z.strictObject({
   replicas: z.int().min(0).max(1000),
   externalProviderGateway: EXTERNAL,
   service: z.strictObject({ annotations: TEXTS, labels: TEXTS }),
-  redisTimeoutMs: MILLISECONDS,
+  redisTimeoutMs: z.int().min(1).max(60_000),
   leaseMs: MILLISECONDS,
   bytesInFlight: z.strictObject({ total: BYTES, perCaller: BYTES }),
   uploadIdleMs: MILLISECONDS,
   statusIntervalSeconds: SECONDS,
-  drainSeconds: SECONDS,
+  drainSeconds: z.int().min(0).max(86_400),
   drainDelaySeconds: z.int().min(0).max(600),
   logLevel: LOG_LEVEL,
-  envoy: z.strictObject({ heapBytes: BYTES, concurrency: z.int().min(0).max(1024) }),
+  envoy: z.strictObject({
+    heapBytes: z.int().min(67_108_864).max(1_099_511_627_776),
+    concurrency: z.int().min(0).max(1024),
+  }),
   audit: AUDIT,
   resources: RESOURCES,
   autoscaling: z.strictObject({
@@ -200,10 +204,10 @@ const AGENTS = z.strictObject({
   }),
   audit: z.strictObject({ enabled: z.boolean() }),
   sidecar: z.strictObject({
-    resources: RESOURCES,
+    resources: z.strictObject(QUANTITIES),
     logLevel: LOG_LEVEL,
     pollSeconds: SECONDS,
-    metricsPort: PORT,
+    metricsPort: z.int().min(1024).max(65_535),
     uid: z.int().min(1).max(4_294_967_294),
     upstreamCaConfigMap: OPTIONAL_NAME,
   }),

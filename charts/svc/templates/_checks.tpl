@@ -9,7 +9,7 @@ once.
 {{- include "svc.storageProblems" . }}
 {{- include "svc.redisProblems" . }}
 {{- include "svc.podProblems" . }}
-{{- include "svc.agentProblems" . }}
+{{- include "svc.controllerProblems" . }}
 {{- end }}
 
 {{- define "svc.guardProblems" -}}
@@ -169,7 +169,12 @@ commonLabels sets {{ $key }}, which the chart itself sets. Use a label with anot
 {{- end }}
 {{- end }}
 
-{{- define "svc.agentProblems" -}}
+{{- define "svc.controllerProblems" -}}
+{{- with .Values.controller.leaderElection }}
+{{- if ge (int64 .renewSeconds) (int64 .leaseSeconds) }}
+controller.leaderElection.renewSeconds ({{ .renewSeconds }}) must be less than leaseSeconds ({{ .leaseSeconds }}), so that a leader gives up before another begins. Lower renewSeconds.
+{{- end }}
+{{- end }}
 {{- if eq (int64 .Values.agents.sidecar.uid) 65532 }}
 agents.sidecar.uid is 65532, the default user of agents: their connections would not be redirected to the sidecar. Use another user ID, for example 65533.
 {{- end }}

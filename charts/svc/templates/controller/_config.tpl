@@ -24,7 +24,12 @@ baseUrl: {{ .Values.baseUrl | quote }}
 {{- with .Values.agents }}
 sidecar:
   resources:
-    {{- toYaml .sidecar.resources | nindent 4 }}
+    {{- range $name, $quantities := pick .sidecar.resources "requests" "limits" }}
+    {{ $name }}:
+      {{- range $resource, $quantity := $quantities }}
+      {{ $resource }}: {{ $quantity | quote }}
+      {{- end }}
+    {{- end }}
   logLevel: {{ .sidecar.logLevel }}
   pollSeconds: {{ int64 .sidecar.pollSeconds }}
   metricsPort: {{ int64 .sidecar.metricsPort }}

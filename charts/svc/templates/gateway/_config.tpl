@@ -9,7 +9,6 @@ external: null
 trustedProxies: {{ toJson .externalProviderGateway.trustedProxies }}
 namespaces: {{ toJson $.Values.watchNamespaces }}
 workloadKeySecret: {{ $.Values.workloadKeySecret }}
-pricesConfigMap: svc-model-prices
 statusWriter:
   leaseName: {{ include "svc.fullname" $ }}-gateway-status
   intervalSeconds: {{ int64 .statusIntervalSeconds }}
