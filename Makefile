@@ -4,7 +4,7 @@ VITEST := $(NODE) node_modules/vitest/vitest.mjs
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: debian help up test check unit e2e cluster images format golden fuzz mutation generate build bench clean install
+.PHONY: debian help up test check unit e2e cluster images format golden fuzz mutation generate build bench clean install chart
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -87,6 +87,10 @@ generate: install
 	$(NODE) scripts/generate-github-actions.mjs
 	$(NODE) scripts/generate-plugins.ts
 	$(NODE) scripts/generate-crds.ts
+	$(NODE) scripts/generate-chart.ts
+
+chart: install ## Write what the Helm chart derives from values.yaml, crds/ and package.json
+	$(NODE) scripts/generate-chart.ts
 
 build: dist/svc.js
 

@@ -3,7 +3,13 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "unit", include: ["src/**/*.test.ts", "fuzz/**/*.test.ts"], sequence: { groupOrder: 0 } } },
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "fuzz/**/*.test.ts", "scripts/**/*.test.ts"],
+          sequence: { groupOrder: 0 },
+        },
+      },
       {
         test: {
           name: "e2e",

@@ -1,0 +1,36 @@
+{{- /* What works, but may surprise: one line each, shown after an installation. */ -}}
+{{- define "svc.warnings" -}}
+{{- $gateway := .Values.gateway }}
+{{- $external := $gateway.externalProviderGateway }}
+{{- $several := or $gateway.autoscaling.enabled (gt (int64 $gateway.replicas) 1) }}
+{{- if not .Values.redis.enabled }}
+{{- if $several }}
+redis.enabled is false with several gateway pods: each pod counts alone, so limits and budgets hold for each pod, not for all together. Set redis.enabled=true.
+{{- end }}
+Without Redis, counters begin at zero when a gateway pod restarts.
+{{- end }}
+{{- if and $gateway.audit.enabled (not $gateway.audit.persistence.enabled) (not $gateway.audit.persistence.existingClaim) }}
+The audit chain is in an emptyDir: deleting a gateway pod deletes its records. Set gateway.audit.persistence.enabled=true.
+{{- end }}
+{{- if and (or $external.ingress.enabled $external.httpRoute.enabled) (not $external.trustedProxies) }}
+gateway.externalProviderGateway.trustedProxies is empty: every call seems to come from the proxy in front of the gateway, so allowlists of client addresses refuse or allow all. Add the proxy's CIDR blocks.
+{{- end }}
+{{- if and $external.ingress.enabled (not $external.ingress.tls) }}
+The Ingress has no TLS: access keys would cross the network in plain text, unless something in front of it ends TLS. Set gateway.externalProviderGateway.ingress.tls.
+{{- end }}
+{{- if and (not (default .Values.images.registry .Values.global.imageRegistry)) }}
+images.registry is empty: nodes take the images from the container runtime's default registry or from their own store. Set images.registry.
+{{- end }}
+{{- if not .Values.agents.networkPolicy.enabled }}
+agents.networkPolicy.enabled is false: an agent can reach the network around its sidecar, unless another policy prevents it.
+{{- end }}
+{{- if and $gateway.networkPolicy.enabled (or .Values.monitoring.podMonitor.enabled .Values.monitoring.serviceMonitor.enabled) (not .Values.monitoring.scrapeFrom) }}
+monitoring.scrapeFrom is empty: the NetworkPolicies keep Prometheus out. Name its namespace.
+{{- end }}
+{{- if not .Values.crds.install }}
+crds.install is false: upgrade the CustomResourceDefinitions before the chart.
+{{- end }}
+{{- if not .Values.rbac.create }}
+rbac.create is false: an administrator must grant the rules in docs/kubernetes.md.
+{{- end }}
+{{- end }}

@@ -1,0 +1,6 @@
+{{- define "svc.monitorLabels" -}}
+{{ include "svc.labels" . }}
+{{- with .monitor.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
