@@ -18,7 +18,7 @@ try {
     root: path.resolve(path.dirname(fileURLToPath(import.meta.url)), ".."),
     env: process.env,
     log: createLog({ level: config.logLevel, name: "supervisor" }),
-    runDir: process.env["SVC_RUN_DIR"] ?? "/run/svc",
+    runDir: process.env["SVC_RUN_DIR"] ?? "/run/svc/gateway",
   });
   const stop = (): void => void pod.stop().then(() => process.exit(0), fail);
   process.once("SIGTERM", stop);

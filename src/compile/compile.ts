@@ -36,6 +36,8 @@ export interface Compiled {
   readonly policy: PolicySnapshot;
   /** By `<namespace>/<name>` of the Agent; for every Agent that may run. */
   readonly sidecars: ReadonlyMap<string, SidecarConfig>;
+  /** By `<namespace>/<name>` of the Agent: descriptions of its Providers that cannot be used. */
+  readonly missing: ReadonlyMap<string, readonly string[]>;
   /** Overrides of the shipped prices. */
   readonly prices: ModelPrices;
   /** One for each object, by kind, namespace and name. */
@@ -59,6 +61,7 @@ export function compile(
     resources,
     policy: snapshot,
     sidecars: bindings.sidecars,
+    missing: bindings.missing,
     prices,
     statuses: verdicts.map((verdict) => statusOf(verdict, generations.get(resourceId(verdict)))),
     recheckAt,

@@ -129,7 +129,7 @@ export function planAgent(
     objects,
     workload: isRun ? workloadOf(agent, variant, template, run, object) : undefined,
     run,
-    blocked: blockOf(agent, verdict, guards.problems, around),
+    blocked: blockOf(agent, verdict, guards.problems, compiled, around),
     hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),
   };
 }
@@ -229,6 +229,7 @@ function blockOf(
   agent: Agent,
   { reason, message }: Pick<ObjectStatus, "reason" | "message">,
   [relaxed]: readonly GuardProblem[],
+  { missing }: Compiled,
   {
     gateway,
     config: {
@@ -243,6 +244,8 @@ function blockOf(
       reason: "ReservedUser",
       message: `spec.runAsUser: ${sidecar.uid} is the sidecar's user; choose another`,
     };
+  const absent = missing.get(keyOf(agent));
+  if (absent !== undefined) return { reason: "DegradedProviders", message: absent.join("; ") };
   if (gateway === undefined)
     return { reason: "GatewayNotFound", message: `there is no Service ${host}` };
   return relaxed;
@@ -251,7 +254,6 @@ function blockOf(
 /** Reasons for which a workload is not brought into being. */
 const BLOCKING: ReadonlySet<Reason> = new Set<Reason>([
   "RunsAsRoot",
-  "DegradedProviders",
   "InvalidSpec",
   "NotSupportedYet",
   "Skipped",

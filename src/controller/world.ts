@@ -196,7 +196,8 @@ export class World {
       env: {},
       now: clock.now(),
       tokenHashesOf: (namespace, name) => tokens.hashesOf(namespace, name),
-      mockEndpoint: undefined,
+      // Whether there is one is the gateway's to know.
+      mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
       service: (type) => plugins.get(type),
     });
   }

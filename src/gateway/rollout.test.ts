@@ -34,6 +34,7 @@ function compiledAt(version: string, host: string): Compiled {
     resources: EMPTY_RESOURCE_SET,
     policy: policyAt(version, host),
     sidecars: new Map(),
+    missing: new Map(),
     prices: {},
     statuses: [],
     recheckAt: undefined,

@@ -78,6 +78,8 @@ export const gatewayConfigSchema = z.strictObject({
       concurrency: z.int().min(1).nullable().default(null),
     })
     .prefault({}),
+  /** Whether ModelProviders of kind `mock` are served, by a model in the pod: to try things. */
+  mock: z.boolean().default(false),
   /** Longest time that calls under way have after SIGTERM. */
   drainSeconds: z.int().min(0).default(600),
   /** Time in which the pod's leaving is seen, before it accepts no more connections. */

@@ -12,6 +12,7 @@ import type { GatewayOptionsInput } from "../gateway/options.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
+import { startMock } from "../mock/server.ts";
 import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
@@ -48,6 +49,7 @@ export async function startGatewayPod(
   rmSync(runDir, { recursive: true, force: true });
   mkdirSync(runDir, { recursive: true, mode: 0o700 });
   const controlSocket = path.join(runDir, CONTROL_SOCKET);
+  const mock = config.mock ? await startMock() : undefined;
   const options: GatewayOptionsInput = {
     kubernetes: {
       namespaces: config.namespaces,
@@ -75,6 +77,7 @@ export async function startGatewayPod(
           },
         }),
     caFile: findCaBundle(caBundleOf(env), runDir),
+    ...(mock === undefined ? {} : { mock: { host: mock.host, port: mock.port } }),
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     logLevel: config.logLevel,
   };
@@ -122,6 +125,7 @@ export async function startGatewayPod(
       await Promise.all([proxy.stop(STOP_GRACE_MS), gateway.stop(STOP_GRACE_MS)]);
       admin.close();
       admin.closeAllConnections();
+      await mock?.close();
     },
   };
 }

@@ -30,6 +30,7 @@ audit: null
 envoy:
   heapBytes: {{ int64 .envoy.heapBytes }}
   concurrency: {{ if .envoy.concurrency }}{{ int64 .envoy.concurrency }}{{ else }}null{{ end }}
+mock: {{ .mock }}
 drainSeconds: {{ int64 .drainSeconds }}
 drainDelaySeconds: {{ int64 .drainDelaySeconds }}
 logLevel: {{ .logLevel }}
