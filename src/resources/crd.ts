@@ -113,13 +113,14 @@ function plain(name: string): string {
 const NAME_RULE = {
   rule: "!self.metadata.name.contains('.') && self.metadata.name.size() <= 63",
   message: NAME_MESSAGE,
+  fieldPath: ".metadata.name",
 };
 
 /** The API server checks these itself. */
 const METADATA: Readonly<Record<string, JsonSchema>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
-  metadata: { type: "object" },
+  metadata: { type: "object", properties: { name: { type: "string" } } },
 };
 
 const KEPT = [
