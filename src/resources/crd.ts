@@ -1,7 +1,7 @@
 /**
  * CustomResourceDefinitions from the schemas. The API server then refuses the same objects as the
- * schema, except for checks across fields, which only this service makes. Rules of structural
- * schemas:
+ * parser, but for the few samples that e2e/support/cluster/resource-samples.ts names. Rules of
+ * structural schemas:
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { stringify } from "yaml";

@@ -28,8 +28,10 @@ const objectOf = (kind: string, spec: Spec, more: object) => ({
   ...more,
 });
 
-const titled = (kind: string, content: object) =>
-  `${kind} ${JSON.stringify(content).slice(0, 120)}`;
+const titleOf = (kind: string, spec: Spec) => {
+  const text = JSON.stringify(spec, (_, value: unknown) => (value === undefined ? null : value));
+  return `${kind} ${text.slice(0, 120)}`;
+};
 
 /** Samples of one kind, whose specs are that of `base` with other members. */
 function samplesOf(
@@ -45,12 +47,12 @@ function samplesOf(
 ): readonly ResourceSample[] {
   return [
     ...valid.map((spec) => ({
-      title: titled(kind, spec),
+      title: titleOf(kind, spec),
       kind,
       object: objectOf(kind, { ...base, ...spec }, {}),
     })),
     ...invalid.map(([spec, fault, onlyParser]) => ({
-      title: titled(kind, spec),
+      title: titleOf(kind, spec),
       kind,
       object: objectOf(kind, { ...base, ...spec }, {}),
       fault: fault === "" ? "spec" : `spec.${fault}`,
