@@ -232,8 +232,11 @@ describe("kubectl", () => {
     try {
       const get = (kinds: string, namespace: string) =>
         lab.kubectl([
-          ...["get", kinds, "--output=name", "--namespace", namespace],
-          ...["--cache-dir", cache],
+          "get",
+          kinds,
+          "--output=name",
+          `--namespace=${namespace}`,
+          `--cache-dir=${cache}`,
         ]);
       expect(await get("svc-io", NAMESPACE)).toContain("agent.svc.io/columns\n");
       expect(await get("svc", "default")).toBe("service/kubernetes\n");
@@ -254,8 +257,12 @@ const condition = (more: object) => ({
 
 const patchStatus = (name: string, status: object): Promise<string> =>
   kubectl([
-    ...["patch", "agent", name, "--subresource=status", "--type=merge"],
-    ...["--patch", JSON.stringify({ status })],
+    "patch",
+    "agent",
+    name,
+    "--subresource=status",
+    "--type=merge",
+    `--patch=${JSON.stringify({ status })}`,
   ]);
 
 describe("a status", () => {

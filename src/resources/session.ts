@@ -53,7 +53,7 @@ export const sessionKind = defineKind({
   collection: "sessions",
   names: { singular: "session", plural: "sessions", short: "sess" },
   reference:
-    "One run of an Agent. `apiVersion: svc.io/v1`. Read by the " + "controller of a cluster only.",
+    "One run of an Agent. `apiVersion: svc.io/v1`. Read by the controller of a cluster only.",
   schema: sessionSchema,
   readers: ["controller"],
   build: ({ spec }, base): Session => ({ kind: "Session", ...base, spec }),
