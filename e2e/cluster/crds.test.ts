@@ -27,12 +27,26 @@ const kubectl = (args: readonly string[], input?: unknown): Promise<string> =>
 
 beforeAll(async () => {
   lab = attachLab();
-  await lab.kubectl(["apply", "--server-side", "--filename", path.join(ROOT, "crds")]);
-  await lab.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
+  // A chart that was installed before owns the same fields.
+  await lab.kubectl([
+    "apply",
+    "--server-side",
+    "--force-conflicts",
+    "--field-manager=svc-e2e",
+    `--filename=${path.join(ROOT, "crds")}`,
+  ]);
+  await lab.kubectl([
+    "wait",
+    "--for=condition=Established",
+    `--filename=${path.join(ROOT, "crds")}`,
+    "--timeout=60s",
+  ]);
   await lab.kubectl(["create", "namespace", NAMESPACE]);
 });
 
-afterAll(() => lab.kubectl(["delete", "namespace", NAMESPACE, "--wait=false"]));
+afterAll(() =>
+  lab.kubectl(["delete", "namespace", NAMESPACE, "--ignore-not-found", "--wait=false"]),
+);
 
 type ApiObject = Readonly<Record<string, unknown>> & {
   readonly spec: Readonly<Record<string, unknown>>;
