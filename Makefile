@@ -62,7 +62,7 @@ e2e: build .venv/.clients .venv/.agents
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
 cluster: build ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
-	$(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
+	flock /run/lock/svc-cluster-tests.lock $(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
 
 images: build ## Build the container images as OCI archives into images/out (as root)
 	images/build.sh svc svc-proxy

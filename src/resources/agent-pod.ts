@@ -32,7 +32,12 @@ const RESERVED_PREFIXES = [
   "app.kubernetes.io/",
   "container.apparmor.security.beta.kubernetes.io/",
   "container.seccomp.security.alpha.kubernetes.io/",
+  "io.kubernetes.cri-o.",
   "k8s.v1.cni.cncf.io/",
+  "v1.multus-cni.io/",
+  "cni.projectcalico.org/",
+  "k8s.ovn.org/",
+  "ovn.kubernetes.io/",
 ] as const;
 
 const NOT_RESERVED = RESERVED_PREFIXES.map((prefix) => `!key.startsWith('${prefix}')`).join(" && ");
@@ -224,7 +229,7 @@ export const podFields = {
   livenessProbe: probeSchema
     .optional()
     .describe("In a cluster: tells when its container must be restarted."),
-  volumes: volumesSchema.optional().describe("In a cluster: volumes of the container."),
+  volumes: volumesSchema.optional().describe("Volumes of the container."),
 } as const;
 
 interface PodSpec {

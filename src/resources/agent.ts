@@ -103,7 +103,6 @@ const rateLimitsSchema = z.strictObject({
 
 const specSchema = withRules(
   z.strictObject({
-    ...podFields,
     models: z
       .array(modelRefSchema)
       .max(1000)
@@ -164,6 +163,7 @@ const specSchema = withRules(
       .array(nameSchema)
       .optional()
       .describe("Providers (external services) bound to it. Changing it needs a restart."),
+    ...podFields,
   }),
   POD_RULES,
 );

@@ -1,7 +1,7 @@
 /**
  * CustomResourceDefinitions from the schemas. The API server then refuses the same objects as the
- * schema, except for checks across fields, which only this service makes. Rules of structural
- * schemas:
+ * parser, but for the few samples that e2e/support/cluster/resource-samples.ts names. Rules of
+ * structural schemas:
  * https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
  */
 import { stringify } from "yaml";
@@ -113,13 +113,14 @@ function plain(name: string): string {
 const NAME_RULE = {
   rule: "!self.metadata.name.contains('.') && self.metadata.name.size() <= 63",
   message: NAME_MESSAGE,
+  fieldPath: ".metadata.name",
 };
 
 /** The API server checks these itself. */
 const METADATA: Readonly<Record<string, JsonSchema>> = {
   apiVersion: { type: "string" },
   kind: { type: "string" },
-  metadata: { type: "object" },
+  metadata: { type: "object", properties: { name: { type: "string" } } },
 };
 
 const KEPT = [

@@ -131,7 +131,8 @@ export const guardBindingKind = defineKind({
   names: { singular: "guard-binding", plural: "guard-bindings", short: "gb" },
   reference:
     "A classifier that finds prompt injection in the calls of Agents. `apiVersion: svc.io/v1`. " +
-    "Only in a cluster.",
+    "Read by the " +
+    "controller of a cluster only.",
   schema: guardBindingSchema,
   readers: ["controller"],
   build: ({ spec }, base): GuardBinding => ({ kind: "GuardBinding", ...base, spec }),

@@ -52,7 +52,8 @@ export const sessionKind = defineKind({
   apiVersion: API_VERSION,
   collection: "sessions",
   names: { singular: "session", plural: "sessions", short: "sess" },
-  reference: "One run of an Agent. `apiVersion: svc.io/v1`. Only in a cluster.",
+  reference:
+    "One run of an Agent. `apiVersion: svc.io/v1`. Read by the controller of a cluster only.",
   schema: sessionSchema,
   readers: ["controller"],
   build: ({ spec }, base): Session => ({ kind: "Session", ...base, spec }),

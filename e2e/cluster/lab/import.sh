@@ -8,8 +8,9 @@ mkdir -p "$LAB/imported"
 for archive in "$@"; do
   name=$(basename "$archive" .tar)
   [ -f "$archive" ] || fail "there is no image archive $archive. Build it with make images"
-  [ ! "$LAB/imported/$name" -nt "$archive" ] || continue
+  digest=$(tar -xOf "$archive" index.json | sha256sum)
+  [ "$(cat "$LAB/imported/$name" 2>/dev/null)" != "$digest" ] || continue
   in_lab ctr --address "$CONTAINERD_SOCKET" --namespace k8s.io images import \
     --base-name "localhost/$name" "$(realpath "$archive")" >/dev/null
-  touch "$LAB/imported/$name"
+  echo "$digest" >"$LAB/imported/$name"
 done

