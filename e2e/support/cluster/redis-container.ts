@@ -34,7 +34,7 @@ export class RedisContainer {
   static async start({ engineSocket, nodeAddress }: Lab): Promise<RedisContainer> {
     process.env["DOCKER_HOST"] = `unix://${engineSocket}`;
     process.env["TESTCONTAINERS_HOST_OVERRIDE"] = nodeAddress;
-    // The container that removes others is in a registry. Here, the laboratory ends with all of them.
+    // The container that removes others is in a registry. These end with the laboratory.
     process.env["TESTCONTAINERS_RYUK_DISABLED"] = "true";
     const archive = path.join(IMAGES, "redis.tar");
     await run(["podman", "--url", `unix://${engineSocket}`, "load", "--quiet", "--input", archive]);
