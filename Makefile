@@ -43,6 +43,8 @@ debian:
 	[ -x /usr/lib/cni/bridge ] || missing="$$missing containernetworking-plugins"; \
 	command -v zstd >/dev/null || missing="$$missing zstd"; \
 	command -v buildah >/dev/null || missing="$$missing buildah"; \
+	command -v podman >/dev/null || missing="$$missing podman"; \
+	command -v crun >/dev/null || missing="$$missing crun"; \
 	[ -x /usr/sbin/debootstrap ] || missing="$$missing debootstrap"; \
 	/usr/bin/python3 -c 'import yaml' 2>/dev/null || missing="$$missing python3-yaml"; \
 	missing="$$(echo $$missing)"; [ -z "$$missing" ] || { \
@@ -61,8 +63,8 @@ unit: build
 e2e: build .venv/.clients .venv/.agents
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
-cluster: build ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
-	flock /run/lock/svc-cluster-tests.lock $(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
+cluster: build .venv/.containers ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
+	flock /run/lock/svc-cluster-tests-$(or $(SVC_LAB_ID),0).lock $(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
 
 images: build ## Build the container images as OCI archives into images/out (as root)
 	images/build.sh svc svc-proxy
@@ -132,6 +134,13 @@ node_modules/.installed: package.json package-lock.json
 	@cp e2e/support/agents/package.json e2e/support/agents/package-lock.json .venv/agents/
 	cd .venv/agents && npm install --no-save --ignore-scripts --no-fund --no-audit
 	cd .venv/agents/node_modules/opencode-ai && $(CURDIR)/$(NODE) postinstall.mjs
+	@touch $@
+
+# Client of container engines. Its optional parts are compiled, and not needed.
+.venv/.containers: .venv/.installed e2e/support/containers/package.json e2e/support/containers/package-lock.json
+	@rm -rf .venv/containers && mkdir -p .venv/containers
+	@cp e2e/support/containers/package.json e2e/support/containers/package-lock.json .venv/containers/
+	cd .venv/containers && npm ci --ignore-scripts --omit=optional --no-fund --no-audit
 	@touch $@
 
 clean: ## Remove everything that is built or installed

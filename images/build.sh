@@ -42,7 +42,7 @@ base_image() {
 # image NAME FOLDER CONTEXT
 image() {
   local name=$1 folder=$2 context=$3 key start
-  key=$( (cat "$out/base.key"; hash_of "$folder" "$context") | sha256sum)
+  key=$( (cat "$out/base.key"; hash_of images/build.sh "$folder" "$context") | sha256sum)
   if [ -f "$out/$name.tar" ] && [ "$(cat "$out/$name.key" 2>/dev/null)" = "$key" ]; then
     echo "$name: up to date"
     return
@@ -58,7 +58,8 @@ image() {
     exit 1
   }
   rm -f "$out/$name.tar"
-  buildah push --quiet "localhost/$name:dev" "oci-archive:$out/$name.tar:dev" >/dev/null
+  buildah push --quiet "localhost/$name:dev" \
+    "oci-archive:$out/$name.tar:localhost/$name:dev" >/dev/null
   # Images of earlier builds. Layers that this build has used stay, as its cache.
   buildah rmi --prune >/dev/null
   echo "$key" >"$out/$name.key"

@@ -5,7 +5,8 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { attachLab, CommandError, type Lab } from "../support/cluster/lab.ts";
+import { attachLab, type Lab } from "../support/cluster/lab.ts";
+import { CommandError } from "../support/cluster/run.ts";
 import { until } from "../support/wait.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");

@@ -1,33 +1,40 @@
 # Settings and helper functions of the laboratory's scripts; sourced by them.
 LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# State of the running cluster: deleted by stop.sh. A machine has one, as the addresses below are its.
-LAB=/var/lib/svc-lab
+# A machine has one cluster for each number, 0 to 9: two checkouts that test at once need two.
+ID=${SVC_LAB_ID:-0}
+NAME=svc-lab-$ID
+# State of the running cluster: deleted by stop.sh.
+LAB=/var/lib/$NAME
 # Start and stop wait for one another.
-LOCK=/run/lock/svc-lab.lock
+LOCK=/run/lock/$NAME.lock
 # Built and downloaded programs, kept between runs.
 CACHE=${SVC_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/svc-k8s}
 BIN=$CACHE/bin
 RUN=$LAB/run
 # Logs of the daemons of a cluster that could not start.
-LAST_LOGS=/var/log/svc-lab
+LAST_LOGS=/var/log/$NAME
 PKI=$LAB/pki
 
 # Everything runs in one network namespace. A veth pair connects it to the host.
-NETNS=svc-lab
-VETH=veth-svc-lab
-HOST_IP=10.211.0.1
-NODE_IP=10.211.0.2
-POD_CIDR=10.245.0.0/16
-SERVICE_CIDR=10.97.0.0/16
-API_IP=10.97.0.1
-DNS_IP=10.97.0.10
+NETNS=$NAME
+VETH=veth-$NAME
+HOST_IP=10.211.$ID.1
+NODE_IP=10.211.$ID.2
+POD_CIDR=10.22$ID.0.0/16
+SERVICE_CIDR=10.23$ID.0.0/16
+API_IP=10.23$ID.0.1
+DNS_IP=10.23$ID.0.10
 API_PORT=6443
 NODE=lab-node
-CGROUP=svc-lab
+CGROUP=$NAME
 # Inside the laboratory's mount namespace, whose /run is a file system of its own.
 CONTAINERD_SOCKET=/run/containerd.sock
+# Visible on the host, unlike /run.
+ENGINE_SOCKET=$LAB/engine.sock
 export KUBECONFIG=$LAB/admin.kubeconfig
+
+[[ $ID =~ ^[0-9]$ ]] || { echo "lab: SVC_LAB_ID is \"$ID\". Use a number from 0 to 9" >&2; exit 1; }
 
 say() { printf '[%s] %s\n' "$(date +%T.%3N)" "$*" >&2; }
 fail() { printf 'lab: %s\n' "$*" >&2; exit 1; }

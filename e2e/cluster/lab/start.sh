@@ -26,7 +26,8 @@ control_plane=$(now_ms)
 bash "$LAB_SOURCE/node.sh" "$1"
 node=$(now_ms)
 bash "$LAB_SOURCE/dns.sh"
+bash "$LAB_SOURCE/engine.sh"
 touch "$LAB/ready"
 say "programs $((programs - start)) ms, control plane $((control_plane - programs)) ms," \
-  "node $((node - control_plane)) ms, DNS $(($(now_ms) - node)) ms"
+  "node $((node - control_plane)) ms, DNS and engine $(($(now_ms) - node)) ms"
 say "export KUBECONFIG=$KUBECONFIG"

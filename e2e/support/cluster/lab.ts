@@ -1,9 +1,10 @@
 /** A real Kubernetes cluster with one node, for tests: the scripts of `e2e/cluster/lab`. */
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { Resolver } from "node:dns/promises";
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { until } from "../wait.ts";
+import { run } from "./run.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../../..");
 const SCRIPTS = path.join(ROOT, "e2e/cluster/lab");
@@ -20,9 +21,11 @@ export interface Lab {
   readonly nodeAddress: string;
   /** Address of the DNS server that pods are given. */
   readonly dnsAddress: string;
-  /** @returns the standard output; @throws {@link CommandError} */
+  /** Socket of a container engine that serves Docker's API; it publishes ports on the node. */
+  readonly engineSocket: string;
+  /** @returns the standard output; @throws CommandError */
   kubectl(args: readonly string[], input?: string): Promise<string>;
-  /** @returns the standard output; @throws {@link CommandError} */
+  /** @returns the standard output; @throws CommandError */
   helm(args: readonly string[], input?: string): Promise<string>;
   /** Runs a command in the node's mount, network and process namespaces. */
   exec(command: readonly string[], input?: string): Promise<string>;
@@ -34,24 +37,6 @@ export interface Lab {
    */
   setHosts(addresses: Readonly<Record<string, string>>): Promise<void>;
   stop(): Promise<void>;
-}
-
-/** A command that ended with another code than 0. */
-export class CommandError extends Error {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-
-  constructor(
-    command: readonly string[],
-    { code, stdout, stderr }: { code: number | null; stdout: string; stderr: string },
-  ) {
-    super(`${command.join(" ")} ended with code ${code}: ${stderr.trim() || stdout.trim()}`);
-    this.name = "CommandError";
-    this.code = code;
-    this.stdout = stdout;
-    this.stderr = stderr;
-  }
 }
 
 /** Starts the cluster, or returns the one that runs. Needs root, and minutes for the first time. */
@@ -71,6 +56,7 @@ export function attachLab(): Lab {
     hostAddress: settings.HOST_IP,
     nodeAddress: settings.NODE_IP,
     dnsAddress: settings.DNS_IP,
+    engineSocket: settings.ENGINE_SOCKET,
     kubectl: (args, input) => run([path.join(settings.BIN, "kubectl"), ...args], { input, env }),
     helm: (args, input) => run([path.join(settings.BIN, "helm"), ...args], { input, env }),
     exec: (command, input) => script("exec.sh", command, input),
@@ -82,7 +68,15 @@ export function attachLab(): Lab {
 }
 
 type Settings = Readonly<Record<(typeof SETTINGS)[number], string>>;
-const SETTINGS = ["LAB", "BIN", "KUBECONFIG", "HOST_IP", "NODE_IP", "DNS_IP"] as const;
+const SETTINGS = [
+  "LAB",
+  "BIN",
+  "KUBECONFIG",
+  "HOST_IP",
+  "NODE_IP",
+  "DNS_IP",
+  "ENGINE_SOCKET",
+] as const;
 
 /** The scripts' own settings, so that there is one place for them. */
 function readSettings(): Settings {
@@ -114,31 +108,4 @@ async function setHosts(
       },
       { what: `the cluster's DNS to answer for ${name}` },
     );
-}
-
-interface RunOptions {
-  readonly input?: string | undefined;
-  readonly env?: NodeJS.ProcessEnv;
-}
-
-function run(
-  command: readonly string[],
-  { input, env = process.env }: RunOptions = {},
-): Promise<string> {
-  const [file = "", ...args] = command;
-  return new Promise((resolve, reject) => {
-    const child = spawn(file, args, { env, stdio: ["pipe", "pipe", "pipe"] });
-    let stdout = "";
-    let stderr = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (stdout += text));
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (stderr += text));
-    child.on("error", reject);
-    child.on("close", (code) => {
-      if (code === 0) resolve(stdout);
-      else reject(new CommandError(command, { code, stdout, stderr }));
-    });
-    // A command that ends without reading its input has said why.
-    child.stdin.on("error", () => {});
-    child.stdin.end(input ?? "");
-  });
 }
