@@ -1,4 +1,4 @@
-/** The Helm chart, rendered without a cluster: golden files, refusals, and rules for every object. */
+/** The Helm chart, rendered without a cluster: golden files, refusals, rules for all objects. */
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
@@ -15,10 +15,18 @@ const goldens = new Goldens(TESTDATA);
 const input = (name: string): string =>
   readFileSync(path.join(TESTDATA, `${name}.in.yaml`), "utf8");
 
+interface ManifestSpec {
+  readonly type?: string;
+  readonly template?: {
+    readonly metadata: { readonly annotations?: unknown };
+    readonly spec: PodSpec;
+  };
+}
+
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly labels?: Record<string, string> };
-  readonly spec?: Record<string, unknown>;
+  readonly spec?: ManifestSpec;
   readonly data?: Record<string, string>;
 }
 
@@ -83,9 +91,9 @@ interface PodSpec {
   readonly hostNetwork?: boolean;
 }
 
-function podSpec(kind: string, spec: Record<string, unknown> | undefined): PodSpec | undefined {
+function podSpec(kind: string, spec: ManifestSpec | undefined): PodSpec | undefined {
   if (kind === "Pod") return spec as unknown as PodSpec;
-  return (spec?.["template"] as { readonly spec: PodSpec } | undefined)?.spec;
+  return spec?.template?.spec;
 }
 
 function expectRestricted(pod: PodSpec, where: string): void {
@@ -187,10 +195,7 @@ describe("a changed configuration rolls exactly the pods that read it", () => {
     Object.fromEntries(
       manifests(rendered(values))
         .filter(({ kind }) => kind === "Deployment" || kind === "StatefulSet")
-        .map(({ metadata, spec }) => [
-          metadata.name,
-          (spec?.["template"] as { metadata: { annotations: unknown } }).metadata.annotations,
-        ]),
+        .map(({ metadata, spec }) => [metadata.name, spec?.template?.metadata.annotations]),
     );
   const before = checksums("{}");
   const changed = (values: string): string[] => {
@@ -219,8 +224,7 @@ test("the rights limited to namespaces include no ClusterRole", () => {
 test("what is published reaches only the external port", () => {
   const all = manifests(rendered(input("ha"))).concat(manifests(rendered(input("gateway-api"))));
   const published = all.filter(
-    ({ kind, spec }) =>
-      kind === "Ingress" || kind === "HTTPRoute" || spec?.["type"] === "LoadBalancer",
+    ({ kind, spec }) => kind === "Ingress" || kind === "HTTPRoute" || spec?.type === "LoadBalancer",
   );
   expect(published.map(({ kind }) => kind).toSorted()).toEqual(["HTTPRoute", "Ingress", "Service"]);
   for (const { spec } of published) {
