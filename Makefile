@@ -4,7 +4,7 @@ VITEST := $(NODE) node_modules/vitest/vitest.mjs
 
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: debian help up test check unit e2e format golden fuzz mutation generate build bench clean install chart
+.PHONY: debian help up test check unit e2e cluster images format golden fuzz mutation generate build bench clean install chart
 
 help: ## Show this help
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -16,9 +16,12 @@ test: debian ## Install, and run every test (as root it installs what it needs f
 	@$(MAKE) check
 	@$(MAKE) unit
 	@$(MAKE) e2e
+	@if [ "$$(id -u)" = 0 ]; then $(MAKE) cluster; \
+	else echo "svc: the cluster's tests are left out, because they need root: sudo make cluster" >&2; fi
 
 # Debian's Python comes without venv, the tests of limits run a real Redis, also with TLS, those of interception put
-# packet rules in force, those of DNS need dig and musl, and the AWS CLI needs PyYAML, which has compiled parts;
+# packet rules in force, those of DNS need dig and musl, and the AWS CLI needs PyYAML, which has compiled parts. The
+# cluster's tests make a node with containerd, runc and the CNI plugins, and images with debootstrap and buildah;
 # everything else that tests need is in the package registries.
 debian:
 	@missing=""; \
@@ -35,6 +38,12 @@ debian:
 	command -v ip >/dev/null || missing="$$missing iproute2"; \
 	command -v dig >/dev/null || missing="$$missing bind9-dnsutils"; \
 	command -v musl-gcc >/dev/null || missing="$$missing musl-tools"; \
+	command -v containerd >/dev/null || missing="$$missing containerd"; \
+	command -v runc >/dev/null || missing="$$missing runc"; \
+	[ -x /usr/lib/cni/bridge ] || missing="$$missing containernetworking-plugins"; \
+	command -v zstd >/dev/null || missing="$$missing zstd"; \
+	command -v buildah >/dev/null || missing="$$missing buildah"; \
+	[ -x /usr/sbin/debootstrap ] || missing="$$missing debootstrap"; \
 	/usr/bin/python3 -c 'import yaml' 2>/dev/null || missing="$$missing python3-yaml"; \
 	missing="$$(echo $$missing)"; [ -z "$$missing" ] || { \
 	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then apt-get update -qq && apt-get install -y -qq --no-install-recommends $$missing; \
@@ -51,6 +60,12 @@ unit: build
 
 e2e: build .venv/.clients .venv/.agents
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
+
+cluster: build ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
+	$(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
+
+images: build ## Build the container images as OCI archives into images/out (as root)
+	images/build.sh svc svc-proxy
 
 format: install ## Format the source at 100 columns
 	npx --no-install oxfmt src e2e bench fuzz scripts
@@ -120,4 +135,4 @@ node_modules/.installed: package.json package-lock.json
 	@touch $@
 
 clean: ## Remove everything that is built or installed
-	rm -rf node_modules .venv dist src/gen coverage reports
+	rm -rf node_modules .venv dist src/gen coverage reports images/out

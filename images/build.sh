@@ -49,7 +49,7 @@ image() {
   fi
   start=$(date +%s)
   base_image
-  buildah build --quiet --layers=false --pull-never --file "$folder/Dockerfile" \
+  buildah build --quiet --layers --pull-never --file "$folder/Dockerfile" \
     --build-arg BASE=localhost/svc-base:dev --build-arg "VERSION=$(version)" \
     --build-arg "REVISION=$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
     --timestamp 0 --tag "localhost/$name:dev" "$context" >"$out/$name.log" 2>&1 || {
@@ -59,7 +59,8 @@ image() {
   }
   rm -f "$out/$name.tar"
   buildah push --quiet "localhost/$name:dev" "oci-archive:$out/$name.tar:dev" >/dev/null
-  buildah rmi --force "localhost/$name:dev" >/dev/null
+  # Images of earlier builds. Layers that this build has used stay, as its cache.
+  buildah rmi --prune >/dev/null
   echo "$key" >"$out/$name.key"
   echo "$name: $(du -m "$out/$name.tar" | cut -f1) MiB, built in $(($(date +%s) - start)) s"
 }

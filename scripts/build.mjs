@@ -49,12 +49,18 @@ const builtins = {
 rmSync(path.join(root, "dist"), { recursive: true, force: true });
 await build({
   ...common,
-  entryPoints: ["src/bin/svc.ts", "src/bin/gateway.ts", "src/bin/svc-init.ts"],
+  entryPoints: [
+    "src/bin/svc.ts",
+    "src/bin/gateway.ts",
+    "src/bin/gateway-pod.ts",
+    "src/bin/controller.ts",
+    "src/bin/svc-init.ts",
+  ],
   packages: "external",
 });
 await build({
   ...common,
-  entryPoints: ["src/bin/sidecar.ts"],
+  entryPoints: ["src/bin/sidecar.ts", "src/bin/sidecar-pod.ts"],
   // Names stay: stacks are read without source maps there.
   minifySyntax: true,
   minifyWhitespace: true,

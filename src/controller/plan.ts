@@ -4,10 +4,10 @@
  * workload that runs already is then left as it is.
  */
 import type { Compiled } from "../compile/compile.ts";
-import { resolveGuards } from "../compile/guards.ts";
+import { type GuardProblem, resolveGuards } from "../compile/guards.ts";
 import { type KubeKind, type KubeObject, CORE } from "../kubernetes/objects.ts";
 import { OPTIONS_FILE, SPEC_FILE } from "../pod/sidecar-options.ts";
-import type { Reason } from "../policy/status.ts";
+import type { ObjectStatus, Reason } from "../policy/status.ts";
 import type { Agent } from "../resources/agent.ts";
 import { type AgentVariant, variantOf } from "../resources/agent-pod.ts";
 import type { BindingSpecs } from "../resources/binding-spec.ts";
@@ -23,8 +23,8 @@ export interface Surroundings {
   readonly config: ControllerConfig;
   /** Addresses of the cluster's DNS servers. */
   readonly dnsServers: readonly string[];
-  /** Address of the gateway's Service; undefined if it has none of its own. */
-  readonly gatewayAddress: string | undefined;
+  /** The gateway's Service; undefined if there is none. */
+  readonly gateway: { readonly address: string | undefined } | undefined;
   readonly tokenOf: (namespace: string, name: string) => string;
   /** UID of an Agent, for its objects' owner references. */
   readonly uidOf: (agent: Agent) => string;
@@ -52,8 +52,16 @@ export interface Plan {
   readonly hasWebhook: boolean;
 }
 
-/** @param compiled of resources that hold the agent */
-export function planAgent(agent: Agent, compiled: Compiled, around: Surroundings): Plan {
+/**
+ * @param verdict on the Agent
+ * @param compiled of resources that hold it
+ */
+export function planAgent(
+  agent: Agent,
+  verdict: Pick<ObjectStatus, "reason" | "message">,
+  compiled: Compiled,
+  around: Surroundings,
+): Plan {
   const { config } = around;
   const variant = variantOf(agent);
   const names = namesOf(agent.name);
@@ -107,7 +115,7 @@ export function planAgent(agent: Agent, compiled: Compiled, around: Surroundings
       agent,
       specs,
       secretRefs,
-      gatewayAddress: around.gatewayAddress,
+      gatewayAddress: around.gateway?.address,
       annotations: {
         "svc.io/bindings": keptHash(specs, config, around.dnsServers),
         "svc.io/secrets": secretsHash(agent.namespace, secretRefs, token, around),
@@ -121,7 +129,7 @@ export function planAgent(agent: Agent, compiled: Compiled, around: Surroundings
     objects,
     workload: isRun ? workloadOf(agent, variant, template, run, object) : undefined,
     run,
-    blocked: blockOf(agent, compiled, guards.problems, config),
+    blocked: blockOf(agent, verdict, guards.problems, around),
     hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),
   };
 }
@@ -219,24 +227,25 @@ function secretsHash(
 /** Returns why an agent cannot run as it is written. */
 function blockOf(
   agent: Agent,
-  { statuses }: Compiled,
-  guardProblems: readonly string[],
-  { sidecar }: ControllerConfig,
+  { reason, message }: Pick<ObjectStatus, "reason" | "message">,
+  [relaxed]: readonly GuardProblem[],
+  {
+    gateway,
+    config: {
+      sidecar,
+      gateway: { host },
+    },
+  }: Surroundings,
 ): Plan["blocked"] {
-  const status = statuses.find(
-    ({ kind, namespace, name }) =>
-      kind === "Agent" && namespace === agent.namespace && name === agent.name,
-  );
-  const { reason = "Ready", message = "" } = status ?? {};
   if (BLOCKING.has(reason)) return { reason, message };
   if (agent.spec.runAsUser === sidecar.uid)
     return {
       reason: "ReservedUser",
       message: `spec.runAsUser: ${sidecar.uid} is the sidecar's user; choose another`,
     };
-  if (guardProblems.length > 0)
-    return { reason: "GuardRejected", message: guardProblems.join("; ") };
-  return undefined;
+  if (gateway === undefined)
+    return { reason: "GatewayNotFound", message: `there is no Service ${host}` };
+  return relaxed;
 }
 
 /** Reasons for which a workload is not brought into being. */

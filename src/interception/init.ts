@@ -10,6 +10,8 @@ Redirects the pod's loopback ports 443 and 53 to the sidecar, for every user but
   --sidecar-uid UID       user that the sidecar runs as, and no other container
   --https-port PORT       where the sidecar takes HTTPS (default 8443)
   --dns-port PORT         where the sidecar answers DNS, by UDP and TCP (default 8053)
+  --sidecar-only-port PORT
+                          port of the sidecar that only it may call within the pod (metrics)
   --deny-egress           let nothing out but what is named here, the sidecar's calls, and answers
   --gateway ADDRESS:PORT  gateway that may be called ([ADDRESS]:PORT for IPv6); may be repeated
   --dns ADDRESS           DNS server that may be asked; may be repeated
@@ -69,6 +71,7 @@ function parseFlags(
       "sidecar-uid": { type: "string" },
       "https-port": { type: "string" },
       "dns-port": { type: "string" },
+      "sidecar-only-port": { type: "string" },
       "deny-egress": { type: "boolean" },
       gateway: { type: "string", multiple: true },
       dns: { type: "string", multiple: true },
@@ -88,6 +91,9 @@ function parseFlags(
       sidecarUid: wholeNumber(uid, "--sidecar-uid"),
       httpsPort: wholeNumber(values["https-port"], "--https-port", DEFAULT_HTTPS_PORT),
       dnsPort: wholeNumber(values["dns-port"], "--dns-port", DEFAULT_DNS_PORT),
+      ...(values["sidecar-only-port"] === undefined
+        ? {}
+        : { sidecarOnlyPort: wholeNumber(values["sidecar-only-port"], "--sidecar-only-port") }),
       ...(values["deny-egress"] === true ? { egress } : {}),
     },
     print: values.print === true,

@@ -15,6 +15,8 @@ export interface RedirectOptions {
    * agent's user.
    */
   readonly sidecarUid?: number;
+  /** Port of the sidecar that no other user of the namespace may call; undefined for none. */
+  readonly sidecarOnlyPort?: number;
   /** Default-deny egress with its exceptions. Undefined does not restrict egress. */
   readonly egress?: EgressOptions;
 }
@@ -45,7 +47,7 @@ const MAX_UID = 4_294_967_294;
 /** One transaction for `nft -f`, which removes the previous table and adds the new one. */
 export function nftRuleset(options: RedirectOptions): string {
   check(options);
-  const { httpsPort, dnsPort, sidecarUid, egress } = options;
+  const { httpsPort, dnsPort, sidecarUid, sidecarOnlyPort, egress } = options;
   const own = sidecarUid === undefined ? [] : [`    meta skuid ${sidecarUid} accept`];
   const lines = [
     `table inet ${NAME}`,
@@ -67,6 +69,10 @@ export function nftRuleset(options: RedirectOptions): string {
     // A QUIC client that is rejected falls back to TCP at once.
     `    ip daddr ${LOOPBACK.ip} udp dport 443 reject`,
     `    ip6 daddr ${LOOPBACK.ip6} udp dport 443 reject`,
+    // By whatever of the pod's addresses: what stays in the pod goes out by lo.
+    ...(sidecarOnlyPort === undefined
+      ? []
+      : [`    oifname "lo" tcp dport ${sidecarOnlyPort} reject with tcp reset`]),
     ...(egress === undefined ? [] : nftEgress(egress)),
     "  }",
     "}",
@@ -107,7 +113,7 @@ export function iptablesTables(
   family: "ip" | "ip6",
 ): readonly IptablesTable[] {
   check(options);
-  const { httpsPort, dnsPort, sidecarUid, egress } = options;
+  const { httpsPort, dnsPort, sidecarUid, sidecarOnlyPort, egress } = options;
   const loopback = LOOPBACK[family];
   const own = (chain: string, target: string): string[] =>
     sidecarUid === undefined ? [] : [`-A ${chain} -m owner --uid-owner ${sidecarUid} -j ${target}`];
@@ -127,6 +133,11 @@ export function iptablesTables(
     ...own(IPTABLES_EGRESS, "ACCEPT"),
     `-A ${IPTABLES_EGRESS} -d ${loopback} -p udp --dport 443 -j REJECT --reject-with ${port}`,
   ];
+  if (sidecarOnlyPort !== undefined)
+    filter.push(
+      `-A ${IPTABLES_EGRESS} -o lo -p tcp --dport ${sidecarOnlyPort} -j REJECT ` +
+        "--reject-with tcp-reset",
+    );
   if (egress !== undefined) {
     filter.push(
       `-A ${IPTABLES_EGRESS} -o lo -j ACCEPT`,
@@ -166,9 +177,11 @@ function nftFamily(address: string): "ip" | "ip6" {
 }
 
 /** Checks every value of the text: only numbers and addresses. @throws RangeError */
-function check({ httpsPort, dnsPort, sidecarUid, egress }: RedirectOptions): void {
+function check(options: RedirectOptions): void {
+  const { httpsPort, dnsPort, sidecarUid, sidecarOnlyPort, egress } = options;
   checkPort(httpsPort);
   checkPort(dnsPort);
+  if (sidecarOnlyPort !== undefined) checkPort(sidecarOnlyPort);
   if (httpsPort === 443) throw new RangeError("port 443 cannot be redirected to itself");
   if (dnsPort === 53) throw new RangeError("port 53 cannot be redirected to itself");
   if (

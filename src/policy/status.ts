@@ -21,6 +21,14 @@ export const REASONS = [
   "FieldsWithoutEffect",
   /** Its `runAsUser` is 0: it is not run, and its calls are denied. */
   "RunsAsRoot",
+  /** Its `runAsUser` is the sidecar's: it is not run. */
+  "ReservedUser",
+  /** The Service of the gateway does not exist: agents could reach nothing. */
+  "GatewayNotFound",
+  /** Its pods are not ready yet. */
+  "PodsNotReady",
+  /** Its task has failed. */
+  "TaskFailed",
   /** The referenced Secret does not exist, or is skipped. */
   "SecretDoesNotExist",
   "SecretKeyDoesNotExist",

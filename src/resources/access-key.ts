@@ -23,6 +23,7 @@ import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN } from "./model-names.ts";
 import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { withRules } from "./rule.ts";
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, "must be a SHA-256 in lower-case hex");
 
@@ -39,8 +40,8 @@ const modelPattern = z
 
 const toolName = z.string().min(1).max(256);
 
-const specSchema = z
-  .strictObject({
+const specSchema = withRules(
+  z.strictObject({
     modelProvider: nameSchema
       .optional()
       .describe(
@@ -87,9 +88,10 @@ const specSchema = z
           .describe("Client addresses that may use it."),
         allowedMcpTools: z
           .array(toolName)
+          .max(1000)
           .optional()
           .describe("Tools that it may call, among those that the Provider allows."),
-        deniedMcpTools: z.array(toolName).optional().describe("Tools it may not call."),
+        deniedMcpTools: z.array(toolName).max(1000).optional().describe("Tools it may not call."),
       })
       .prefault({})
       .describe("Restrictions that narrow the provider's policy; they cannot widen it."),
@@ -104,16 +106,17 @@ const specSchema = z
       })
       .prefault({})
       .describe("Limits of this key."),
-  })
-  .superRefine((spec, context) => {
-    if ((spec.modelProvider === undefined) === (spec.provider === undefined)) {
-      context.addIssue({
-        code: "custom",
-        path: ["modelProvider"],
-        message: "must be given, or provider; exactly one of them",
-      });
-    }
-  });
+  }),
+  [
+    {
+      test: ({ modelProvider, provider }) =>
+        (modelProvider === undefined) !== (provider === undefined),
+      cel: "has(self.modelProvider) != has(self.provider)",
+      field: "modelProvider",
+      message: "must be given, or provider; exactly one of them",
+    },
+  ],
+);
 
 export const accessKeySchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),

@@ -23,32 +23,36 @@ import { defineKind } from "./kind.ts";
 import { keyedList } from "./keyed-list.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
-import { MODEL_PATTERN, splitModelRef } from "./model-names.ts";
+import { MODEL_PATTERN } from "./model-names.ts";
 import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 import { withRules } from "./rule.ts";
 
 /** Default UID of agents. */
 export const DEFAULT_RUN_AS_USER = 65_532;
 
-function isModelRef(ref: string): boolean {
-  const parts = splitModelRef(ref);
-  return parts !== undefined && DNS_LABEL.test(parts.provider) && MODEL_PATTERN.test(parts.model);
-}
-
 /** `<provider>/<model>` or `<provider>/<prefix>*`. */
+const MODEL_REF = new RegExp(
+  `^${DNS_LABEL.source.slice(1, -1)}/${MODEL_PATTERN.source.slice(1, -1)}$`,
+);
+
 export const modelRefSchema = z
   .string()
   .max(320)
-  .refine(
-    isModelRef,
+  .regex(
+    MODEL_REF,
     "must be <provider>/<model>, where <provider> is the name of a ModelProvider; '*' as last " +
       "character is a wildcard",
   );
 
 const webhookSchema = z.strictObject({
-  allowCIDRs: z.array(cidrSchema).optional().describe("Source addresses allowed to call it."),
+  allowCIDRs: z
+    .array(cidrSchema)
+    .max(256)
+    .optional()
+    .describe("Source addresses allowed to call it."),
   trackerSignatureSecret: z
     .string()
+    .max(1024)
     .optional()
     .describe("Signing secret of the issue tracker, inline."),
 });
@@ -140,7 +144,11 @@ const specSchema = withRules(
       .describe("UID it runs as. With 0, `status.phase` is Failed and the agent is not run."),
     filesystem: z
       .strictObject({
-        readOnlyPaths: z.array(absolutePathSchema).optional().describe("Paths it may not write."),
+        readOnlyPaths: z
+          .array(absolutePathSchema)
+          .max(256)
+          .optional()
+          .describe("Paths it may not write."),
         writablePaths: z
           .array(absolutePathSchema)
           .optional()
@@ -174,6 +182,7 @@ export const agentSchema = z.strictObject({
   status: statusSchema({
     phase: z.string().optional().describe("State, for example Failed."),
     url: z.string().optional().describe("https://<hostname> where inbound is configured."),
+    completedRun: z.string().optional().describe("Hash of the run of a task that has ended."),
     webhookUrl: z.string().optional().describe("Address of its webhook."),
     tokensToday: z.int().optional().describe("Tokens used today (UTC)."),
     requestsToday: z.int().optional().describe("Requests made today (UTC)."),

@@ -23,6 +23,18 @@ export type BaseURLResult =
  */
 const PATH = /^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9\-._~!$&'()+,;=:@]+)*$/;
 
+const CHARACTER = "[A-Za-z0-9._~!$&'()+,;=:@-]";
+const NO_DOT = CHARACTER.replace(".", "");
+/** A segment that is neither `.` nor `..`, without look-ahead. */
+const SEGMENT = String.raw`(?:\.?${NO_DOT}${CHARACTER}*|\.\.${CHARACTER}+)`;
+
+/**
+ * The form of a base URL as RE2, for the API server: all that {@link parseBaseURL} checks but the
+ * validity of the host and the port.
+ */
+export const BASE_URL_FORM =
+  String.raw`^[hH][tT][tT][pP][sS]?://[^\s/?#@\\\pC]+` + `(?:/(?:${SEGMENT}(?:/${SEGMENT})*/?)?)?$`;
+
 /** Parses an upstream's base URL: http or https, a host, optionally a port and a plain path. */
 export function parseBaseURL(text: string): BaseURLResult {
   const scheme = /^(https?):\/\/([^/]*)(\/.*)?$/i.exec(text);

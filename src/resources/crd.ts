@@ -6,7 +6,8 @@
  */
 import { stringify } from "yaml";
 import * as z from "zod";
-import type { KindNames, PrinterColumn } from "./kind.ts";
+import type { Kind, KindNames, PrinterColumn } from "./kind.ts";
+import { NAME_MESSAGE, type ResourceBase } from "./metadata.ts";
 
 /** The subset of JSON Schema that zod generates and a CRD supports. */
 export interface JsonSchema {
@@ -32,6 +33,12 @@ export function inputSchema(schema: z.ZodType): JsonSchema {
   }) as JsonSchema;
 }
 
+/**
+ * Name of all our kinds for `kubectl get`. It is not "svc", because kubectl prefers a category to
+ * the short name of Services.
+ */
+const CATEGORY = "svc-io";
+
 /** Returns the plural name of a kind's CRD, which is part of its address in the API server. */
 export function crdPlural(names: KindNames): string {
   return plain(names.plural);
@@ -42,15 +49,21 @@ export function crdYaml(
   {
     kind,
     names,
+    reference,
     schema,
-  }: { readonly kind: string; readonly names: KindNames; readonly schema: z.ZodType },
+  }: Pick<
+    Kind<ResourceBase & { readonly kind: string }>,
+    "kind" | "names" | "reference" | "schema"
+  >,
   columns: readonly PrinterColumn[],
 ): string {
   const plural = crdPlural(names);
   const { properties = {} } = inputSchema(schema);
   const openAPIV3Schema = {
     type: "object",
+    description: reference,
     required: ["spec"],
+    "x-kubernetes-validations": [NAME_RULE],
     properties: Object.fromEntries(
       Object.entries(properties).map(([field, value]) => [
         field,
@@ -71,7 +84,7 @@ export function crdYaml(
         singular: plain(names.singular),
         listKind: `${kind}List`,
         ...(names.short === undefined ? {} : { shortNames: [names.short] }),
-        categories: ["svc"],
+        categories: [CATEGORY],
       },
       versions: [
         {
@@ -95,6 +108,12 @@ export function crdYaml(
 function plain(name: string): string {
   return name.replaceAll("-", "");
 }
+
+/** Names of other kinds may have dots, and 253 characters. */
+const NAME_RULE = {
+  rule: "!self.metadata.name.contains('.') && self.metadata.name.size() <= 63",
+  message: NAME_MESSAGE,
+};
 
 /** The API server checks these itself. */
 const METADATA: Readonly<Record<string, JsonSchema>> = {
@@ -146,7 +165,7 @@ function structural(schema: JsonSchema): JsonSchema {
   }
   if (schema.anyOf !== undefined) {
     result.type = schema.anyOf[0]?.type;
-    delete result["pattern"];
+    result["pattern"] = schema.anyOf.map((option) => `(?:${String(option["pattern"])})`).join("|");
   }
   if (schema.properties !== undefined) {
     result.properties = Object.fromEntries(

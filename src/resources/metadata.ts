@@ -28,13 +28,14 @@ const MAX_SUBDOMAIN = 253;
 /** Name of an environment variable (POSIX). */
 export const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
+/** What a name of one of our kinds must be. */
+export const NAME_MESSAGE =
+  "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters";
+
 /** A name of one of our kinds, or of a namespace. */
 export const nameSchema = z
   .string()
-  .regex(
-    DNS_LABEL,
-    "must be a DNS-1123 label: lower-case letters, digits and '-', at most 63 characters",
-  )
+  .regex(DNS_LABEL, NAME_MESSAGE)
   // The pattern implies it; the API server needs it to bound the cost of rules.
   .meta({ maxLength: 63 });
 

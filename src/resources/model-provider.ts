@@ -3,7 +3,7 @@
  * `baseURL`, `apiVersion`, `retries`, `timeouts` and the shape of a fallback are ours.
  */
 import * as z from "zod";
-import { parseBaseURL } from "./base-url.ts";
+import { BASE_URL_FORM, parseBaseURL } from "./base-url.ts";
 import {
   field,
   MESSAGE,
@@ -22,6 +22,7 @@ import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
 import { MAX_MODEL_NAME, MODEL_NAME, MODEL_PATTERN } from "./model-names.ts";
 import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { celList, celString, withRules } from "./rule.ts";
 
 /** Upstream kinds. `src/policy/snapshot.ts` holds the same list; a test keeps them equal. */
 const KINDS = [
@@ -49,13 +50,9 @@ export const DEFAULT_BASE_URLS: Readonly<Partial<Record<(typeof KINDS)[number], 
   gemini: "https://generativelanguage.googleapis.com/v1beta",
 };
 
-const NEEDS_KEY: ReadonlySet<string> = new Set(["openai", "anthropic", "gemini", "azure-openai"]);
-const MAY_SERVE_RESPONSES: ReadonlySet<string> = new Set([
-  "openai",
-  "azure-openai",
-  "openai-compatible",
-]);
-const NEEDS_BASE_URL: ReadonlySet<string> = new Set(["azure-openai", "openai-compatible"]);
+const NEEDS_KEY: readonly string[] = ["openai", "anthropic", "gemini", "azure-openai"];
+const MAY_SERVE_RESPONSES: readonly string[] = ["openai", "azure-openai", "openai-compatible"];
+const NEEDS_BASE_URL: readonly string[] = ["azure-openai", "openai-compatible"];
 
 const modelPattern = z
   .string()
@@ -69,8 +66,8 @@ const modelName = z
 
 const milliseconds = (max: number) => z.int().min(1).max(max);
 
-const retriesSchema = z
-  .strictObject({
+const retriesSchema = withRules(
+  z.strictObject({
     attempts: z
       .int()
       .min(1)
@@ -94,19 +91,30 @@ const retriesSchema = z
         "Longest accepted `retry-after`, in milliseconds; above it the next provider is " +
           "tried at once.",
       ),
-  })
-  .superRefine((retries, context) => {
-    if (retries.maxIntervalMs < retries.baseIntervalMs) {
-      context.addIssue({
-        code: "custom",
-        path: ["maxIntervalMs"],
-        message: "must not be less than baseIntervalMs",
-      });
-    }
-  });
+  }),
+  [
+    {
+      test: ({ baseIntervalMs, maxIntervalMs }) => maxIntervalMs >= baseIntervalMs,
+      // The default of this object, {}, is checked before the defaults of its members are set.
+      cel:
+        "!has(self.maxIntervalMs) || !has(self.baseIntervalMs) || " +
+        "self.maxIntervalMs >= self.baseIntervalMs",
+      field: "maxIntervalMs",
+      message: "must not be less than baseIntervalMs",
+    },
+  ],
+);
 
-const specSchema = z
-  .strictObject({
+/** A message that names the kind of the provider. */
+function kindMessage(before: string, after = "") {
+  return {
+    of: ({ provider }: { readonly provider: string }) => `${before}${provider}${after}`,
+    cel: `'${before}' + self.provider + '${after}'`,
+  };
+}
+
+const specSchema = withRules(
+  z.strictObject({
     provider: z
       .enum(KINDS)
       .describe("Kind of the upstream: which dialect it speaks and how it authenticates."),
@@ -235,28 +243,57 @@ const specSchema = z
       })
       .prefault({})
       .describe("Use through the external gateway."),
-  })
-  .superRefine((spec, context) => {
-    const issue = (field: string, message: string) =>
-      context.addIssue({ code: "custom", path: [field], message });
-    if (spec.baseURL !== undefined) {
-      const parsed = parseBaseURL(spec.baseURL);
-      if (parsed.kind === "error") issue("baseURL", parsed.message);
-      if (spec.provider === "mock")
-        issue("baseURL", "does not apply to the kind mock, which runs inside svc");
-    } else if (NEEDS_BASE_URL.has(spec.provider)) {
-      issue("baseURL", `is required for the kind ${spec.provider}`);
-    }
-    if (spec.apiKeySecretRef === undefined && NEEDS_KEY.has(spec.provider)) {
-      issue("apiKeySecretRef", `is required for the kind ${spec.provider}`);
-    }
-    if (spec.servesResponses !== undefined && !MAY_SERVE_RESPONSES.has(spec.provider)) {
-      issue("servesResponses", `does not apply to the kind ${spec.provider}`);
-    }
-    if (spec.apiVersion !== undefined && spec.provider !== "azure-openai") {
-      issue("apiVersion", `does not apply to the kind ${spec.provider}, only to azure-openai`);
-    }
-  });
+  }),
+  [
+    {
+      test: ({ baseURL }) => baseURL === undefined || parseBaseURL(baseURL).kind === "ok",
+      // The parser also checks the host and the port.
+      cel: `!has(self.baseURL) || self.baseURL.matches(${celString(BASE_URL_FORM)})`,
+      field: "baseURL",
+      message: {
+        of: ({ baseURL = "" }) => {
+          const parsed = parseBaseURL(baseURL);
+          return parsed.kind === "error" ? parsed.message : "";
+        },
+        cel:
+          "'must be an http or https URL with a host and a plain path, such as " +
+          "https://api.openai.com/v1, without user name, query and fragment'",
+      },
+    },
+    {
+      test: ({ provider, baseURL }) => baseURL === undefined || provider !== "mock",
+      cel: "!has(self.baseURL) || self.provider != 'mock'",
+      field: "baseURL",
+      message: "does not apply to the kind mock, which runs inside svc",
+    },
+    {
+      test: ({ provider, baseURL }) => baseURL !== undefined || !NEEDS_BASE_URL.includes(provider),
+      cel: `has(self.baseURL) || !(self.provider in ${celList(NEEDS_BASE_URL)})`,
+      field: "baseURL",
+      message: kindMessage("is required for the kind "),
+    },
+    {
+      test: ({ provider, apiKeySecretRef }) =>
+        apiKeySecretRef !== undefined || !NEEDS_KEY.includes(provider),
+      cel: `has(self.apiKeySecretRef) || !(self.provider in ${celList(NEEDS_KEY)})`,
+      field: "apiKeySecretRef",
+      message: kindMessage("is required for the kind "),
+    },
+    {
+      test: ({ provider, servesResponses }) =>
+        servesResponses === undefined || MAY_SERVE_RESPONSES.includes(provider),
+      cel: `!has(self.servesResponses) || self.provider in ${celList(MAY_SERVE_RESPONSES)}`,
+      field: "servesResponses",
+      message: kindMessage("does not apply to the kind "),
+    },
+    {
+      test: ({ provider, apiVersion }) => apiVersion === undefined || provider === "azure-openai",
+      cel: "!has(self.apiVersion) || self.provider == 'azure-openai'",
+      field: "apiVersion",
+      message: kindMessage("does not apply to the kind ", ", only to azure-openai"),
+    },
+  ],
+);
 
 export const modelProviderSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),

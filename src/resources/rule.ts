@@ -12,7 +12,8 @@ export interface Rule<Value> {
   readonly test: (value: Value) => boolean;
   /** The same test as an expression of the Common Expression Language; `self` is the value. */
   readonly cel: string;
-  readonly message: string;
+  /** What is wrong; where it depends on the value, as a function and as a CEL expression. */
+  readonly message: string | { readonly of: (value: Value) => string; readonly cel: string };
   /** Name of the member that is at fault. @defaultValue the value as a whole */
   readonly field?: string;
 }
@@ -29,14 +30,14 @@ export function withRules<Schema extends z.ZodType>(
           context.addIssue({
             code: "custom",
             path: field === undefined ? [] : [field],
-            message,
+            message: typeof message === "string" ? message : message.of(value),
           });
       }
     })
     .meta({
       [VALIDATIONS]: rules.map(({ cel, message, field }) => ({
         rule: cel,
-        message,
+        ...(typeof message === "string" ? { message } : { messageExpression: message.cel }),
         ...(field === undefined ? {} : { fieldPath: `.${field}` }),
       })),
     });
@@ -46,4 +47,14 @@ export function withRules<Schema extends z.ZodType>(
 export function countGiven(members: readonly string[]): string {
   const given = members.map((member) => `has(self.${member})`).join(", ");
   return `[${given}].filter(given, given).size()`;
+}
+
+/** A text as a literal of CEL. */
+export function celString(text: string): string {
+  return `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+}
+
+/** A list of texts as a literal of CEL. */
+export function celList(texts: readonly string[]): string {
+  return `[${texts.map(celString).join(", ")}]`;
 }

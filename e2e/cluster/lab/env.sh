@@ -1,12 +1,16 @@
 # Settings and helper functions of the laboratory's scripts; sourced by them.
 LAB_SOURCE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# State of the running cluster: deleted by stop.sh.
-LAB=${SVC_LAB_DIR:-/var/tmp/svc-lab}
+# State of the running cluster: deleted by stop.sh. A machine has one, as the addresses below are its.
+LAB=/var/lib/svc-lab
+# Start and stop wait for one another.
+LOCK=/run/lock/svc-lab.lock
 # Built and downloaded programs, kept between runs.
 CACHE=${SVC_LAB_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/svc-k8s}
 BIN=$CACHE/bin
 RUN=$LAB/run
+# Logs of the daemons of a cluster that could not start.
+LAST_LOGS=/var/log/svc-lab
 PKI=$LAB/pki
 
 # Everything runs in one network namespace. A veth pair connects it to the host.
@@ -37,7 +41,7 @@ lab_pid() {
 }
 
 # is_lab_init PID: whether the process holds the namespaces of this state folder, so that a number
-# that now belongs to another process is never entered or killed
+# that belongs to another process by now is never entered or killed
 is_lab_init() {
   { tr '\0' '\n' <"/proc/$1/cmdline"; } 2>/dev/null | grep -qxF "svc-lab-init:$LAB"
 }
@@ -54,7 +58,8 @@ spawn() {
   local name=$1 pid
   shift
   pid=$(lab_pid)
-  setsid nsenter --target "$pid" --mount --net --pid -- "$@" >"$RUN/$name.log" 2>&1 </dev/null &
+  setsid nsenter --target "$pid" --mount --net --pid -- "$@" \
+    >"$RUN/$name.log" 2>&1 </dev/null 9>&- &
   echo $! >"$RUN/$name.pid"
 }
 
@@ -65,11 +70,11 @@ await() {
   until "$@" >/dev/null 2>&1; do
     if ! kill -0 "$(cat "$RUN/$name.pid")" 2>/dev/null; then
       tail -n 20 "$RUN/$name.log" >&2
-      fail "$name ended while it was starting. Its output is above, and in $RUN/$name.log"
+      fail "$name ended while it was starting. Its output is above, and all of it in $LAST_LOGS"
     fi
     if [ "$(date +%s)" -ge "$deadline" ]; then
       tail -n 20 "$RUN/$name.log" >&2
-      fail "$name is not ready in time ($*). Its output is above, and in $RUN/$name.log"
+      fail "$name is not ready in time ($*). Its output is above, and all of it in $LAST_LOGS"
     fi
     sleep 0.1
   done

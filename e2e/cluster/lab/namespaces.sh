@@ -29,8 +29,9 @@ done
 # cgroup v1 has one hierarchy for each controller; v2 has one, where controllers are to be enabled.
 if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
   mkdir -p "/sys/fs/cgroup/$CGROUP"
-  sed 's/\</+/g' /sys/fs/cgroup/cgroup.controllers >"/sys/fs/cgroup/$CGROUP/../cgroup.subtree_control"
-  sed 's/\</+/g' "/sys/fs/cgroup/$CGROUP/cgroup.controllers" >"/sys/fs/cgroup/$CGROUP/cgroup.subtree_control"
+  sed 's/\</+/g' /sys/fs/cgroup/cgroup.controllers >/sys/fs/cgroup/cgroup.subtree_control
+  sed 's/\</+/g' "/sys/fs/cgroup/$CGROUP/cgroup.controllers" \
+    >"/sys/fs/cgroup/$CGROUP/cgroup.subtree_control"
 else
   for controller in cpu cpuacct cpuset memory devices freezer blkio pids systemd hugetlb; do
     [ ! -d "/sys/fs/cgroup/$controller" ] || mkdir -p "/sys/fs/cgroup/$controller/$CGROUP"
@@ -44,13 +45,13 @@ fi
 # The first process reaps what containerd's shims leave. It ends with the process that started it.
 setsid nsenter --net="/run/netns/$NETNS" \
   unshare --mount --pid --fork --kill-child --mount-proc --propagation private \
-  bash "$LAB_SOURCE/init.sh" "svc-lab-init:$LAB" >"$RUN/init.log" 2>&1 </dev/null &
+  bash "$LAB_SOURCE/init.sh" "svc-lab-init:$LAB" >"$RUN/init.log" 2>&1 </dev/null 9>&- &
 outer=$!
 for _ in $(seq 100); do
   [ ! -e "$RUN/init.ready" ] || break
   kill -0 "$outer" 2>/dev/null || fail "the first process ended: $(cat "$RUN/init.log")"
   sleep 0.05
 done
-[ -e "$RUN/init.ready" ] || fail "the first process is not ready in 5 s. See $RUN/init.log"
+[ -e "$RUN/init.ready" ] || fail "the first process is not ready in 5 s. See $LAST_LOGS/init.log"
 tr -d ' ' <"/proc/$outer/task/$outer/children" >"$LAB/init.pid"
-lab_pid >/dev/null || fail "the first process cannot be identified. See $RUN/init.log"
+lab_pid >/dev/null || fail "the first process cannot be identified. See $LAST_LOGS/init.log"

@@ -1,4 +1,4 @@
-/** Builds the program and its images, and starts the cluster, once before all tests of the cluster. */
+/** Builds the program and its images, and starts the cluster, once before the cluster's tests. */
 import { execFileSync } from "node:child_process";
 import path from "node:path";
 import build, { ROOT } from "../build.ts";
