@@ -1,5 +1,6 @@
 /** The Helm chart, rendered without a cluster: golden files, refusals, rules for all objects. */
-import { readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
@@ -230,6 +231,24 @@ test("what is published reaches only the external port", () => {
   for (const { spec } of published) {
     expect(JSON.stringify(spec)).toMatch(/"targetPort":"external"|-gateway-external"/);
     expect(JSON.stringify(spec)).not.toMatch(/8000|"targetPort":"http"|-gateway"/);
+  }
+});
+
+test("another chart may depend on it", () => {
+  const parent = mkdtempSync(path.join(tmpdir(), "svc-parent-"));
+  try {
+    cpSync(CHART, path.join(parent, "charts/svc"), { recursive: true });
+    writeFileSync(
+      path.join(parent, "Chart.yaml"),
+      "{apiVersion: v2, name: parent, version: 1.0.0, dependencies: [{name: svc, version: '*'}]}",
+    );
+    const values = "{global: {imageRegistry: r.example, other: 1}, svc: {enabled: true}}";
+    const { code, stdout, stderr } = helm(["template", "a", parent, "-f", "-"], values);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/image: r\.example\/svc-proxy:/);
+  } finally {
+    rmSync(parent, { recursive: true });
   }
 });
 
