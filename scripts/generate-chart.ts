@@ -1,7 +1,7 @@
 /**
  * Writes the derived files of the chart: the schema of its values, its copies of the
- * CustomResourceDefinitions, its version, and `docs/helm.md`. Run: `make chart`. A test fails if the
- * committed files differ.
+ * CustomResourceDefinitions, its version, and `docs/helm.md`. Run: `make chart`. A test fails if
+ * the committed files differ.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";

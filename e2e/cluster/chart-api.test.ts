@@ -1,8 +1,10 @@
 /** The Helm chart against a real API server: every object, an upgrade, an uninstall, the rights. */
+import { randomBytes } from "node:crypto";
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseDocument } from "yaml";
 import { goldenInputs } from "../../src/platform/testing-goldens.ts";
 import { CHART } from "../support/cluster/helm.ts";
 import { attachLab, type Lab } from "../support/cluster/lab.ts";
@@ -10,8 +12,9 @@ import { attachLab, type Lab } from "../support/cluster/lab.ts";
 const TESTDATA = path.join(import.meta.dirname, "testdata/chart");
 /** Two releases would own the same CustomResourceDefinitions, so every test uses this one. */
 const RELEASE = "svc";
-const NAMESPACE = "svc-chart";
-const TEAM = "svc-chart-team";
+/** Of this run: namespaces of an earlier one may still be terminating. */
+const NAMESPACE = `svc-chart-${randomBytes(3).toString("hex")}`;
+const TEAM = `${NAMESPACE}-team`;
 
 let lab: Lab;
 
@@ -71,7 +74,7 @@ function apply(command: "install" | "upgrade", chart: string, values = "{}"): Pr
 }
 
 const uninstall = (): Promise<string> =>
-  lab.helm(["uninstall", RELEASE, "-n", NAMESPACE, "--wait"]);
+  lab.helm(["uninstall", RELEASE, "-n", NAMESPACE, "--wait", "--ignore-not-found"]);
 
 test.each(goldenInputs(TESTDATA))("the API server accepts every object of %s", async (name) => {
   const values = path.join(TESTDATA, `${name}.in.yaml`);
@@ -113,10 +116,10 @@ describe("a release", () => {
     try {
       cpSync(CHART, old, { recursive: true });
       const file = path.join(old, "files/crds/agents.yaml");
-      writeFileSync(
-        file,
-        readFileSync(file, "utf8").replace("description: ", "description: Of the old version. "),
-      );
+      const definition = parseDocument(readFileSync(file, "utf8"));
+      const schema = ["spec", "versions", 0, "schema", "openAPIV3Schema"];
+      definition.setIn([...schema, "description"], "Of the old version.");
+      writeFileSync(file, definition.toString());
       await apply("install", old);
       expect(await agentDefinition()).toContain("Of the old version.");
       const before = await password();

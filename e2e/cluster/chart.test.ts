@@ -1,5 +1,6 @@
-/** The Helm chart, rendered without a cluster: golden files, refusals, and rules for every object. */
-import { readFileSync } from "node:fs";
+/** The Helm chart, rendered without a cluster: golden files, refusals, rules for all objects. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
 import { parse, parseAllDocuments } from "yaml";
@@ -15,10 +16,18 @@ const goldens = new Goldens(TESTDATA);
 const input = (name: string): string =>
   readFileSync(path.join(TESTDATA, `${name}.in.yaml`), "utf8");
 
+interface ManifestSpec {
+  readonly type?: string;
+  readonly template?: {
+    readonly metadata: { readonly annotations?: unknown };
+    readonly spec: PodSpec;
+  };
+}
+
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly labels?: Record<string, string> };
-  readonly spec?: Record<string, unknown>;
+  readonly spec?: ManifestSpec;
   readonly data?: Record<string, string>;
 }
 
@@ -83,9 +92,9 @@ interface PodSpec {
   readonly hostNetwork?: boolean;
 }
 
-function podSpec(kind: string, spec: Record<string, unknown> | undefined): PodSpec | undefined {
+function podSpec(kind: string, spec: ManifestSpec | undefined): PodSpec | undefined {
   if (kind === "Pod") return spec as unknown as PodSpec;
-  return (spec?.["template"] as { readonly spec: PodSpec } | undefined)?.spec;
+  return spec?.template?.spec;
 }
 
 function expectRestricted(pod: PodSpec, where: string): void {
@@ -187,10 +196,7 @@ describe("a changed configuration rolls exactly the pods that read it", () => {
     Object.fromEntries(
       manifests(rendered(values))
         .filter(({ kind }) => kind === "Deployment" || kind === "StatefulSet")
-        .map(({ metadata, spec }) => [
-          metadata.name,
-          (spec?.["template"] as { metadata: { annotations: unknown } }).metadata.annotations,
-        ]),
+        .map(({ metadata, spec }) => [metadata.name, spec?.template?.metadata.annotations]),
     );
   const before = checksums("{}");
   const changed = (values: string): string[] => {
@@ -219,13 +225,30 @@ test("the rights limited to namespaces include no ClusterRole", () => {
 test("what is published reaches only the external port", () => {
   const all = manifests(rendered(input("ha"))).concat(manifests(rendered(input("gateway-api"))));
   const published = all.filter(
-    ({ kind, spec }) =>
-      kind === "Ingress" || kind === "HTTPRoute" || spec?.["type"] === "LoadBalancer",
+    ({ kind, spec }) => kind === "Ingress" || kind === "HTTPRoute" || spec?.type === "LoadBalancer",
   );
   expect(published.map(({ kind }) => kind).toSorted()).toEqual(["HTTPRoute", "Ingress", "Service"]);
   for (const { spec } of published) {
     expect(JSON.stringify(spec)).toMatch(/"targetPort":"external"|-gateway-external"/);
     expect(JSON.stringify(spec)).not.toMatch(/8000|"targetPort":"http"|-gateway"/);
+  }
+});
+
+test("another chart may depend on it", () => {
+  const parent = mkdtempSync(path.join(tmpdir(), "svc-parent-"));
+  try {
+    cpSync(CHART, path.join(parent, "charts/svc"), { recursive: true });
+    writeFileSync(
+      path.join(parent, "Chart.yaml"),
+      "{apiVersion: v2, name: parent, version: 1.0.0, dependencies: [{name: svc, version: '*'}]}",
+    );
+    const values = "{global: {imageRegistry: r.example, other: 1}, svc: {enabled: true}}";
+    const { code, stdout, stderr } = helm(["template", "a", parent, "-f", "-"], values);
+    expect(stderr).toBe("");
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/image: r\.example\/svc-proxy:/);
+  } finally {
+    rmSync(parent, { recursive: true });
   }
 });
 

@@ -68,9 +68,8 @@ section:
 
   test("become rows of a table", () => {
     const page = referencePage(describedValues(VALUES));
-    expect(page).toContain(
-      '## General\n\n| Value | Default | Meaning |\n| --- | --- | --- |\n| `name` | `"a"` | The name. |\n',
-    );
+    expect(page).toContain("## General\n\n| Value | Default | Meaning |\n| --- | --- | --- |\n");
+    expect(page).toContain('| `name` | `"a"` | The name. |\n');
     expect(page).toContain("## section\n\nA section, on two lines.\n\n");
     expect(page).toContain("| `section.first` | `1` | One \\| of the values. |\n");
     expect(page).toContain('| `section.second` | `{"third":true}` | Defaults');

@@ -5,7 +5,7 @@ import https from "node:https";
 const KINDS = process.env.KINDS.split(",");
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** @returns the first answer with status 200 within a minute, or the last failure */
+/** @returns undefined when the gateway is ready; after a minute, the last failure */
 async function gatewayReady() {
   const url = `${process.env.GATEWAY_URL}/readyz`;
   let failure = "";
@@ -26,7 +26,8 @@ async function kindsServed() {
   const body = await new Promise((resolve, reject) => {
     const request = https.get(
       {
-        host: "kubernetes.default.svc",
+        host: process.env.KUBERNETES_SERVICE_HOST,
+        port: process.env.KUBERNETES_SERVICE_PORT,
         path: "/apis/svc.io/v1",
         ca: readFileSync(`${SERVICE_ACCOUNT}/ca.crt`),
         headers: { authorization: `Bearer ${readFileSync(`${SERVICE_ACCOUNT}/token`, "utf8")}` },

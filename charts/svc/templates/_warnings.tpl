@@ -22,7 +22,10 @@ The Ingress has no TLS: access keys would cross the network in plain text, unles
 images.registry is empty: nodes take the images from the container runtime's default registry or from their own store. Set images.registry.
 {{- end }}
 {{- if not .Values.agents.networkPolicy.enabled }}
-agents.networkPolicy.enabled is false: an agent can reach the network around its sidecar, unless another policy prevents it.
+agents.networkPolicy.enabled is false: only the rules inside of the pod keep an agent from the network around its sidecar. Set agents.networkPolicy.enabled=true.
+{{- end }}
+{{- if eq .Values.agents.interception "sysctl" }}
+agents.interception is sysctl: an agent with Providers can open connections to port 443 of any address, around its sidecar. Use init where the cluster allows NET_ADMIN.
 {{- end }}
 {{- if and $gateway.networkPolicy.enabled (or .Values.monitoring.podMonitor.enabled .Values.monitoring.serviceMonitor.enabled) (not .Values.monitoring.scrapeFrom) }}
 monitoring.scrapeFrom is empty: the NetworkPolicies keep Prometheus out. Name its namespace.
