@@ -12,7 +12,8 @@ import { KINDS, isResourceKind } from "../../src/resources/kinds.ts";
 import { API_VERSION } from "../../src/resources/metadata.ts";
 import { formatPath } from "../../src/resources/problem.ts";
 import { readDocuments } from "../../src/resources/yaml.ts";
-import { attachLab, CommandError, type Lab } from "../support/cluster/lab.ts";
+import { attachLab, type Lab } from "../support/cluster/lab.ts";
+import { CommandError } from "../support/cluster/run.ts";
 import { RESOURCE_SAMPLES, type ResourceSample } from "../support/cluster/resource-samples.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");

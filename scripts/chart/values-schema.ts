@@ -151,6 +151,7 @@ const GATEWAY = z.strictObject({
   leaseMs: MILLISECONDS,
   bytesInFlight: z.strictObject({ total: BYTES, perCaller: BYTES }),
   uploadIdleMs: MILLISECONDS,
+  mock: z.boolean(),
   statusIntervalSeconds: SECONDS,
   drainSeconds: z.int().min(0).max(86_400),
   drainDelaySeconds: z.int().min(0).max(600),

@@ -7,7 +7,7 @@ import { CORE, type KubeKind, type KubeObject, nameOf } from "../kubernetes/obje
 import { resourceId } from "../resources/kinds.ts";
 import { agentState, type EndedRun } from "./agent-status.ts";
 import type { Applier } from "./apply.ts";
-import { APPLIED_ANNOTATION, namesOf, RUN_ANNOTATION } from "./names.ts";
+import { namesOf, RUN_ANNOTATION } from "./names.ts";
 import { ownerOf, type Plan, planAgent, type PlannedObject, type Surroundings } from "./plan.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { makeWebhookToken, webhookTokenOf, webhookUrl } from "./webhooks.ts";

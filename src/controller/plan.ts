@@ -220,8 +220,8 @@ function secretsHash(
   token: string,
   { digestOf }: Surroundings,
 ): string {
-  const digests = [...refs].map(([variable, ref]) => [variable, digestOf(namespace, ref)]);
-  return shortHash(json([token, digests.toSorted()]));
+  const digests = [...refs].map(([variable, ref]) => `${variable} ${digestOf(namespace, ref)}`);
+  return shortHash(json([token, digests.toSorted((a, b) => (a < b ? -1 : 1))]));
 }
 
 /** Returns why an agent cannot run as it is written. */

@@ -262,7 +262,7 @@ function agentVolumes({
       mount: {
         name,
         mountPath: given.mountPath,
-        ...(given.readOnly === true ? { readOnly: true } : {}),
+        ...(given.readOnly ? { readOnly: true } : {}),
       },
     };
   });
