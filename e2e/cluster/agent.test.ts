@@ -178,8 +178,8 @@ describe("what the agent cannot do", () => {
   });
 
   test("a DNS server outside of the pod does not answer it", async () => {
-    const asked = inAgent("dig", "+time=1", "+tries=1", `@${lab.dnsAddress}`, "github.com");
-    await expect(asked).rejects.toThrow(/timed out|refused|no servers|not permitted/i);
+    const ask = `dig +time=1 +tries=1 @${lab.dnsAddress} github.com || echo code $?`;
+    expect(await inAgent("sh", "-c", ask)).toContain("code 9");
   });
 
   test("its own DNS knows the bound hosts and the gateway, and nothing else", async () => {
