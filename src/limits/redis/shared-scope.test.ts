@@ -59,13 +59,15 @@ describe("an admission", () => {
     ];
     const { keys, args, stored } = words(scope, checks);
     expect(keys).toEqual([...KEYS, USAGE, WINDOW]);
-    expect(args.slice(HEAD.length)).toEqual([
-      ...["r", "agent", 7, 60_000, 120_000, 0],
-      ...["c", "agent", 8, 0, 0, 0],
-      ...["d", "agent", 100, "t", 40, 30],
-      ...["d", "agent", 101, "m", 41, 31],
-      ...["d", "agent", 102, "q", 42, 32],
-    ]);
+    expect(args.slice(HEAD.length)).toEqual(
+      [
+        ["r", "agent", 7, 60_000, 120_000, 0],
+        ["c", "agent", 8, 0, 0, 0],
+        ["d", "agent", 100, "t", 40, 30],
+        ["d", "agent", 101, "m", 41, 31],
+        ["d", "agent", 102, "q", 42, 32],
+      ].flat(),
+    );
     expect(stored).toEqual([20, 21, 22]);
   });
 });
@@ -153,15 +155,17 @@ describe("a write", () => {
     const [only, ...more] = write(scope, [{ account: "a|b", day: DAY }]);
     expect(more).toEqual([]);
     expect(only?.keys).toEqual([...KEYS, USAGE, WINDOW]);
-    expect(only?.args).toEqual([
-      ...HEAD,
-      ...[2, "l0", "l1"],
-      ...[1, "l2", `${DAY}|5|2|1|agent`],
-      ...[2, 4, "agent", 30, 31, 32, 33, 4, "key/x", 0, 0, 0, 0],
-      ...[1, 5, 120_000, NOON - 5, "a1"],
-      ...[1, 5, "a2"],
-      ...[1, 4, "a%7Cb"],
-    ]);
+    expect(only?.args).toEqual(
+      [
+        HEAD,
+        [2, "l0", "l1"],
+        [1, "l2", `${DAY}|5|2|1|agent`],
+        [2, 4, "agent", 30, 31, 32, 33, 4, "key/x", 0, 0, 0, 0],
+        [1, 5, 120_000, NOON - 5, "a1"],
+        [1, 5, "a2"],
+        [1, 4, "a%7Cb"],
+      ].flat(),
+    );
     expect(live.inStore).toBe(true);
     expect(outbox.empty).toBe(true);
   });
@@ -221,7 +225,7 @@ describe("a write", () => {
     const [only] = write(scope, questions);
     // Spent between the write and its answer: the store has not confirmed it.
     account.own.tokens = 99;
-    const answer = only?.read([1, 2, 3, 4, ...[50, 60, 70, 80, 2], ...[5, 6, 7, 8, 1]]);
+    const answer = only?.read([1, 2, 3, 4, 50, 60, 70, 80, 2, 5, 6, 7, 8, 1]);
     expect(account.stored).toEqual({
       tokens: 30,
       microUsd: 31,

@@ -209,6 +209,18 @@ describe("at the start", () => {
     expect(reasons()).toEqual(["no answer in 40 ms"]);
   });
 
+  test("there is one probe at a time, even if an admission gave up meanwhile", async () => {
+    connected();
+    admission();
+    await pass(clock, TIMEOUT_MS);
+    expect(reasons()).toEqual(["no answer in 40 ms"]);
+    await pass(clock, 3 * PROBE_EVERY_MS, PROBE_EVERY_MS);
+    expect(redis.probes).toHaveLength(1);
+    await probed();
+    await probedNext();
+    expect(store.up).toBe(false);
+  });
+
   test("a connection that breaks under the probe is told once", async () => {
     connected();
     redis.emit("close");
@@ -232,6 +244,7 @@ describe("while it is used", () => {
     const text = await registry.metrics();
     expect(text).toContain('svc_store_seconds_sum{op="admit"} 0.04');
     expect(text).toContain('svc_store_seconds_count{op="probe"} 1');
+    expect(text).toContain('svc_store_seconds_sum{op="probe"} 0\n');
   });
 
   test("an answer in time is given to its admission alone", async () => {
@@ -261,6 +274,7 @@ describe("while it is used", () => {
     expect(store.up).toBe(true);
     redis.syncs[0]?.resolve([5]);
     expect(await synced).toEqual([5]);
+    expect(await registry.metrics()).toContain('svc_store_seconds_sum{op="sync"} 0.5');
   });
 
   test("an error that it answers is an outage: each admission gets none", async () => {
@@ -271,6 +285,15 @@ describe("while it is used", () => {
     expect(late).not.toHaveBeenCalled();
     expect([store.asked, await metric("svc_store_up")]).toEqual([false, 0]);
     expect(reasons()).toEqual(["OOM: its memory is full: raise maxmemory"]);
+  });
+
+  test("an error that it answers ends all waits", async () => {
+    const [one, other] = [admission(), admission()];
+    redis.admits[1]?.reject(replyError("OOM command not allowed"));
+    await rounds();
+    expect([one.done(), other.done()]).toEqual([undefined, undefined]);
+    redis.emit("end");
+    expect(reasons()).toHaveLength(1);
   });
 
   test("an error of the connection is none", async () => {
