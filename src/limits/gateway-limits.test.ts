@@ -197,6 +197,19 @@ describe("an admission", () => {
       expect(store.syncs).toMatchObject([{ ended: ["late"], takenBack: ["4 late", "5 late"] }]);
     });
 
+    test("is taken back again if the store did not receive that", async () => {
+      store.asked = false;
+      await limits.admit(request([concurrency(1)]));
+      store.asked = true;
+      store.answers = false;
+      await late([rate(1), concurrency(1)], FAR);
+      store.syncs.splice(0)[0]?.answer(undefined);
+      await rounds();
+      void store.options.catchUp();
+      expect(store.syncs).toMatchObject([{ ended: ["late"] }]);
+      expect(store.syncs[0]?.takenBack.join()).toMatch(/^\d late$/);
+    });
+
     test("stays if it was admitted here too", async () => {
       expect((await late([rate(1)], FAR)).kind).toBe("admitted");
       expect(written("ended")).toEqual([]);
@@ -413,6 +426,14 @@ describe("the catch-up", () => {
     store.options.isUp();
     expect(store.syncs).toHaveLength(1);
   });
+});
+
+test("what a question has told already is not told again", async () => {
+  limits.record(SCOPE, ["agent"], used(1), clock.now());
+  await limits.usage([{ scope: SCOPE, account: "agent" }]);
+  expect(written("totals")).toHaveLength(1);
+  clock.advance(500);
+  expect(store.syncs).toEqual([]);
 });
 
 describe("renewal", () => {
