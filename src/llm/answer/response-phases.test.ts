@@ -1,5 +1,5 @@
 /** What Envoy is told at each phase of an answer, and what the call knows then. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { Gateway, provider, type Trip } from "../testing.ts";
 import { ANSWERS, chat, EVENT_STREAM, STREAMS } from "../testing-samples.ts";
 
@@ -93,10 +93,11 @@ describe("headers", () => {
     expect(await shared.bytesInFlight()).toBe(0);
   });
 
-  test("of an error begin nothing", () => {
-    const { trip } = asked();
+  test.each([400, 500])("of an error begin nothing: %i", (status) => {
+    const { shared, trip } = asked();
     const call = trip.call();
-    trip.responseHeaders(500, JSON_TYPE);
+    trip.responseHeaders(status, JSON_TYPE).responseBody({ error: { message: "No." } });
+    expect(shared.log).toMatchObject([{ status, end: "failed", code: "upstream_error" }]);
     expect(call.answer).toMatchObject({ begun: false, firstByteAt: undefined });
   });
 
@@ -146,6 +147,12 @@ describe("an error that was decided before", () => {
 });
 
 describe("the body", () => {
+  test("before its headers passes", () => {
+    const { shared, trip } = asked();
+    expect(trip.responseBody("x").exchange.last).toEqual({ kind: "pass", phase: "response_body" });
+    expect([shared.log, shared.calls.size]).toEqual([[], 1]);
+  });
+
   test("of a whole answer that passes is not sent again", () => {
     const { shared, trip } = asked();
     const call = trip.call();
@@ -222,6 +229,18 @@ describe("a client that leaves", () => {
     trip.closed().closed();
     expect(shared.log).toMatchObject([{ status, end: "disconnected" }]);
     expect([shared.calls.size, shared.defects]).toEqual([0, []]);
+  });
+
+  test("once its usage is known is billed that, and nobody reads the rest", () => {
+    const claim = vi.fn<() => boolean>(() => true);
+    const shared = new Gateway(provider("openai"));
+    shared.relay = { claim };
+    const trip = shared.trip().request({ body: chat("openai/m", { stream: true }) });
+    trip.responseHeaders(200, EVENT_STREAM);
+    for (const part of STREAMS.openai.slice(0, -1)) trip.responseBody(part, false);
+    trip.closed();
+    expect(claim).not.toHaveBeenCalled();
+    expect(shared.log).toMatchObject([{ usage: "exact", end: "disconnected", outputTokens: 7 }]);
   });
 
   test("in the middle of a stream is billed for what it was sent", () => {
