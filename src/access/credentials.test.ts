@@ -40,6 +40,10 @@ describe("readCredential", () => {
     ["an enormous key", { "x-api-key": "k".repeat(513) }, ""],
     ["a bearer of two words", { authorization: "Bearer k1 k2" }, ""],
     ["a parameter that only ends in key", {}, "monkey=k1"],
+    ["a parameter whose name is escaped", {}, "k%65y=k1"],
+    ["a parameter without a value", {}, "key="],
+    ["bearer behind something else", { authorization: "x Bearer k1" }, ""],
+    ["bearer without a space", { authorization: "Bearerk1" }, ""],
   ])("none: %s", (_name, headers, query) => {
     expect(read(headers, query)).toEqual({ kind: "none" });
   });
