@@ -89,7 +89,7 @@ afterAll(async () => {
   await lab.kubectl(["delete", "namespace", namespace, "--ignore-not-found"]);
   await uninstall(lab);
   await lab.setHosts({});
-  outside.close();
+  await outside.close();
   git.remove();
   rmSync(folder, { recursive: true });
 });
