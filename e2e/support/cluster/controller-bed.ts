@@ -132,7 +132,7 @@ export class ControllerBed {
 
   async status(agent: string): Promise<AgentStatus> {
     const found = await this.find(kubeKindOf("Agent"), agent);
-    return (found?.["status"] ?? {}) as AgentStatus;
+    return found?.["status"] ?? {};
   }
 
   async all(kind: KubeKind, labelSelector = "svc.io/agent"): Promise<readonly KubeObject[]> {
@@ -237,6 +237,6 @@ function statusOf(object: KubeObject): unknown {
   return status;
 }
 
-function without<T extends object>(record: T | undefined, name: string): object {
+function without(record: object | undefined, name: string): object {
   return Object.fromEntries(Object.entries(record ?? {}).filter(([key]) => key !== name));
 }

@@ -19,6 +19,8 @@ export interface ControllerOptions {
   readonly namespace: string;
   /** Watched namespaces. */
   readonly namespaces: readonly string[];
+  /** Whether it is started again when it ends by itself, as a kubelet does. */
+  readonly restarts?: boolean;
   /** Further settings of its configuration. */
   readonly settings?: object;
 }
@@ -27,6 +29,7 @@ export class ControllerProcess {
   readonly #options: ControllerOptions;
   #child: ChildProcess | undefined;
   #port = 0;
+  #stopping = false;
   /** What it has printed, of all its runs. */
   output = "";
 
@@ -37,6 +40,7 @@ export class ControllerProcess {
   /** Begins another run. */
   async start(): Promise<this> {
     const { kubeconfig, folder, pod, namespace, namespaces, settings } = this.#options;
+    this.#stopping = false;
     this.#port = await freePort();
     const file = path.join(folder, `${pod}.yaml`);
     const config = {
@@ -60,6 +64,15 @@ export class ControllerProcess {
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => (this.output += text));
     this.#child = child;
+    child.on("exit", (code) => {
+      if (
+        this.#options.restarts === true &&
+        code !== null &&
+        this.#child === child &&
+        !this.#stopping
+      )
+        void this.start();
+    });
     return this;
   }
 
@@ -85,6 +98,7 @@ export class ControllerProcess {
 
   /** @returns the exit code; undefined if the signal ended it */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<number | undefined> {
+    this.#stopping = true;
     const child = this.#child;
     if (child === undefined || !this.isRunning) return child?.exitCode ?? undefined;
     const ended = once(child, "exit");
