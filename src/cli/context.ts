@@ -16,7 +16,8 @@ export interface Context {
   readonly setExitCode: (code: number) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
   readonly random: (bytes: number) => Uint8Array;
   readonly fetch: typeof fetch;
-  readonly backend: (target: BackendTarget) => Backend;
+  readonly backend: (target: BackendTarget) => Promise<Backend>;
 }

@@ -10,6 +10,7 @@ import { deleteCommand } from "./delete-command.ts";
 import { gatewayCommand } from "./gateway-command.ts";
 import { getCommand } from "./get-command.ts";
 import { loginCommand, logoutCommand } from "./login-command.ts";
+import { proxyStatusCommand } from "./proxy-status-command.ts";
 import { runCommand } from "./run-command.ts";
 import { statusCommand } from "./status-command.ts";
 import { tokenCommand } from "./token-command.ts";
@@ -29,6 +30,7 @@ export function createProgram(context: Context): Command {
     upCommand(context.root),
     runCommand(context),
     statusCommand(context),
+    proxyStatusCommand(context),
     applyCommand(context),
     getCommand(context),
     createCommand(context),
