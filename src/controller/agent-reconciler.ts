@@ -3,11 +3,12 @@
  * is there, so that it may run at any time, any number of times, and by two processes at once.
  */
 import type { KubeClient } from "../kubernetes/client.ts";
+import { isNotFound } from "../kubernetes/connection.ts";
 import { CORE, type KubeKind, type KubeObject, nameOf } from "../kubernetes/objects.ts";
 import { resourceId } from "../resources/kinds.ts";
 import { agentState, type EndedRun } from "./agent-status.ts";
 import type { Applier } from "./apply.ts";
-import { namesOf, RUN_ANNOTATION } from "./names.ts";
+import { namesOf, PROVIDERS_ANNOTATION, RUN_ANNOTATION } from "./names.ts";
 import { ownerOf, type Plan, planAgent, type PlannedObject, type Surroundings } from "./plan.ts";
 import type { StatusWriter } from "./status-writer.ts";
 import { makeWebhookToken, webhookTokenOf, webhookUrl } from "./webhooks.ts";
@@ -70,12 +71,31 @@ export class AgentReconciler {
     // Nothing half made: a policy that became stricter still reaches a workload that runs.
     if (plan.blocked !== undefined && existing === undefined) return;
     for (const planned of plan.objects) await this.#apply(planned);
+    await this.#hastenPods(key, plan);
     if (plan.blocked !== undefined) return;
     if (plan.workload !== undefined) {
       if (plan.variant === "task") await this.#runTask(key, plan, plan.workload, ended);
       else await this.#apply(plan.workload);
     }
     await this.#prune(key, plan);
+  }
+
+  /** Changes the pods whose Providers' file has changed, so that their kubelet looks at it now. */
+  async #hastenPods(key: string, { providersHash }: Plan): Promise<void> {
+    const { world, client } = this.#options;
+    const { namespace, name } = split(key);
+    for (const pod of world.podsOf(namespace, name)) {
+      const { annotations, deletionTimestamp } = pod.metadata;
+      if (annotations?.[PROVIDERS_ANNOTATION] === providersHash) continue;
+      if (deletionTimestamp !== undefined) continue;
+      await client
+        .merge(CORE.pod, namesIn(pod), {
+          metadata: { annotations: { [PROVIDERS_ANNOTATION]: providersHash } },
+        })
+        .catch((error: unknown) => {
+          if (!isNotFound(error)) throw error;
+        });
+    }
   }
 
   /**

@@ -10,6 +10,12 @@ export const AGENT_LABEL = "svc.io/agent";
 /** Annotation: hash of the object as it was applied. */
 export const APPLIED_ANNOTATION = "svc.io/applied";
 
+/**
+ * Annotation of a pod: hash of its Providers' file. A kubelet looks at a pod's ConfigMaps once in a
+ * minute or so, and at once when the pod changes.
+ */
+export const PROVIDERS_ANNOTATION = "svc.io/providers";
+
 /** Annotation of a Job: hash of the run that it is. */
 export const RUN_ANNOTATION = "svc.io/run";
 

@@ -44,6 +44,8 @@ export interface Plan {
   readonly objects: readonly PlannedObject[];
   /** Deployment or Job; undefined for a template. */
   readonly workload: PlannedObject | undefined;
+  /** Hash of the Providers' file, which changes while the pods run. */
+  readonly providersHash: string;
   /** Hash of a task's run: another hash is another run. */
   readonly run: string | undefined;
   /** Why the workload is not brought into being, or up to date; undefined if nothing is wrong. */
@@ -128,6 +130,7 @@ export function planAgent(
     variant,
     objects,
     workload: isRun ? workloadOf(agent, variant, template, run, object) : undefined,
+    providersHash: shortHash(json(specs)),
     run,
     blocked: blockOf(agent, verdict, guards.problems, compiled, around),
     hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),

@@ -11,6 +11,7 @@ import {
   EXTRA_ROOTS_FILE,
   OPTIONS_FILE,
   RUN_DIR,
+  SHARED_DIR,
   TRUST_DIR,
 } from "../pod/sidecar-options.ts";
 import type { Agent } from "../resources/agent.ts";
@@ -191,7 +192,7 @@ function sidecar({ secretRefs }: PodInput, config: ControllerConfig): Manifest {
     volumeMounts: [
       { name: VOLUME.config, mountPath: CONFIG_DIR, readOnly: true },
       { name: VOLUME.run, mountPath: RUN_DIR },
-      { name: VOLUME.trust, mountPath: TRUST_DIR },
+      { name: VOLUME.trust, mountPath: SHARED_DIR },
       { name: VOLUME.audit, mountPath: AUDIT_DIR },
       ...(settings.upstreamCaConfigMap === ""
         ? []
@@ -238,7 +239,7 @@ function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): M
       runAsNonRoot: true,
     },
     volumeMounts: [
-      { name: VOLUME.trust, mountPath: TRUST_DIR, readOnly: true },
+      { name: VOLUME.trust, mountPath: SHARED_DIR, readOnly: true },
       ...agentVolumes({ spec }).map(({ mount }) => mount),
     ],
   };

@@ -215,7 +215,7 @@ function secretsOfController({ modelProviders, providers }: ResourceSet): Readon
 
 /** Of a pod nothing is read but what its containers wait for. */
 function statusOnly(pod: KubeObject): KubeObject {
-  const { name, namespace, resourceVersion, labels } = pod.metadata;
+  const { name, namespace, resourceVersion, labels, annotations, deletionTimestamp } = pod.metadata;
   const { initContainerStatuses, containerStatuses } = (pod["status"] ?? {}) as Record<
     string,
     unknown
@@ -228,6 +228,8 @@ function statusOnly(pod: KubeObject): KubeObject {
       ...(namespace === undefined ? {} : { namespace }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
     status: { initContainerStatuses, containerStatuses },
   };

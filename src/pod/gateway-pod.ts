@@ -16,7 +16,7 @@ import { startMock } from "../mock/server.ts";
 import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
-import { drain } from "../up/drain.ts";
+import { announceLeaving, drain } from "../up/drain.ts";
 import { gatewayEnvoy } from "../up/envoy-process.ts";
 import { ConfigError } from "./config-file.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
@@ -119,6 +119,7 @@ export async function startGatewayPod(
   return {
     stop: async () => {
       leaving = true;
+      await announceLeaving(runDir);
       await new Promise((resolve) => setTimeout(resolve, config.drainDelaySeconds * 1_000));
       const activeCalls = async (): Promise<number> => (await status()).activeCalls;
       await drain({ runDir, drainMs, activeCalls, log });

@@ -12,7 +12,8 @@ export const OPTIONS_FILE = "sidecar.json";
 export const SPEC_FILE = "providers.json";
 /** Private folder of sockets, on an emptyDir. */
 export const RUN_DIR = "/run/svc-sidecar";
-/** Folder of the certificates that the agent trusts, on an emptyDir that both mount. */
+/** An emptyDir that sidecar and agent mount, and the folder in it of the certificates to trust. */
+export const SHARED_DIR = "/run/svc";
 export const TRUST_DIR = "/run/svc/trust";
 /** Folder of the audit chain, on a volume. */
 export const AUDIT_DIR = "/var/lib/svc";

@@ -15,11 +15,17 @@ export interface DrainOptions {
   readonly log: Pick<Logger, "warn">;
 }
 
+/** From now on Envoy closes each connection after its answer, so that clients go elsewhere. */
+export async function announceLeaving(runDir: string): Promise<void> {
+  const admin = path.join(runDir, ENVOY_ADMIN_SOCKET);
+  await unixRequest(admin, "/healthcheck/fail", "POST").catch(() => undefined);
+}
+
 /** Envoy accepts no new connections; requests under way may finish. */
 export async function drain({ runDir, drainMs, activeCalls, log }: DrainOptions): Promise<void> {
   const deadline = performance.now() + drainMs;
   const admin = path.join(runDir, ENVOY_ADMIN_SOCKET);
-  await unixRequest(admin, "/healthcheck/fail", "POST").catch(() => undefined);
+  await announceLeaving(runDir);
   await unixRequest(admin, "/drain_listeners?inboundonly", "POST").catch(() => undefined);
   while (performance.now() < deadline) {
     if ((await activeCalls().catch(() => 0)) === 0) return;

@@ -60,9 +60,7 @@ export class KubernetesSource implements Source {
     this.#options = options;
     for (const informer of options.informers) informer.onChange(() => this.#soon());
     options.secrets.onChange(() => this.#soon());
-    // The first load tells which Secrets are needed.
-    this.#load = this.#read();
-    options.secrets.track(options.secretsOf(this.#load.resources));
+    this.#load = this.#readAll();
   }
 
   current(): LoadResult {
@@ -105,10 +103,15 @@ export class KubernetesSource implements Source {
     this.#cancel?.();
     this.#cancel = undefined;
     if (this.#closed) return;
-    const { secrets, secretsOf } = this.#options;
-    this.#load = this.#read();
-    secrets.track(secretsOf(this.#load.resources));
+    this.#load = this.#readAll();
     for (const listener of this.#listeners) listener(this.#load);
+  }
+
+  /** The resources tell which Secrets are needed, some of which may be known already. */
+  #readAll(): LoadResult {
+    const { secrets, secretsOf } = this.#options;
+    secrets.track(secretsOf(this.#read().resources));
+    return this.#read();
   }
 
   #read(): LoadResult {

@@ -1,0 +1,235 @@
+/**
+ * An agent in a real cluster, as its users see it: the chart is installed, an Agent is applied, and
+ * its container calls a model with an official SDK and clones a repository, without a credential.
+ */
+import { randomBytes } from "node:crypto";
+import dgram from "node:dgram";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import net from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { install, manifest, secret, uninstall } from "../support/cluster/installation.ts";
+import { attachLab, type Lab } from "../support/cluster/lab.ts";
+import { CommandError } from "../support/cluster/run.ts";
+import { GitBackend } from "../support/git-backend.ts";
+import { Outside } from "../support/services.ts";
+import { until } from "../support/wait.ts";
+
+const TOKEN = `ghp_${randomBytes(18).toString("hex")}`;
+const namespace = `agents-${randomBytes(4).toString("hex")}`;
+const folder = mkdtempSync(path.join(os.tmpdir(), "svc-cluster-"));
+let lab: Lab;
+let outside: Outside;
+let git: GitBackend;
+
+const kubectl = (args: readonly string[], input?: string): Promise<string> =>
+  lab.kubectl(["--namespace", namespace, ...args], input);
+
+/** Runs a command in the agent's container. */
+const inAgent = (...command: readonly string[]): Promise<string> =>
+  kubectl(["exec", "deployment/svc-helper", "--container", "agent", "--", ...command]);
+
+const nodeScript = (text: string): Promise<string> =>
+  inAgent("node", "--input-type=module", "--eval", text);
+
+/** Runs a command that must fail, and returns what it said. */
+async function refused(...command: readonly string[]): Promise<string> {
+  try {
+    const said = await inAgent(...command);
+    throw new Error(`${command.join(" ")} succeeded: ${said}`);
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    return error.stderr;
+  }
+}
+
+beforeAll(async () => {
+  lab = attachLab();
+  git = new GitBackend(TOKEN);
+  git.create("acme/app", ["main"]);
+  const server = net.createServer().listen(443, lab.hostAddress);
+  await once(server, "listening");
+  outside = await Outside.start(["github.com", "api.github.com"], lab.hostAddress, {
+    dns: dgram.createSocket("udp4").bind(0, "127.0.0.1"),
+    tls: server,
+  });
+  outside.handler = (request, response) => git.serve(request, response);
+  outside.writeCa(path.join(folder, "ca.crt"));
+  await lab.setHosts({ "github.com": lab.hostAddress, "api.github.com": lab.hostAddress });
+  await install(lab, { values: { "agents.sidecar.upstreamCaConfigMap": "test-roots" } });
+  await lab.kubectl(["create", "namespace", namespace]);
+  await kubectl(["create", "configmap", "test-roots", `--from-file=${folder}/ca.crt`]);
+  await kubectl(
+    ["apply", "-f", "-"],
+    [
+      secret("github", { token: TOKEN }),
+      manifest("ModelProvider", "mock", { provider: "mock" }),
+      manifest("Provider", "github", {
+        type: "github",
+        auth: { type: "token", secretRef: "github" },
+        policy: { allow: ["*"] },
+      }),
+      manifest("Agent", "helper", {
+        image: "localhost/agent:dev",
+        imagePullPolicy: "Never",
+        models: ["mock/small"],
+        providers: ["github"],
+      }),
+    ].join(""),
+  );
+  await kubectl(["wait", "--for=condition=Ready", "agent/helper", "--timeout=90s"]);
+});
+
+afterAll(async () => {
+  await lab.kubectl(["delete", "namespace", namespace, "--ignore-not-found"]);
+  await uninstall(lab);
+  await lab.setHosts({});
+  outside.close();
+  git.remove();
+  rmSync(folder, { recursive: true });
+});
+
+describe("what the agent can do", () => {
+  test("an official SDK calls a model through the gateway, with no setting of its own", async () => {
+    const said = await nodeScript(`
+      import OpenAI from "openai";
+      const answer = await new OpenAI().chat.completions.create({
+        model: "mock/small", messages: [{ role: "user", content: "Hello" }],
+      });
+      console.log(answer.choices[0].message.content);`);
+    expect(said.trim()).toBe("You said: Hello");
+  });
+
+  test("the Anthropic SDK streams", async () => {
+    const said = await nodeScript(`
+      import Anthropic from "@anthropic-ai/sdk";
+      const stream = new Anthropic().messages.stream({
+        model: "mock/small", max_tokens: 64, messages: [{ role: "user", content: "Hello" }],
+      });
+      console.log(await stream.finalText());`);
+    expect(said.trim()).toBe("You said: Hello");
+  });
+
+  test("git clones through the sidecar, which adds the credential", async () => {
+    const said = await inAgent(
+      "sh",
+      "-c",
+      "cd /tmp && git clone -q https://github.com/acme/app.git && git -C app log --format=%an",
+    );
+    expect(said.trim()).toBe("tester");
+    const sent = outside.requests.findLast(({ url }) => url.includes("git-upload-pack"));
+    const [, password] = Buffer.from((sent?.headers.authorization ?? "").slice(6), "base64")
+      .toString()
+      .split(":");
+    expect(password).toBe(TOKEN);
+  });
+
+  test("its usage is in the status", async () => {
+    await until(
+      async () =>
+        Number(await kubectl(["get", "agent/helper", "-o", "jsonpath={.status.requestsToday}"])) >=
+        2,
+      { what: "the Agent's requestsToday" },
+    );
+  });
+});
+
+describe("what the agent cannot do", () => {
+  test("it finds no credential: not in its environment, its files, or the processes it sees", async () => {
+    const all = await inAgent(
+      "sh",
+      "-c",
+      "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ls /proc | grep -c '^[0-9]';" +
+        " grep -rs ghp_ /etc /run /tmp/app/.git /var 2>/dev/null; true",
+    );
+    expect(all).not.toContain(TOKEN);
+    expect(all).not.toContain("envoy");
+  });
+
+  test("it has no service-account token", async () => {
+    expect(await refused("ls", "/var/run/secrets/kubernetes.io")).toContain("No such file");
+  });
+
+  test("it runs as an ordinary user, who cannot become another", async () => {
+    const status = await inAgent("cat", "/proc/self/status");
+    expect(status).toMatch(/^Uid:\t65532\t65532\t65532\t65532$/m);
+    expect(status).toMatch(/^CapBnd:\t0000000000000000$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(status).toMatch(/^Seccomp:\t2$/m);
+  });
+
+  test.each([
+    ["the real service by its address", () => `https://${lab.hostAddress}/`],
+    ["the Kubernetes API", () => "https://10.97.0.1/"],
+    ["the node", () => `http://${lab.nodeAddress}:10250/`],
+    ["the gateway's external port", () => "http://svc-gateway.svc-system.svc.cluster.local:8080/"],
+    ["the sidecar's metrics", () => "http://127.0.0.1:8090/metrics"],
+  ])("there is no way to %s", async (_name, url) => {
+    const said = await refused("curl", "-sSk", "--max-time", "5", url());
+    expect(said).toMatch(/Failed to connect|Connection refused|Couldn't connect|reset by peer/);
+  });
+
+  test("nor to the sidecar's metrics by the pod's own address", async () => {
+    const [address = ""] = (await inAgent("hostname", "-i")).trim().split(" ");
+    const said = await refused("curl", "-sS", "--max-time", "5", `http://${address}:8090/metrics`);
+    expect(said).toMatch(/Failed to connect|Connection refused|reset by peer/);
+  });
+
+  test("a DNS server outside of the pod does not answer it", async () => {
+    const ask = `dig +time=1 +tries=1 @${lab.dnsAddress} github.com || echo code $?`;
+    expect(await inAgent("sh", "-c", ask)).toContain("code 9");
+  });
+
+  test("its own DNS knows the bound hosts and the gateway, and nothing else", async () => {
+    expect(await inAgent("dig", "+short", "api.github.com")).toBe("127.0.0.1\n");
+    expect(await inAgent("dig", "evil.example.com")).toContain("NXDOMAIN");
+    expect(await inAgent("dig", "kubernetes.default.svc.cluster.local")).toContain("NXDOMAIN");
+  });
+});
+
+describe("a change of a Provider", () => {
+  const uid = (): Promise<string> =>
+    kubectl([
+      ...["get", "pods", "-l", "svc.io/agent=helper", "-o", "jsonpath={.items[*].metadata.uid}"],
+    ]);
+  const status = async (): Promise<string> =>
+    inAgent(
+      ...["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}"],
+      "https://api.github.com/repos/acme/app/pulls",
+    );
+
+  test("is in force in the sidecar, and no pod is restarted", async () => {
+    const before = await uid();
+    await kubectl([
+      ...["patch", "provider", "github", "--type=merge"],
+      ...["-p", JSON.stringify({ spec: { policy: { deny: ["pulls:*"] } } })],
+    ]);
+    await until(async () => (await status()) === "403", {
+      what: "the sidecar to deny",
+      timeoutMs: 110_000,
+    });
+    expect(await uid()).toBe(before);
+  });
+});
+
+test("a pod passes Pod Security 'restricted', but for the redirect's init container", async () => {
+  const text = await kubectl([
+    ...["label", "--dry-run=server", "--overwrite", "namespace", namespace],
+    "pod-security.kubernetes.io/enforce=baseline",
+  ]).catch((error: CommandError) => error.stderr);
+  expect(text).toContain("labeled");
+  const pods = JSON.parse(await kubectl(["get", "pods", "-o", "json"])) as {
+    readonly items: readonly {
+      readonly spec: {
+        readonly automountServiceAccountToken: boolean;
+        readonly initContainers: readonly { readonly name: string }[];
+      };
+    }[];
+  };
+  for (const { spec } of pods.items) {
+    expect(spec.automountServiceAccountToken).toBe(false);
+    expect(spec.initContainers.map(({ name }) => name)).toEqual(["svc-redirect", "svc-sidecar"]);
+  }
+});
