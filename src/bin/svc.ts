@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { run } from "../cli/run.ts";
 import { socketBackend } from "../cli/socket-backend.ts";
 import { clusterOf } from "../cli/target.ts";
-import { askSecret, readAll } from "../cli/terminal.ts";
+import { askSecret, readAll, runProgram } from "../cli/terminal.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
@@ -36,6 +36,11 @@ const code = await run(process.argv.slice(2), {
   sleep: (ms) => sleep(ms),
   random: randomBytes,
   fetch,
+  runProgram,
+  cluster: async (target) => {
+    const { clusterAccess } = await import("../cli/cluster/access.ts");
+    return clusterAccess(target);
+  },
   backend: async (target) => {
     const cluster = clusterOf(target, env);
     if (cluster === undefined) return socketBackend(target, env);

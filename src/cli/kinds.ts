@@ -17,7 +17,6 @@ export const KIND_NAMES: readonly KindName[] = RESOURCE_KINDS.map((kind) => ({
   ...KINDS[kind].names,
 }));
 
-
 /** @throws CliError, a usage error that suggests similar names */
 export function kindNamed(text: string): KindName {
   const found = findKind(text);

@@ -62,9 +62,7 @@ function show(
   output: Flags["output"],
 ): void {
   const shown = { ...status, objects: status.objects.filter(isWanted(wanted)) };
-  context.stdout(
-    `${output === "json" ? JSON.stringify(shown, null, 2) : renderStatus(shown)}\n`,
-  );
+  context.stdout(`${output === "json" ? JSON.stringify(shown, null, 2) : renderStatus(shown)}\n`);
   const missing = missingObjects(status, wanted);
   for (const line of missing) context.stderr(`svc: ${line}\n`);
   const isWell = status.ready && status.problems.length === 0 && missing.length === 0;

@@ -6,6 +6,7 @@ import { formatProblem } from "../resources/problem.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { mergePatch } from "../sources/applied/merge-patch.ts";
 import type { ApplyResult, Backend, ManifestText, ObjectView, BackendTarget } from "./backend.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import type { ProxyReport } from "./proxies.ts";
@@ -155,6 +156,13 @@ export class CliWorld {
   typed: string | undefined;
   readonly asked: string[] = [];
   fetch: typeof fetch = () => Promise.reject(new TypeError("fetch failed"));
+  /** Programs that were run, with their arguments. */
+  readonly programs: string[][] = [];
+  programCode: number | undefined = 0;
+  cluster: ClusterAccess = {
+    copyChains: () => Promise.resolve([]),
+    check: () => Promise.resolve([]),
+  };
   /** Time that commands have waited, in milliseconds. */
   slept = 0;
   /** What happens meanwhile. */
@@ -194,6 +202,11 @@ export class CliWorld {
       },
       random: (bytes) => this.random(bytes),
       fetch: (...request) => this.fetch(...request),
+      runProgram: (file, args) => {
+        this.programs.push([file, ...args]);
+        return Promise.resolve(this.programCode);
+      },
+      cluster: () => Promise.resolve(this.cluster),
       backend: (target) => {
         this.backend.targets.push(target);
         return Promise.resolve(this.backend);

@@ -30,8 +30,7 @@ export async function readProxies(session: ClusterSession): Promise<ProxyReport>
       return {
         name: pod.name,
         ready: pod.ready,
-        problem:
-          answer?.problem ?? answer?.status?.reason ?? whyNotRunning(pod, GATEWAY_CONTAINER),
+        problem: answer?.problem ?? answer?.status?.reason ?? whyNotRunning(pod, GATEWAY_CONTAINER),
         envoys: answer?.status?.envoys ?? [],
       };
     }),
