@@ -9,7 +9,7 @@ export interface Pod {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ready: boolean;
-  /** Whether its containers run: an ended or leaving pod cannot be asked. */
+  /** Whether its containers run: others cannot be asked. */
   readonly running: boolean;
   readonly spec: PodSpec;
   readonly containers: readonly ContainerStatus[];
@@ -56,18 +56,23 @@ export const SIDECAR = { container: "svc-sidecar", port: "svc-metrics" } as cons
 /** Container of a gateway's pod. */
 export const GATEWAY_CONTAINER = "gateway";
 
-/** @throws ApiError */
+/** Pods of the gateway that have not ended and are not leaving. @throws ApiError */
 export async function gatewayPods({ client, systemNamespace }: ClusterSession): Promise<Pod[]> {
   const labelSelector = "app.kubernetes.io/part-of=svc,app.kubernetes.io/component=gateway";
   const { items } = await client.list(CORE.pod, systemNamespace, { labelSelector });
-  return items.map(podOf);
+  return items.filter(isThere).map(podOf);
 }
 
-/** Pods of agents, in one namespace or in all. @throws ApiError */
+/** Pods of agents that have not ended and are not leaving. @throws ApiError */
 export async function agentPods({ client }: ClusterSession, namespace?: string): Promise<Pod[]> {
   const labelSelector = "app.kubernetes.io/name=svc,app.kubernetes.io/component=agent";
   const { items } = await client.list(CORE.pod, namespace, { labelSelector });
-  return items.map(podOf);
+  return items.filter(isThere).map(podOf);
+}
+
+function isThere({ metadata, ...object }: KubeObject): boolean {
+  const { phase = "" } = (object["status"] ?? {}) as PodStatus;
+  return metadata.deletionTimestamp === undefined && phase !== "Succeeded" && phase !== "Failed";
 }
 
 function podOf({ metadata, ...object }: KubeObject): Pod {
@@ -77,7 +82,7 @@ function podOf({ metadata, ...object }: KubeObject): Pod {
     name: metadata.name,
     labels: metadata.labels ?? {},
     ready: status.conditions?.some((one) => one.type === "Ready" && one.status === "True") === true,
-    running: status.phase === "Running" && metadata.deletionTimestamp === undefined,
+    running: status.phase === "Running",
     spec: (object["spec"] ?? {}) as PodSpec,
     containers: [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])],
   };
