@@ -3,10 +3,12 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { run } from "../cli/run.ts";
 import { socketBackend } from "../cli/socket-backend.ts";
-import { askSecret, readAll } from "../cli/terminal.ts";
+import { clusterOf } from "../cli/target.ts";
+import { askSecret, readAll, runProgram } from "../cli/terminal.ts";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "..");
 const { version } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8")) as {
@@ -31,9 +33,21 @@ const code = await run(process.argv.slice(2), {
   askSecret:
     stdin.isTTY && stderr.isTTY ? (question) => askSecret(question, stdin, said) : undefined,
   now: Date.now,
+  sleep: (ms) => sleep(ms),
   random: randomBytes,
   fetch,
-  backend: (target) => socketBackend(target, env),
+  runProgram,
+  cluster: async (target) => {
+    const { clusterAccess } = await import("../cli/cluster/access.ts");
+    return clusterAccess(target);
+  },
+  backend: async (target) => {
+    const cluster = clusterOf(target, env);
+    if (cluster === undefined) return socketBackend(target, env);
+    // Loaded when it is used: commands on one machine start without the Kubernetes client.
+    const { clusterBackend } = await import("../cli/cluster/backend.ts");
+    return clusterBackend(cluster);
+  },
 });
 // Not for code 0, because svc up keeps running. A failed command may have left something open that
 // would keep the process alive.

@@ -128,9 +128,8 @@ Examples:
         },
       };
       // An existing name is refused, so that no other key is lost by mistake.
-      const [result] = await context
-        .backend(flags)
-        .apply([manifestOf([manifest])], { create: true });
+      const backend = await context.backend(flags);
+      const [result] = await backend.apply([manifestOf([manifest])], { create: true });
       show(context, raw, flags.wrapped);
       context.stderr(
         `AccessKey ${flags.name} ` +
@@ -158,7 +157,7 @@ function rotateCommand(context: Context): Command {
         "--grace 24h",
     )
     .action(async (name: string, flags: RotateFlags) => {
-      const backend = context.backend(flags);
+      const backend = await context.backend(flags);
       const before = await existing(backend, name, flags.namespace);
       if (before.spec?.["revoked"] === true)
         throw new CliError(`AccessKey ${name} is revoked: create another one`);
@@ -194,7 +193,7 @@ function revokeCommand(context: Context): Command {
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .addHelpText("after", "\nExample:\n  svc access-key revoke laptop")
     .action(async (name: string, flags: CommonFlags) => {
-      const backend = context.backend(flags);
+      const backend = await context.backend(flags);
       await existing(backend, name, flags.namespace);
       const { change } = await backend.patch("AccessKey", flags.namespace, name, {
         spec: { revoked: true, previous: null },
@@ -212,7 +211,8 @@ function deleteCommand(context: Context): Command {
   return withTarget(withNamespace(command, "namespace of the AccessKey"))
     .addHelpText("after", "\nExample:\n  svc access-key delete laptop")
     .action(async (name: string, flags: CommonFlags) => {
-      if (!(await context.backend(flags).delete("AccessKey", flags.namespace, name)))
+      const backend = await context.backend(flags);
+      if (!(await backend.delete("AccessKey", flags.namespace, name)))
         throw missing(name, flags.namespace);
       context.stdout(`access-key/${name} deleted\n`);
     });

@@ -19,9 +19,8 @@ export function accessKeyList(context: Context): Command {
     .addHelpText("after", "\nExample:\n  svc access-key list -o wide")
     .action(async (flags: Flags) => {
       const all = flags.allNamespaces === true;
-      const keys = await context
-        .backend(flags)
-        .list("AccessKey", all ? undefined : flags.namespace);
+      const backend = await context.backend(flags);
+      const keys = await backend.list("AccessKey", all ? undefined : flags.namespace);
       if (keys.length === 0 && (flags.output === "table" || flags.output === "wide")) {
         return context.stderr(
           `No access-keys ${all ? "in any namespace" : `in namespace ${flags.namespace}`}.\n`,

@@ -1,6 +1,6 @@
 /** `svc apply`. */
 import { Command } from "commander";
-import type { ApplyResult, Backend } from "./backend.ts";
+import type { ApplyResult } from "./backend.ts";
 import type { Context } from "./context.ts";
 import { readManifestFiles } from "./manifests.ts";
 import { repeatable, type TargetFlags, withTarget } from "./options.ts";
@@ -26,8 +26,8 @@ export function applyCommand(context: Context): Command {
     .addHelpText(
       "after",
       `
-Objects are kept as files in the folder applied/ of the resource folder of svc up. An object that another file of
-that folder defines is left alone.
+svc up keeps objects as files in the folder applied/ of its resource folder. An object that another file of that
+folder defines is left alone. In a cluster, objects are validated and written by the Kubernetes API.
 
 Examples:
   svc apply -f agent.yaml
@@ -36,7 +36,7 @@ Examples:
     )
     .action(async (flags: Flags) => {
       const manifests = await readManifestFiles(flags.filename, context.stdin);
-      const backend: Backend = context.backend(flags);
+      const backend = await context.backend(flags);
       for (const result of await backend.apply(manifests)) context.stdout(`${describe(result)}\n`);
     });
 }

@@ -29,6 +29,7 @@ async function run(args: readonly string[], session?: AuditSession): Promise<Ran
     stderr: (text: string): void => void (stderr += text),
     setExitCode: (wanted: number): void => void (code = wanted),
     now: () => world.clock.now(),
+    cluster: () => Promise.reject(new Error("no cluster")),
   };
   const once: AuditSession = {
     wait: () => Promise.resolve(false),

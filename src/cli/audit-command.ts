@@ -1,14 +1,17 @@
 /**
- * `svc audit`: reads and verifies the audit chains from their files alone, without a running
- * process.
+ * `svc audit`: reads and verifies the audit chains from their files alone: those of a folder, or
+ * copies of those in a cluster's pods.
  */
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
 import { createFilter, workloadOf } from "../audit/reader/filter.ts";
 import { findChains } from "../audit/chain/layout.ts";
 import { printable, renderReport, tableHead, tableRow } from "../audit/reader/present.ts";
 import { loadPublicKey } from "../audit/chain/signing-key.ts";
-import { AuditLog, type Found } from "../audit/reader/tail.ts";
+import { AuditLog, type Filter, type Found } from "../audit/reader/tail.ts";
 import { type ChainReport, verifyChain } from "../audit/reader/verify.ts";
 import { readWitness } from "../audit/reader/witness.ts";
 import { parseDuration } from "../platform/duration.ts";
@@ -16,13 +19,14 @@ import { statePaths } from "../host/state.ts";
 import { type AuditSession, processSession } from "./audit-session.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
-import { parseCount, repeatable, withNamespace } from "./options.ts";
+import { parseCount, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
+import { plain } from "./table.ts";
+import { clusterOf } from "./target.ts";
 
-type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now">;
+type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now" | "cluster">;
 
-interface DirFlags {
+interface DirFlags extends TargetFlags {
   readonly auditDir?: string;
-  readonly stateDir?: string;
 }
 
 interface ReadFlags extends DirFlags {
@@ -74,7 +78,7 @@ export function auditCommand(
         "-o json\n  svc audit --follow\n  svc audit verify",
     )
     .action((agent: string | undefined, flags: ReadFlags) =>
-      worded(() => show(agent, flags, context, session())),
+      worded(() => show(agent, flags, context, session)),
     );
   command.addCommand(verifyCommand(context));
   return command;
@@ -125,7 +129,12 @@ function verifyCommand(context: Needs): Command {
         "verify --witness gateway.log",
     )
     .action((dir: string | undefined, _flags: VerifyFlags, command: Command) =>
-      worded(() => verify(dir, ownFlags(command), context)),
+      worded(async () => {
+        const flags = ownFlags(command);
+        await onChains(dir, flags, undefined, context, async (dirs) =>
+          verify(dirs, flags, context),
+        );
+      }),
     );
 }
 
@@ -151,44 +160,85 @@ function ownFlags(command: Command): VerifyFlags {
 const SHARED: { readonly [name in keyof DirFlags | "output"]: true } = {
   auditDir: true,
   stateDir: true,
+  context: true,
+  kubeconfig: true,
+  systemNamespace: true,
   output: true,
 };
 
 function withDirs(command: Command): Command {
-  return command
-    .option("--audit-dir <dir>", "folder of the chains (default: audit in the state folder)")
-    .option("--state-dir <dir>", "folder that svc up was started with");
+  return withTarget(
+    command.option(
+      "--audit-dir <dir>",
+      "folder of the chains (default: audit in the state folder)",
+    ),
+  );
 }
 
-const auditDir = ({ auditDir, stateDir }: DirFlags, env: NodeJS.ProcessEnv): string =>
-  auditDir ?? statePaths(stateDir, env).auditDir;
+/** Runs an action on folders of chains: that of this machine, or copies of a cluster's. */
+async function onChains(
+  named: string | undefined,
+  flags: DirFlags,
+  workload: string | undefined,
+  context: Needs,
+  action: (dirs: readonly string[]) => Promise<void>,
+): Promise<void> {
+  const dir = named ?? flags.auditDir;
+  const cluster = dir === undefined ? clusterOf(flags, context.env) : undefined;
+  if (cluster === undefined)
+    return action([dir ?? statePaths(flags.stateDir, context.env).auditDir]);
+  const access = await context.cluster(cluster);
+  const copy = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
+  try {
+    const pods = await access.copyChains(copy, workload);
+    const unread = pods.filter(({ problem }) => problem !== undefined);
+    context.stderr(
+      `Read the audit chains of ${pods.length - unread.length} of ${pods.length} running pods.\n`,
+    );
+    for (const { pod, problem } of unread)
+      context.stderr(`svc: the chain of pod ${pod} was not read: ${plain(problem ?? "")}\n`);
+    await action(pods.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : [])));
+    if (unread.length > 0) context.setExitCode(1);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
 
 async function show(
   agent: string | undefined,
   flags: ReadFlags,
   context: Needs,
-  session: AuditSession,
+  session: () => AuditSession,
 ): Promise<void> {
   const since = flags.since === undefined ? undefined : parseSince(flags.since, context.now());
   const workload = agent === undefined ? undefined : workloadOf(agent, flags.namespace);
-  const dir = auditDir(flags, context.env);
-  try {
-    const log = new AuditLog(
-      dir,
-      createFilter({ workload, types: flags.type?.split(",") ?? [], since }),
-      since,
+  if (flags.follow === true && flags.auditDir === undefined && clusterOf(flags, context.env))
+    throw CliError.usage(
+      "svc audit does not follow the chains of a cluster: leave out --follow, and ask again.",
     );
-    if (log.chains === 0 && flags.follow !== true)
-      throw new AuditError(
-        `There is no audit chain in ${dir}. Name another folder with --audit-dir or --state-dir.`,
-      );
+  await onChains(undefined, flags, workload, context, async (dirs) => {
+    const filter = createFilter({ workload, types: flags.type?.split(",") ?? [], since });
+    await showChains(dirs, { filter, since }, flags, context, session());
+  });
+}
+
+async function showChains(
+  dirs: readonly string[],
+  { filter, since }: { readonly filter: Filter; readonly since: number | undefined },
+  flags: ReadFlags,
+  context: Needs,
+  session: AuditSession,
+): Promise<void> {
+  try {
+    const log = new AuditLog(dirs, filter, since);
+    if (log.chains === 0 && flags.follow !== true) throw noChain(dirs);
     if (flags.output !== "json") context.stdout(`${tableHead(flags.output === "wide")}\n`);
     do {
       await print(log.read(), flags.output, context, session);
     } while (flags.follow === true && (await session.wait()));
     if (log.unreadable > 0)
       context.stderr(
-        `svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dir}\n`,
+        `svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dirs.join(" ")}\n`,
       );
   } finally {
     session.end();
@@ -215,20 +265,12 @@ async function print(
   if (page !== "") stdout(page);
 }
 
-async function verify(
-  named: string | undefined,
-  flags: VerifyFlags,
-  context: Needs,
-): Promise<void> {
-  const dir = named ?? auditDir(flags, context.env);
+async function verify(dirs: readonly string[], flags: VerifyFlags, context: Needs): Promise<void> {
+  const dir = dirs.join(", ");
   const keys = (flags.publicKey ?? []).map(loadPublicKey);
   const witnesses = (flags.witness ?? []).flatMap(readWitness);
-  const chains = findChains(dir);
-  if (chains.length === 0)
-    throw new AuditError(
-      `There is no audit chain in ${dir}. Name another folder, or one with --audit-dir or ` +
-        "--state-dir.",
-    );
+  const chains = dirs.flatMap(findChains);
+  if (chains.length === 0) throw noChain(dirs);
   if (
     chains.length > 1 &&
     (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))
@@ -274,6 +316,14 @@ async function verify(
   }
   context.setExitCode(
     gone.length === 0 && reports.every(({ fault }) => fault === undefined) ? 0 : 1,
+  );
+}
+
+function noChain(dirs: readonly string[]): AuditError {
+  return new AuditError(
+    dirs.length === 1
+      ? `There is no audit chain in ${dirs[0]}. Name another folder with --audit-dir or --state-dir.`
+      : "There is no audit chain in the pods that run.",
   );
 }
 

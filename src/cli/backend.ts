@@ -1,11 +1,12 @@
 /**
- * The backend of commands: the `svc up` of this machine, over its socket; or, later, a cluster.
- * Commands have no other access to objects. A failed operation throws a CliError with the reason.
+ * The backend of commands: the `svc up` of this machine, over its socket, or a cluster, over the
+ * Kubernetes API. A failed operation throws a CliError with the reason.
  */
 import type { ApplyResult } from "../gateway/control.ts";
 import type { ObjectView } from "../gateway/objects.ts";
-import type { GatewayStatus } from "../gateway/status.ts";
 import type { ResourceKind } from "../resources/kinds.ts";
+import type { ProxyReport } from "./proxies.ts";
+import type { StatusReport } from "./status.ts";
 
 export type { ApplyResult, ObjectView };
 
@@ -42,10 +43,19 @@ export interface Backend {
   metrics(): Promise<string>;
   /** An Agent's workload token. */
   token(namespace: string, agent: string): Promise<string>;
-  status(): Promise<GatewayStatus>;
+  status(): Promise<StatusReport>;
+  /** The Envoys: gateways with their configuration, and the sidecars of agents. */
+  proxies(): Promise<ProxyReport>;
 }
 
 /** Selects the backend, from flags and environment. */
 export interface BackendTarget {
+  /** Folder of the state of a `svc up`. */
   readonly stateDir?: string | undefined;
+  /** Context of the kubeconfig. */
+  readonly context?: string | undefined;
+  /** File of the kubeconfig. */
+  readonly kubeconfig?: string | undefined;
+  /** Namespace of the installation in the cluster. */
+  readonly systemNamespace?: string | undefined;
 }

@@ -138,7 +138,11 @@ async function names(
   if (found === undefined) return [];
   let timer: NodeJS.Timeout | undefined;
   try {
-    const backend = context.backend({ stateDir: flags.get("--state-dir") });
+    const backend = await context.backend({
+      stateDir: flags.get("--state-dir"),
+      context: flags.get("--context"),
+      kubeconfig: flags.get("--kubeconfig"),
+    });
     const late = new Promise<never>(
       (_resolve, reject) => (timer = setTimeout(() => reject(new Error("late")), NAMES_TIMEOUT_MS)),
     );

@@ -1,5 +1,7 @@
 /** The command line's dependencies, which tests replace completely. */
 import type { Backend, BackendTarget } from "./backend.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
+import type { ClusterTarget } from "./target.ts";
 
 export interface Context {
   /** The package's root: Envoy's bootstrap, the gateway's program. */
@@ -16,7 +18,15 @@ export interface Context {
   readonly setExitCode: (code: number) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
   readonly random: (bytes: number) => Uint8Array;
   readonly fetch: typeof fetch;
-  readonly backend: (target: BackendTarget) => Backend;
+  readonly backend: (target: BackendTarget) => Promise<Backend>;
+  /**
+   * Runs a program with this process's input and output.
+   * @returns its exit code; undefined if there is no such program
+   */
+  readonly runProgram: (file: string, args: readonly string[]) => Promise<number | undefined>;
+  /** What is done to an installation in a cluster besides its objects. */
+  readonly cluster: (target: ClusterTarget) => Promise<ClusterAccess>;
 }

@@ -109,7 +109,7 @@ Examples:
           metadata,
           data: { [SECRET_KEY]: Buffer.from(key.reveal()).toString("base64") },
         });
-      const backend = context.backend(flags);
+      const backend = await context.backend(flags);
       for (const result of await backend.apply([manifestOf(objects)], {
         create: flags.replace !== true,
       }))

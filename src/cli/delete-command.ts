@@ -47,7 +47,7 @@ export function deleteCommand(context: Context): Command {
     )
     .action(async (kind: string | undefined, names: readonly string[], flags: Flags) => {
       const refs = await refsOf(context, kind, names, flags);
-      const backend = context.backend(flags);
+      const backend = await context.backend(flags);
       const failed: string[] = [];
       for (const ref of refs) {
         const label = `${ref.kind.singular}/${ref.name}`;

@@ -47,7 +47,7 @@ Examples:
   svc get metrics`,
     )
     .action(async (kind: string, names: readonly string[], flags: Flags) => {
-      const backend = context.backend(flags);
+      const backend = await context.backend(flags);
       if (kind === "metrics" || kind === "metric")
         return getMetrics(context, backend, names, flags);
       if (DEFINITION.test(kind)) return getDefinitions(context, backend, names, flags);

@@ -3,8 +3,14 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDuration } from "../platform/duration.ts";
 import { DEFAULT_NAMESPACE } from "../resources/metadata.ts";
 
-export interface TargetFlags {
+export interface TargetFlags extends ClusterFlags {
   readonly stateDir?: string;
+}
+
+export interface ClusterFlags {
+  readonly context?: string;
+  readonly kubeconfig?: string;
+  readonly systemNamespace?: string;
 }
 
 export interface NamespaceFlags {
@@ -12,8 +18,28 @@ export interface NamespaceFlags {
 }
 
 /** Selects the `svc up` to use. */
-export function withTarget(command: Command): Command {
+export function withStateDir(command: Command): Command {
   return command.option("--state-dir <dir>", "folder that svc up was started with");
+}
+
+/** Selects the installation in a cluster to use. */
+export function withCluster(command: Command): Command {
+  return command
+    .option(
+      "--context <name>",
+      "context of the kubeconfig (default: $SVC_CONTEXT, or the current one)",
+    )
+    .option("--kubeconfig <file>", "kubeconfig (default: $KUBECONFIG, or ~/.kube/config)")
+    .option(
+      "--system-namespace <namespace>",
+      "namespace of the installation in the cluster (default: $SVC_SYSTEM_NAMESPACE, or " +
+        "svc-system)",
+    );
+}
+
+/** Selects what the command talks to: a `svc up`, or a cluster. */
+export function withTarget(command: Command): Command {
+  return withCluster(withStateDir(command));
 }
 
 export function withNamespace(command: Command, what = "namespace of the object"): Command {

@@ -4,12 +4,15 @@ import { accessKeyCommand } from "./access-key-command.ts";
 import { applyCommand } from "./apply-command.ts";
 import { auditCommand } from "./audit-command.ts";
 import { completeCommand, completionCommand } from "./completion-command.ts";
+import { checkCommand } from "./check-command.ts";
 import type { Context } from "./context.ts";
 import { createCommand } from "./create-command.ts";
 import { deleteCommand } from "./delete-command.ts";
 import { gatewayCommand } from "./gateway-command.ts";
 import { getCommand } from "./get-command.ts";
+import { installCommand } from "./install-command.ts";
 import { loginCommand, logoutCommand } from "./login-command.ts";
+import { proxyStatusCommand } from "./proxy-status-command.ts";
 import { runCommand } from "./run-command.ts";
 import { statusCommand } from "./status-command.ts";
 import { tokenCommand } from "./token-command.ts";
@@ -27,8 +30,11 @@ export function createProgram(context: Context): Command {
     );
   const commands = [
     upCommand(context.root),
+    installCommand(context),
+    checkCommand(context),
     runCommand(context),
     statusCommand(context),
+    proxyStatusCommand(context),
     applyCommand(context),
     getCommand(context),
     createCommand(context),

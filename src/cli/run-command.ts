@@ -5,7 +5,7 @@ import { runAgent } from "../run/agent-run.ts";
 import { StartError } from "../host/errors.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
-import { repeatable, withNamespace, withTarget } from "./options.ts";
+import { repeatable, withNamespace, withStateDir } from "./options.ts";
 
 interface Flags {
   readonly agent: string;
@@ -44,7 +44,7 @@ export function runCommand(context: Context): Command {
     )
     .argument("<command...>", "command and its arguments, after --")
     .requiredOption("--agent <name>", "Agent that the command runs as");
-  withTarget(withNamespace(command, "namespace of the Agent"))
+  withStateDir(withNamespace(command, "namespace of the Agent"))
     .option("--user <user>", "user that it runs as, NAME or UID[:GID]; not root (default: 65532)")
     .option("--workdir <dir>", "its working directory (default: the current one)")
     .addOption(

@@ -111,7 +111,7 @@ describe("without a gateway that understands", () => {
 
   const none = (where: string): string =>
     `No svc up runs with the state folder ${where}. Start one, or name its folder with ` +
-    "--state-dir.";
+    "--state-dir, or a cluster with --context.";
 
   test("nothing there", async () => {
     await expect(socketBackend({ stateDir: dir }, {}).status()).rejects.toThrow(none(dir));

@@ -4,6 +4,7 @@ import type { GatewayStatus } from "../gateway/status.ts";
 import type { UnixResponse } from "../platform/unix-http.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { statePaths } from "../host/state.ts";
+import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import type { ApplyResult, Backend, ObjectView, BackendTarget } from "./backend.ts";
 import { CliError } from "./errors.ts";
 
@@ -25,6 +26,8 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
   const ask = async (path: string, method = "GET", body?: unknown): Promise<unknown> =>
     parsed(await send(path, method, body));
 
+  const status = async (): Promise<GatewayStatus> => (await ask("/status")) as GatewayStatus;
+
   return {
     apply: async (manifests, { create = false } = {}) => {
       const answer = (await ask(`/objects${create ? "?create=true" : ""}`, "POST", {
@@ -33,10 +36,12 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
       return answer.results;
     },
     list: async (kind, namespace) => {
+      assertSupported(kind);
       const query = namespace === undefined ? "" : `?namespace=${encodeURIComponent(namespace)}`;
       return ((await ask(`/objects/${kind}${query}`)) as { items: ObjectView[] }).items;
     },
     get: async (kind, namespace, name) => {
+      assertSupported(kind);
       const response = await send(objectPath(kind, namespace, name), "GET");
       return response.status === 404 ? undefined : (parsed(response) as ObjectView);
     },
@@ -56,8 +61,29 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
       const path = `/agents/${encodeURIComponent(namespace)}/${encodeURIComponent(agent)}/token`;
       return ((await ask(path)) as { token: string }).token;
     },
-    status: async () => (await ask("/status")) as GatewayStatus,
+    status,
+    proxies: async () => {
+      const { envoys, ready, reason } = await status();
+      return {
+        gateways: envoys.map((envoy) => ({
+          name: envoy.node,
+          ready,
+          problem: reason,
+          envoys: [envoy],
+        })),
+        sidecars: [],
+      };
+    },
   };
+}
+
+/** @throws CliError for a kind that only a cluster has */
+function assertSupported(kind: ResourceKind): void {
+  if (!KINDS[kind].readers.includes("machine"))
+    throw new CliError(
+      `svc up does not support the kind ${kind} yet. For the objects of a cluster, name it with ` +
+        "--context.",
+    );
 }
 
 function objectPath(kind: string, namespace: string, name: string): string {
@@ -87,7 +113,7 @@ function unreachable(error: unknown, dir: string): CliError {
     case "ENOTDIR":
       return new CliError(
         `No svc up runs with the state folder ${dir}. Start one, or name its folder with ` +
-          "--state-dir.",
+          "--state-dir, or a cluster with --context.",
       );
     case "EACCES":
     case "EPERM":

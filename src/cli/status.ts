@@ -1,13 +1,37 @@
 /** Formats the gateway's state for `svc up` and `svc status`. */
 import type { AuditState } from "../audit/sink.ts";
-import type { AuditStatus, GatewayStatus } from "../gateway/status.ts";
+import type { NodeStatus } from "../envoy/xds/ads.ts";
+import type { AuditStatus } from "../gateway/status.ts";
 import { formatSize } from "../platform/size.ts";
 import { table } from "./table.ts";
 
 /** Maximum number of objects that are all listed; of more, only those that need attention are. */
 const LIST_ALL_UP_TO = 20;
 
-export function renderStatus(status: GatewayStatus): string {
+/** State of an object, of a svc up or in a cluster. */
+export interface ObjectState {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly ready: boolean;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** State of a svc up, or of an installation in a cluster. */
+export interface StatusReport {
+  readonly ready: boolean;
+  /** Reason; undefined if ready. */
+  readonly reason: string | undefined;
+  readonly objects: readonly ObjectState[];
+  /** What is not in use as written. */
+  readonly problems: readonly string[];
+  readonly envoys: readonly NodeStatus[];
+  /** State of the audit chain, the worst of several; undefined if there is none. */
+  readonly audit?: AuditStatus | undefined;
+}
+
+export function renderStatus(status: StatusReport): string {
   const all = status.objects.length <= LIST_ALL_UP_TO;
   const shown = all ? status.objects : status.objects.filter((object) => object.reason !== "Ready");
   const lines: string[] = [];

@@ -6,8 +6,10 @@ import { formatProblem } from "../resources/problem.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { mergePatch } from "../sources/applied/merge-patch.ts";
 import type { ApplyResult, Backend, ManifestText, ObjectView, BackendTarget } from "./backend.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
+import type { ProxyReport } from "./proxies.ts";
 import { run } from "./run.ts";
 
 /** 2026-06-15T12:00:00Z */
@@ -37,6 +39,7 @@ export class FakeBackend implements Backend {
     problems: [],
     envoys: [],
   };
+  proxyReport: ProxyReport = { gateways: [], sidecars: [] };
   /** Status of applied objects. */
   statusOf: (kind: ResourceKind) => ObjectView["status"] = () => ({
     ready: true,
@@ -139,6 +142,10 @@ export class FakeBackend implements Backend {
   async status(): Promise<GatewayStatus> {
     return this.gateway;
   }
+
+  async proxies(): Promise<ProxyReport> {
+    return this.proxyReport;
+  }
 }
 
 export class CliWorld {
@@ -149,6 +156,17 @@ export class CliWorld {
   typed: string | undefined;
   readonly asked: string[] = [];
   fetch: typeof fetch = () => Promise.reject(new TypeError("fetch failed"));
+  /** Programs that were run, with their arguments. */
+  readonly programs: string[][] = [];
+  programCode: number | undefined = 0;
+  cluster: ClusterAccess = {
+    copyChains: () => Promise.resolve([]),
+    check: () => Promise.resolve([]),
+  };
+  /** Time that commands have waited, in milliseconds. */
+  slept = 0;
+  /** What happens meanwhile. */
+  onSleep: () => Promise<void> = () => Promise.resolve();
   #seed = 0;
 
   /** Returns the same bytes each time, so that keys are predictable. */
@@ -177,12 +195,21 @@ export class CliWorld {
               this.asked.push(question);
               return Promise.resolve(typed);
             },
-      now: () => NOW,
+      now: () => NOW + this.slept,
+      sleep: (ms) => {
+        this.slept += ms;
+        return this.onSleep();
+      },
       random: (bytes) => this.random(bytes),
       fetch: (...request) => this.fetch(...request),
+      runProgram: (file, args) => {
+        this.programs.push([file, ...args]);
+        return Promise.resolve(this.programCode);
+      },
+      cluster: () => Promise.resolve(this.cluster),
       backend: (target) => {
         this.backend.targets.push(target);
-        return this.backend;
+        return Promise.resolve(this.backend);
       },
     };
     const code = await run(args, context);

@@ -10,6 +10,7 @@ export function tokenCommand(context: Context): Command {
   return withTarget(withNamespace(command, "the agent's namespace"))
     .addHelpText("after", '\nExample:\n  export OPENAI_API_KEY="$(svc token hello)"')
     .action(async (agent: string, flags: TargetFlags & NamespaceFlags) => {
-      context.stdout(`${await context.backend(flags).token(flags.namespace, agent)}\n`);
+      const backend = await context.backend(flags);
+      context.stdout(`${await backend.token(flags.namespace, agent)}\n`);
     });
 }

@@ -96,6 +96,11 @@ export class Connection {
     return this.#config.getContextObject(this.#config.getCurrentContext())?.namespace ?? "default";
   }
 
+  /** The kubeconfig, for parts of the official client library. */
+  get config(): KubeConfig {
+    return this.#config;
+  }
+
   /** Name of the context. */
   get context(): string {
     return this.#config.getCurrentContext();

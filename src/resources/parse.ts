@@ -30,11 +30,18 @@ export interface ParseResult {
 /** Names of the kinds, in the order of messages. */
 const KIND_LIST = RESOURCE_KINDS.toSorted();
 
-/** Parses a file of YAML documents, or of JSON. `file` is only used in problems. Never throws. */
-export function parseDocuments(text: string, file: string): ParseResult {
+/**
+ * Parses a file of YAML documents, or of JSON. `file` is only used in problems. Never throws.
+ * @param reader process that reads the objects, which decides what is supported
+ */
+export function parseDocuments(
+  text: string,
+  file: string,
+  reader: ResourceReader = "machine",
+): ParseResult {
   const documents: ParsedDocument[] = [];
   for (const yaml of readDocuments(text)) {
-    const parsed = parseOne(yaml, text, file);
+    const parsed = parseOne(yaml, text, file, reader);
     if (parsed !== undefined) documents.push(parsed);
   }
   const seen = new Map<string, number>();
@@ -81,7 +88,12 @@ function collect(documents: readonly ParsedDocument[]): ParseResult {
 }
 
 /** Parses one document; undefined for an empty one. */
-function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocument | undefined {
+function parseOne(
+  yaml: YamlDocument,
+  text: string,
+  file: string,
+  reader: ResourceReader,
+): ParsedDocument | undefined {
   const { document, line } = yaml;
   const refuse = (
     reason: ProblemReason,
@@ -128,7 +140,7 @@ function parseOne(yaml: YamlDocument, text: string, file: string): ParsedDocumen
     );
   }
   if (value === null) return undefined;
-  const parsed = parseObject(value);
+  const parsed = parseObject(value, reader);
   if (parsed.kind === "ok")
     return { id: resourceId(parsed.resource), line, resource: parsed.resource, problems: [] };
   const { identity } = parsed;

@@ -32,7 +32,7 @@ const numbers = (log: AuditLog): unknown[] =>
 describe("a log", () => {
   test("yields each record once, as it is written, across segments", () => {
     put(1, line(1) + line(2));
-    const log = new AuditLog(world.dir, ALL, undefined);
+    const log = new AuditLog([world.dir], ALL, undefined);
     expect(numbers(log)).toEqual([1, 2]);
     expect(numbers(log)).toEqual([]);
     put(1, line(3));
@@ -46,21 +46,21 @@ describe("a log", () => {
 
   test("yields the line as it stands in the file", () => {
     put(1, line(1));
-    const [found] = new AuditLog(world.dir, ALL, undefined).read();
+    const [found] = new AuditLog([world.dir], ALL, undefined).read();
     expect(`${found?.line}\n`).toBe(line(1));
   });
 
   test("goes on where segments are missing", () => {
     put(3, line(1));
     put(7, line(2));
-    expect(numbers(new AuditLog(world.dir, ALL, undefined))).toEqual([1, 2]);
+    expect(numbers(new AuditLog([world.dir], ALL, undefined))).toEqual([1, 2]);
   });
 
   test.each(["{", "null", "1", '{"time":"x"}', line(1).replace('"type":"T"', '"type":1')])(
     "counts what is no record, and goes on: %s",
     (text) => {
       put(1, `${text.trimEnd()}\n${line(2)}`);
-      const log = new AuditLog(world.dir, ALL, undefined);
+      const log = new AuditLog([world.dir], ALL, undefined);
       expect(numbers(log)).toEqual([2]);
       expect(log.unreadable).toBe(1);
     },
@@ -70,7 +70,7 @@ describe("a log", () => {
     const record = JSON.parse(line(1)) as Record<string, unknown>;
     put(1, `${JSON.stringify({ ...record, [member]: undefined })}\n`);
     put(1, `${JSON.stringify({ ...record, [member]: null })}\n`);
-    const log = new AuditLog(world.dir, ALL, undefined);
+    const log = new AuditLog([world.dir], ALL, undefined);
     expect(numbers(log)).toEqual([]);
     expect(log.unreadable).toBe(2);
   });
@@ -78,7 +78,7 @@ describe("a log", () => {
   test("merges chains by time, and keeps the order of each", () => {
     put(1, line(1, 1) + line(4, 4) + line(2, 2), "a");
     put(1, line(3, 3, "b") + line(5, 5, "b"), "b");
-    const log = new AuditLog(world.dir, ALL, undefined);
+    const log = new AuditLog([world.dir], ALL, undefined);
     expect(numbers(log)).toEqual([1, 3, 4, 2, 5]);
     put(1, line(6, 6, "c"), "c");
     expect(numbers(log)).toEqual([6]);
@@ -88,14 +88,14 @@ describe("a log", () => {
   test("goes on without a chain, or a folder, that was moved away", () => {
     put(1, line(1));
     put(1, line(2, 2, "b"), "b");
-    const log = new AuditLog(world.dir, ALL, undefined);
+    const log = new AuditLog([world.dir], ALL, undefined);
     expect(numbers(log)).toEqual([1, 2]);
     rmSync(path.join(world.dir, "gw"), { recursive: true });
     put(1, line(3, 3, "b"), "b");
     expect(numbers(log)).toEqual([3]);
     rmSync(world.dir, { recursive: true });
     expect(numbers(log)).toEqual([]);
-    expect(() => new AuditLog(world.dir, ALL, undefined)).toThrow("cannot be read");
+    expect(() => new AuditLog([world.dir], ALL, undefined)).toThrow("cannot be read");
   });
 });
 
@@ -106,7 +106,7 @@ describe("a filter", () => {
       holds: ['"n":2', '"n":3', "{ 2"],
       matches: ({ fields }) => fields["n"] !== 3,
     };
-    const log = new AuditLog(world.dir, filter, undefined);
+    const log = new AuditLog([world.dir], filter, undefined);
     expect(numbers(log)).toEqual([2]);
     expect(log.unreadable).toBe(1);
   });
@@ -118,7 +118,7 @@ describe("since a time", () => {
     put(2, line(2, 60));
     put(3, line(3, 120));
     const since = (minutes: number): unknown[] =>
-      numbers(new AuditLog(world.dir, ALL, START + minutes * 60_000));
+      numbers(new AuditLog([world.dir], ALL, START + minutes * 60_000));
     expect(since(240)).toEqual([3]);
     expect(since(180)).toEqual([3]);
     expect(since(179)).toEqual([2, 3]);
@@ -131,7 +131,7 @@ describe("since a time", () => {
     put(1, line(1, 0));
     writeFileSync(world.path("000002.jsonl"), "");
     put(2, line(2, 0).slice(0, -1));
-    const log = new AuditLog(world.dir, ALL, START + 2 * HOUR_MS);
+    const log = new AuditLog([world.dir], ALL, START + 2 * HOUR_MS);
     expect(numbers(log)).toEqual([1]);
     put(2, "\n");
     expect(numbers(log)).toEqual([2]);

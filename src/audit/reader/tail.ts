@@ -97,18 +97,19 @@ function parse(text: string): AuditRecord | undefined {
 }
 
 /**
- * AuditLog merges all chains of a folder by time; the records of one chain keep their order
+ * AuditLog merges all chains of some folders by time; the records of one chain keep their order
  * whatever its clock did.
  */
 export class AuditLog {
-  readonly #dir: string;
+  readonly #dirs: readonly string[];
   readonly #filter: Filter;
   readonly #since: number | undefined;
+  /** By the chain's folder. */
   readonly #tails = new Map<string, ChainTail>();
 
-  /** @throws AuditError if the folder cannot be read */
-  constructor(dir: string, filter: Filter, since: number | undefined) {
-    this.#dir = dir;
+  /** @throws AuditError if a folder cannot be read */
+  constructor(dirs: readonly string[], filter: Filter, since: number | undefined) {
+    this.#dirs = dirs;
     this.#filter = filter;
     this.#since = since;
     this.#discover();
@@ -141,10 +142,12 @@ export class AuditLog {
   }
 
   #discover(): void {
-    if (!existsSync(this.#dir) && this.#tails.size > 0) return;
-    for (const chain of findChains(this.#dir)) {
-      if (!this.#tails.has(chain.name))
-        this.#tails.set(chain.name, new ChainTail(chain, this.#filter, this.#since));
+    for (const dir of this.#dirs) {
+      if (!existsSync(dir) && this.#tails.size > 0) continue;
+      for (const chain of findChains(dir)) {
+        if (!this.#tails.has(chain.dir))
+          this.#tails.set(chain.dir, new ChainTail(chain, this.#filter, this.#since));
+      }
     }
   }
 }

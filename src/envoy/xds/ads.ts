@@ -14,6 +14,7 @@ import {
   PUSH_ORDER,
   type ResourceType,
   TypeUrl,
+  versionOf,
   type XdsSnapshot,
 } from "./snapshot.ts";
 import { type Delta, type Nack, Subscription } from "./subscription.ts";
@@ -34,11 +35,22 @@ interface DeltaRequest {
   readonly errorDetail?: { readonly message: string };
 }
 
+export interface TypeStatus {
+  readonly type: ResourceType;
+  /** Version of the current snapshot's resources of this type; equal ones have equal content. */
+  readonly version: string;
+  /** Number of the current snapshot's resources of this type. */
+  readonly resources: number;
+  /** The node's answer for them. */
+  readonly state: "acknowledged" | "rejected" | "pending";
+}
+
 export interface NodeStatus {
   readonly node: string;
   /** The whole current snapshot is acknowledged (or rejected). */
   readonly inSync: boolean;
   readonly nacks: readonly (Nack & { readonly type: ResourceType })[];
+  readonly types: readonly TypeStatus[];
 }
 
 export interface AdsOptions {
@@ -163,13 +175,25 @@ class NodeStream {
 
   status(snapshot: XdsSnapshot): NodeStatus {
     const nacks: (Nack & { type: ResourceType })[] = [];
+    const types: TypeStatus[] = [];
     let inSync = PUSH_ORDER.every((type) => this.#subscriptions.get(type)?.accepted === true);
-    for (const [type, subscription] of this.#subscriptions) {
-      if (subscription.nack !== undefined) nacks.push({ type, ...subscription.nack });
-      if (subscription.waiting || subscription.pending(snapshot[type], true) !== undefined)
-        inSync = false;
+    for (const type of PUSH_ORDER) {
+      const subscription = this.#subscriptions.get(type);
+      const nack = subscription?.nack;
+      const open =
+        subscription === undefined ||
+        subscription.waiting ||
+        subscription.pending(snapshot[type], true) !== undefined;
+      if (nack !== undefined) nacks.push({ type, ...nack });
+      if (open) inSync = false;
+      types.push({
+        type,
+        version: versionOf(snapshot[type]),
+        resources: snapshot[type].size,
+        state: open ? "pending" : nack === undefined ? "acknowledged" : "rejected",
+      });
     }
-    return { node: this.#node, inSync, nacks };
+    return { node: this.#node, inSync, nacks, types };
   }
 
   answerFor(type: ResourceType, name: string): EnvoyAnswer {

@@ -32,6 +32,22 @@ export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = {
   route: new Map(),
 };
 
+/** Versions that were computed before, since a status is read more often than it changes. */
+const VERSIONS = new WeakMap<ReadonlyMap<string, VersionedResource>, string>();
+const VERSION_LENGTH = 12;
+
+/** Returns one version for resources of a type: equal content has equal versions, at any gateway. */
+export function versionOf(resources: ReadonlyMap<string, VersionedResource>): string {
+  let version = VERSIONS.get(resources);
+  if (version === undefined) {
+    const lines = [...resources.values()].map((one) => `${one.name}\0${one.version}\n`);
+    const hash = createHash("sha256").update(lines.toSorted().join(""));
+    version = hash.digest("hex").slice(0, VERSION_LENGTH);
+    VERSIONS.set(resources, version);
+  }
+  return version;
+}
+
 /** The resources of a snapshot in protobuf's JSON form, by type; each has a unique `name`. */
 export interface EnvoyResources {
   readonly cluster: readonly Cluster[];

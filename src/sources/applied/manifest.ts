@@ -4,6 +4,7 @@
  */
 import { Document } from "yaml";
 import { resourceId, type Resource } from "../../resources/kinds.ts";
+import type { ResourceReader } from "../../resources/metadata.ts";
 import { duplicateOf, parseDocuments } from "../../resources/parse.ts";
 import type { Problem } from "../../resources/problem.ts";
 import { readDocuments } from "../../resources/yaml.ts";
@@ -31,12 +32,16 @@ export type ReadManifests =
  */
 const SERVER_METADATA = ["resourceVersion", "managedFields", "generation"] as const;
 
-export function readManifests(manifests: readonly Manifest[]): ReadManifests {
+/** @param reader process that reads the objects, which decides what is supported */
+export function readManifests(
+  manifests: readonly Manifest[],
+  reader: ResourceReader = "machine",
+): ReadManifests {
   const objects: ManifestObject[] = [];
   const problems: Problem[] = [];
   const places = new Map<string, string>();
   for (const { source, text } of manifests) {
-    const parsed = parseDocuments(text, source);
+    const parsed = parseDocuments(text, source, reader);
     const byLine = new Map(parsed.documents.map((document) => [document.line, document]));
     for (const { document, line } of readDocuments(text)) {
       const checked = byLine.get(line);
@@ -54,7 +59,7 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
       objects.push({
         id,
         resource: judged.resource,
-        text: keptText(document, judged.resource.version),
+        text: keptText(document, judged.resource.version, reader),
       });
     }
   }
@@ -65,10 +70,10 @@ export function readManifests(manifests: readonly Manifest[]): ReadManifests {
  * Returns a text that parses to exactly the validated object: a plain one if the document's own
  * does not (a `%YAML 1.1`).
  */
-function keptText(document: Document, version: string): string {
+function keptText(document: Document, version: string, reader: ResourceReader): string {
   const value: unknown = document.toJS({ maxAliasCount: 100 });
   const text = documentText(document);
-  return parseDocuments(text, "").resources[0]?.version === version
+  return parseDocuments(text, "", reader).resources[0]?.version === version
     ? text
     : documentText(new Document(value));
 }

@@ -1,0 +1,25 @@
+/** Checks of an installation, for `svc check`. */
+import { table } from "./table.ts";
+
+export interface Check {
+  readonly level: "OK" | "WARN" | "FAIL";
+  /** What was checked. */
+  readonly name: string;
+  /** What was found, and for a warning or a failure what to do. */
+  readonly message: string;
+}
+
+export const ok = (name: string, message = ""): Check => ({ level: "OK", name, message });
+export const warn = (name: string, message: string): Check => ({ level: "WARN", name, message });
+export const fail = (name: string, message: string): Check => ({ level: "FAIL", name, message });
+
+export function renderChecks(checks: readonly Check[]): string {
+  const failures = checks.filter(({ level }) => level === "FAIL").length;
+  const warnings = checks.filter(({ level }) => level === "WARN").length;
+  const rows = checks.map(({ level, name, message }) => [level, name, message]);
+  const sum =
+    failures + warnings === 0
+      ? `${checks.length} checks passed.`
+      : `${checks.length} checks: ${failures} failed, ${warnings} with a warning.`;
+  return `${table(["", "CHECK", "RESULT"], rows)}\n${sum}`;
+}
