@@ -122,7 +122,7 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
   };
 }
 
-/** Needs user 0 and NET_ADMIN in the pod's network namespace, and ends before anything else runs. */
+/** Needs user 0 and NET_ADMIN in the network namespace, and ends before anything else runs. */
 function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manifest {
   const { images, sidecar, gateway } = config;
   return {

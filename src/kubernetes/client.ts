@@ -49,7 +49,7 @@ export class KubeClient {
    * Lists all objects of a kind, in one namespace or in all, page by page. Each page has the
    * version of the whole list. @throws ApiError, with status 410 if the list took too long
    */
-  async *list(
+  async *pages(
     kind: KubeKind,
     namespace?: string,
     selector: Selector = {},
@@ -70,6 +70,17 @@ export class KubeClient {
       yield { items, resourceVersion: page.metadata?.resourceVersion ?? "" };
       next = page.metadata?.continue;
     } while (next !== undefined && next !== "");
+  }
+
+  /** Lists all objects of a kind, in one namespace or in all. @throws ApiError */
+  async list(kind: KubeKind, namespace?: string, selector: Selector = {}): Promise<ObjectList> {
+    const items: KubeObject[] = [];
+    let resourceVersion = "";
+    for await (const page of this.pages(kind, namespace, selector)) {
+      for (const item of page.items) items.push(item);
+      ({ resourceVersion } = page);
+    }
+    return { items, resourceVersion };
   }
 
   /** @throws ApiError, with status 409 if it exists */

@@ -122,7 +122,7 @@ export class Informer {
     const { client, kind, namespace, selector } = this.#options;
     const listed = new Set<string>();
     let version = "";
-    for await (const page of client.list(kind, namespace, selector, this.#abort.signal)) {
+    for await (const page of client.pages(kind, namespace, selector, this.#abort.signal)) {
       for (const item of page.items) {
         listed.add(nameOf(item));
         this.#set(item);

@@ -7,13 +7,13 @@ import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 
 /** What is wrong with the configuration, with the place and the fix. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
+export class ConfigFileError extends Error {
+  override readonly name = "ConfigFileError";
 }
 
 /**
  * Reads the file that `--config FILE` names; without it, every setting has its default.
- * @throws ConfigError
+ * @throws ConfigFileError
  */
 export function readConfig<Schema extends z.ZodType>(
   schema: Schema,
@@ -26,7 +26,7 @@ export function readConfig<Schema extends z.ZodType>(
     value = parse(readFileSync(file, "utf8"));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new ConfigError(
+    throw new ConfigFileError(
       code === undefined
         ? `${file} is not YAML: ${message.split("\n")[0]}`
         : `${file} cannot be read (${code}). Mount the ConfigMap there, or correct --config.`,
@@ -44,7 +44,7 @@ function fileOf(args: readonly string[]): string | undefined {
     });
     return values.config;
   } catch (error) {
-    throw new ConfigError(`${(error as Error).message} The only option is --config FILE.`);
+    throw new ConfigFileError(`${(error as Error).message} The only option is --config FILE.`);
   }
 }
 
@@ -58,5 +58,5 @@ function parsed<Schema extends z.ZodType>(
   const lines = explainIssues(result.error.issues, value, schema).map(
     ({ path, message, fix }) => `${formatPath(path)}: ${message} (${fix})`,
   );
-  throw new ConfigError(`${file} is not valid:\n  ${lines.join("\n  ")}`);
+  throw new ConfigFileError(`${file} is not valid:\n  ${lines.join("\n  ")}`);
 }

@@ -137,7 +137,7 @@ export class ControllerBed {
 
   async all(kind: KubeKind, labelSelector = "svc.io/agent"): Promise<readonly KubeObject[]> {
     const found: KubeObject[] = [];
-    for await (const page of this.client.list(kind, this.namespace, { labelSelector }))
+    for await (const page of this.client.pages(kind, this.namespace, { labelSelector }))
       found.push(...page.items);
     return found;
   }
