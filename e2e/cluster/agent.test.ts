@@ -45,6 +45,35 @@ async function refused(...command: readonly string[]): Promise<string> {
   }
 }
 
+/** A volume on the node's disk, which outlives the pods. */
+async function auditVolume(): Promise<void> {
+  const size = { storage: "1Gi" };
+  const common = { accessModes: ["ReadWriteMany"], storageClassName: "" };
+  const hostPath = { path: `/var/tmp/${namespace}`, type: "DirectoryOrCreate" };
+  await lab.exec(["mkdir", "--mode=0777", "--parents", hostPath.path]);
+  await kubectl(
+    ["apply", "-f", "-"],
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "List",
+      items: [
+        {
+          apiVersion: "v1",
+          kind: "PersistentVolume",
+          metadata: { name: namespace },
+          spec: { ...common, hostPath, capacity: size },
+        },
+        {
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          metadata: { name: "svc-audit" },
+          spec: { ...common, volumeName: namespace, resources: { requests: size } },
+        },
+      ],
+    }),
+  );
+}
+
 beforeAll(async () => {
   lab = attachLab();
   git = new GitBackend(TOKEN);
@@ -61,8 +90,14 @@ beforeAll(async () => {
   };
   outside.writeCa(path.join(folder, "ca.crt"));
   await lab.setHosts({ "github.com": lab.hostAddress, "api.github.com": lab.hostAddress });
-  await install(lab, { values: { "agents.sidecar.upstreamCaConfigMap": "test-roots" } });
+  await install(lab, {
+    values: {
+      "agents.sidecar.upstreamCaConfigMap": "test-roots",
+      "agents.audit.claim": "svc-audit",
+    },
+  });
   await lab.kubectl(["create", "namespace", namespace]);
+  await auditVolume();
   await kubectl(["create", "configmap", "test-roots", `--from-file=${folder}/ca.crt`]);
   await kubectl(
     ["apply", "-f", "-"],
@@ -87,6 +122,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await lab.kubectl(["delete", "namespace", namespace, "--ignore-not-found"]);
+  await lab.kubectl(["delete", "persistentvolume", namespace, "--ignore-not-found"]);
+  await lab.exec(["rm", "--recursive", "--force", `/var/tmp/${namespace}`]);
   await uninstall(lab);
   await lab.setHosts({});
   await outside.close();
@@ -300,6 +337,15 @@ describe("a change of a Provider, while the agent calls all the time", () => {
       { what: "a call with the new token" },
     );
   });
+});
+
+test("the audit chains of pods that are gone are whole, beside those of the pods that run", async () => {
+  const said = await kubectl([
+    ...["exec", "deployment/svc-busy", "--container", "svc-sidecar", "--"],
+    ...["node", "/opt/svc/dist/svc.js", "audit", "verify", "/var/lib/svc/audit"],
+  ]);
+  const chains = new Set(said.match(/sidecar-svc-busy-[a-z0-9-]+/g));
+  expect(chains.size, said).toBeGreaterThanOrEqual(3);
 });
 
 test("a pod passes Pod Security 'restricted', but for the redirect's init container", async () => {

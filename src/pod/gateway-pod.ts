@@ -72,7 +72,8 @@ export async function startGatewayPod(
       : {
           audit: {
             ...config.audit,
-            keyFile: path.join(config.audit.dir, "..", "audit-keys", `${pod}.pem`),
+            // In memory, and of this pod alone: nobody can continue its chain when it is gone.
+            keyFile: path.join(path.dirname(runDir), "audit.pem"),
             writer: pod,
           },
         }),
