@@ -21,18 +21,25 @@ export function readConfig<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const file = fileOf(args);
   if (file === undefined) return parsed(schema, {}, "the defaults");
-  let value: unknown;
+  let text: string;
   try {
-    value = parse(readFileSync(file, "utf8"));
+    text = readFileSync(file, "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
     throw new ConfigFileError(
-      code === undefined
-        ? `${file} is not YAML: ${message.split("\n")[0]}`
-        : `${file} cannot be read (${code}). Mount the ConfigMap there, or correct --config.`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"}). ` +
+        "Mount the ConfigMap there, or correct --config.",
     );
   }
-  return parsed(schema, value ?? {}, file);
+  return parsed(schema, parseYaml(text, file) ?? {}, file);
+}
+
+/** @throws ConfigFileError */
+function parseYaml(text: string, file: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new ConfigFileError(`${file} is not YAML: ${(error as Error).message.split("\n")[0]}`);
+  }
 }
 
 function fileOf(args: readonly string[]): string | undefined {
