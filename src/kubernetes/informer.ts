@@ -51,8 +51,10 @@ export class Informer {
   /** Resolves when the first list is in the copy. */
   readonly synced: Promise<void> = new Promise((resolve) => (this.#synced = resolve));
   #isSynced = false;
-  /** Attempts since the server was last heard. */
+  /** Attempts since a watch last delivered something. */
   #failures = 0;
+  /** Whether one of them was refused because its version is too old. */
+  #hasExpired = false;
   #done: Promise<void> = Promise.resolve();
 
   constructor(options: InformerOptions) {
@@ -92,8 +94,12 @@ export class Informer {
       if (signal.aborted) return;
       if (error !== undefined && error.status !== 0) this.#resourceVersion = undefined;
       this.#failures += 1;
-      // The server ends every watch at some time, and the list that follows is 410's remedy.
-      if (this.#failures === 1 && (error === undefined || isExpired(error))) continue;
+      // The server ends every watch at some time.
+      if (error === undefined && this.#failures === 1) continue;
+      const isRemedied = error !== undefined && isExpired(error) && !this.#hasExpired;
+      this.#hasExpired ||= isRemedied;
+      // The list that follows is the remedy.
+      if (isRemedied) continue;
       const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.#failures - 1));
       const pauseMs = Math.max(error?.retryAfterMs ?? 0, delayMs * (0.5 + random() / 2));
       if (error !== undefined)
@@ -159,10 +165,11 @@ export class Informer {
       const { code = 0, reason = "", message = "" } = object as unknown as WatchError;
       throw new ApiError(code, reason, message);
     }
-    this.#failures = 0;
     if (type === "DELETED") this.#remove(nameOf(object));
     else if (type !== "BOOKMARK") this.#set(object);
     this.#resourceVersion = object.metadata.resourceVersion;
+    this.#failures = 0;
+    this.#hasExpired = false;
   }
 
   #set(found: KubeObject): void {
