@@ -53,7 +53,8 @@ function checkEnvoy({ root, env }: Machine): Check {
   }
 }
 
-async function checkPort(port: number, flag: string): Promise<Check> {
+/** Checks that a port of svc up is free. @param flag that sets the port */
+export async function checkPort(port: number, flag: string): Promise<Check> {
   try {
     await assertPortFree("127.0.0.1", port, flag);
     return ok("ports", `${port} is free`);

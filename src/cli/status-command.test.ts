@@ -47,9 +47,12 @@ describe("svc status of named objects", () => {
     expect([code, stderr]).toEqual([1, "svc: agent/none does not exist in namespace default\n"]);
   });
 
-  test.each([["agent"], ["agent/"], ["agent/a/b"], ["nothing/a"]])("%s is a usage error", async (text) => {
-    expect((await world.run("status", text)).code).toBe(2);
-  });
+  test.each([["agent"], ["agent/"], ["agent/a/b"], ["nothing/a"]])(
+    "%s is a usage error",
+    async (text) => {
+      expect((await world.run("status", text)).code).toBe(2);
+    },
+  );
 });
 
 describe("svc status --wait", () => {

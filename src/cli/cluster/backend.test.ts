@@ -166,7 +166,9 @@ describe("patch and delete", () => {
     await expect(backend.patch("Session", "default", "k", patch)).rejects.toThrow(
       "Session default/k has changed in the meantime",
     );
-    await expect(backend.patch("Session", "default", "x", {})).rejects.toThrow("there is no Session");
+    await expect(backend.patch("Session", "default", "x", {})).rejects.toThrow(
+      "there is no Session",
+    );
   });
 
   test("delete says whether there was one", async () => {
@@ -202,6 +204,8 @@ test.each([
 
 test("an API server that is gone is explained", async () => {
   await api.close();
-  await expect(backend.list("Agent", undefined)).rejects.toThrow(/of the context test .* does not answer/);
+  await expect(backend.list("Agent", undefined)).rejects.toThrow(
+    /of the context test .* does not answer/,
+  );
   api = await FakeApiServer.start();
 });

@@ -1,6 +1,14 @@
 /** The archive of chains: what the script prints in a shell, and what hostile pods may send. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -49,7 +57,9 @@ test("a shell's archive of chains, in parts of every size", () => {
     read(Array.from({ length: count }, (_, i) => archive.subarray(i * size, (i + 1) * size)));
     expect(files()).toEqual([
       "gw-1",
-      ...["000001.jsonl", "000002.jsonl", "audit.pub", "checkpoints.jsonl"].map((name) => `gw-1/${name}`),
+      ...["000001.jsonl", "000002.jsonl", "audit.pub", "checkpoints.jsonl"].map(
+        (name) => `gw-1/${name}`,
+      ),
     ]);
     for (const name of ["000001.jsonl", "checkpoints.jsonl"])
       expect(readFileSync(path.join(copy, "gw-1", name))).toEqual(

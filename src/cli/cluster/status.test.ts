@@ -128,9 +128,7 @@ describe("the proxies", () => {
     installation.gateway("gw-1", { ...GATEWAY_STATUS, envoys });
     const report = await readProxies(installation.session);
     expect(renderProxies(report)).toContain("NACK c2 (3)");
-    expect(renderProxies(report)).toContain(
-      "Envoy gw-1 rejected a cluster (upstream/a): bad port",
-    );
+    expect(renderProxies(report)).toContain("Envoy gw-1 rejected a cluster (upstream/a): bad port");
     expect(isInSync(report)).toBe(false);
   });
 
