@@ -11,10 +11,10 @@ test("upgrades or installs the chart of the package", async () => {
   expect(code).toBe(0);
   expect(world.programs).toEqual([
     [
-      ...["helm", "upgrade", "--install", "svc", "/nowhere/charts/svc"],
-      ...["--namespace", "svc-system", "--create-namespace"],
-      ...["--values", "a.yaml", "--set", "x=1", "--set", "y=2"],
-    ],
+      ["helm", "upgrade", "--install", "svc", "/nowhere/charts/svc"],
+      ["--namespace", "svc-system", "--create-namespace"],
+      ["--values", "a.yaml", "--set", "x=1", "--set", "y=2"],
+    ].flat(),
   ]);
 });
 
@@ -24,9 +24,9 @@ test("--dry-run renders it, and the target is passed on", async () => {
   await world.run("install", "--dry-run", "-n", "infra", ...target);
   expect(world.programs).toEqual([
     [
-      ...["/opt/helm", "template", "svc", "/nowhere/charts/svc", "--namespace", "infra"],
-      ...["--kube-context", "prod", "--kubeconfig", "k"],
-    ],
+      ["/opt/helm", "template", "svc", "/nowhere/charts/svc", "--namespace", "infra"],
+      ["--kube-context", "prod", "--kubeconfig", "k"],
+    ].flat(),
   ]);
 });
 

@@ -85,7 +85,8 @@ function checkSetpriv(): Check {
     ? ok("setpriv", "ends the processes of svc up with it")
     : warn(
         "setpriv",
-        "not found: processes of a killed svc up would go on. On Debian: apt-get install util-linux",
+        "not found: processes of a killed svc up would go on. On Debian: apt-get install " +
+          "util-linux",
       );
 }
 

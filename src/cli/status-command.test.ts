@@ -98,10 +98,10 @@ describe("svc status --wait", () => {
   });
 
   test("a gateway that does not answer yet is waited for", async () => {
-    const { status } = world.backend;
+    const status = world.backend.gateway;
     world.backend.status = () => Promise.reject(new CliError("nothing answers"));
     world.onSleep = () => {
-      world.backend.status = status;
+      world.backend.status = () => Promise.resolve(status);
       return Promise.resolve();
     };
     const { code, stderr } = await world.run("status", "--wait");

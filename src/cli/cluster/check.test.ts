@@ -106,7 +106,8 @@ describe("a fault, with its fix", () => {
             ? { status: 201, body: { status: { allowed: false } } }
             : undefined,
         ),
-      "WARN your rights: you may not create pods/exec in all namespaces, which svc audit need. Ask an administrator.",
+      "WARN your rights: you may not create pods/exec in all namespaces, which svc audit " +
+        "need. Ask an administrator.",
     ],
     [
       () => installation.put(CRD, { metadata: { name: "agents.svc.io" }, spec: { versions: [] } }),
@@ -119,15 +120,20 @@ describe("a fault, with its fix", () => {
           spec: { versions: [{ name: "v1", schema: {} }] },
           status: { conditions: [{ type: "Established", status: "True" }] },
         }),
-      "FAIL kinds: agents.svc.io is of another version than this command. Install this version's: svc install, or kubectl apply --server-side -f crds/.",
+      "FAIL kinds: agents.svc.io is of another version than this command. Install this " +
+        "version's: svc install, or kubectl apply --server-side -f crds/.",
     ],
     [
       () => installation.deployment("controller", 0),
-      "FAIL deployments: Deployment svc-controller: 0 of 1 pods ready. Install with svc install, name another namespace with --system-namespace, or look at the pods: kubectl -n svc-system get pods.",
+      "FAIL deployments: Deployment svc-controller: 0 of 1 pods ready. Install with svc " +
+        "install, name another namespace with --system-namespace, or look at the pods: " +
+        "kubectl -n svc-system get pods.",
     ],
     [
       () => installation.api.answer(READYZ, { message: "no endpoints" }, 503),
-      "FAIL gateway: the Service svc-gateway does not answer through the API server (no endpoints). Look at its pods, and at NetworkPolicies between the API server and them.",
+      "FAIL gateway: the Service svc-gateway does not answer through the API server (no " +
+        "endpoints). Look at its pods, and at NetworkPolicies between the API server and " +
+        "them.",
     ],
     [
       () =>
@@ -143,11 +149,13 @@ describe("a fault, with its fix", () => {
           metadata: { name: "svc-workload-key", namespace: SYSTEM },
           data: { current: "" },
         }),
-      'FAIL workload key: the Secret svc-workload-key has no key "current" of 32 bytes. Delete it, and the controller makes another; all agents then get new tokens.',
+      'FAIL workload key: the Secret svc-workload-key has no key "current" of 32 bytes. ' +
+        "Delete it, and the controller makes another; all agents then get new tokens.",
     ],
     [
       () => redis([]),
-      "WARN redis: not configured: each gateway pod counts limits alone, and from zero after a restart. Set redis.enabled=true.",
+      "WARN redis: not configured: each gateway pod counts limits alone, and from zero " +
+        "after a restart. Set redis.enabled=true.",
     ],
     [
       () =>
@@ -163,7 +171,8 @@ describe("a fault, with its fix", () => {
           metadata: { name: "n1" },
           ...nodeInfo({ kernelVersion: "5.10.0" }),
         }),
-      "WARN nodes: n1 has Linux 5.10.0: spec.filesystem of Agents is enforced by the kernel from 5.13 on",
+      "WARN nodes: n1 has Linux 5.10.0: spec.filesystem of Agents is enforced by the kernel " +
+        "from 5.13 on",
     ],
     [
       () =>
@@ -175,7 +184,10 @@ describe("a fault, with its fix", () => {
     ],
     [
       () => agentUnder("restricted"),
-      'FAIL pod security: the namespace team enforces "restricted", which forbids the init container with NET_ADMIN of agents\' pods. Install with agents.interception=sysctl, or label the namespace: kubectl label namespace team pod-security.kubernetes.io/enforce=privileged --overwrite.',
+      'FAIL pod security: the namespace team enforces "restricted", which forbids the init ' +
+        "container with NET_ADMIN of agents' pods. Install with agents.interception=sysctl, " +
+        "or label the namespace: kubectl label namespace team " +
+        "pod-security.kubernetes.io/enforce=privileged --overwrite.",
     ],
     [
       () =>

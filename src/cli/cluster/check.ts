@@ -1,7 +1,7 @@
 /** Checks of an installation in a cluster and of its surroundings, for `svc check`. */
 import { parse } from "yaml";
 import { ApiError } from "../../kubernetes/connection.ts";
-import { CORE, type KubeKind, type KubeObject } from "../../kubernetes/objects.ts";
+import { CORE, type KubeKind, type KubeObject, objectPath } from "../../kubernetes/objects.ts";
 import { type Check, fail, ok, warn } from "../checks.ts";
 import { checkKinds } from "./check-kinds.ts";
 import { checkNetworkPolicies, checkNodes, checkVersion } from "./check-surroundings.ts";
@@ -108,9 +108,8 @@ async function checkGateway(session: ClusterSession): Promise<readonly Check[]> 
   const { name } = service.metadata;
   const checks: Check[] = [];
   try {
-    await connection.request(
-      `/api/v1/namespaces/${systemNamespace}/services/http:${name}:${GATEWAY_PORTS.http}/proxy/readyz`,
-    );
+    const proxied = { namespace: systemNamespace, name: `http:${name}:${GATEWAY_PORTS.http}` };
+    await connection.request(`${objectPath(SERVICE, proxied)}/proxy/readyz`);
     checks.push(ok("gateway", `the Service ${name} answers`));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status === 403) throw error;
