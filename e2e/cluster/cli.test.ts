@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse, stringify } from "yaml";
-import type { Check } from "../../src/cli/checks.ts";
+import type { CheckResult } from "../../src/cli/checks.ts";
 import type { ProxyReport } from "../../src/cli/proxies.ts";
 import type { ObjectView } from "../../src/cli/backend.ts";
 import { install, manifest, SYSTEM, uninstall } from "../support/cluster/installation.ts";
@@ -67,7 +67,7 @@ describe("apply, get and delete", () => {
     });
     expect(await said(apply(text))).toBe(
       `provider/gone created in namespace ${namespace}: not in use: SecretDoesNotExist: ` +
-        "spec.auth.secretRef: there is no Secret none\n",
+        `Secret ${namespace}/none does not exist\n`,
     );
     expect(await said(apply(text))).toContain("provider/gone unchanged");
     expect(await said(inTeam("delete", "provider", "gone"))).toBe("provider/gone deleted\n");
@@ -123,7 +123,7 @@ test("an AccessKey from creation to revocation", async () => {
   expect(first).toMatch(/^svc_\w+\n$/);
   const second = await said(inTeam("access-key", "rotate", "laptop", "--grace", "1h"));
   expect(second).not.toBe(first);
-  expect(await said(inTeam("access-key", "list"))).toMatch(/^laptop +yes/m);
+  expect(await said(inTeam("access-key", "list"))).toMatch(/^laptop +mock +yes +Ready/m);
   expect(await said(inTeam("access-key", "revoke", "laptop"))).toBe("access-key/laptop revoked\n");
   const key = JSON.parse(await said(inTeam("get", "ak", "laptop", "-o", "json"))) as ObjectView;
   expect(key.status).toMatchObject({ ready: false, reason: "KeyRevoked" });
@@ -203,7 +203,7 @@ test("proxy-status shows what each Envoy accepted", async () => {
 describe("check", () => {
   const checks = async (...args: readonly string[]): Promise<readonly string[]> => {
     const { stdout } = await run("check", "-o", "json", ...args);
-    return (JSON.parse(stdout) as Check[]).map(({ level, name }) => `${level} ${name}`);
+    return (JSON.parse(stdout) as CheckResult[]).map(({ level, name }) => `${level} ${name}`);
   };
 
   test("finds nothing wrong with an installation", async () => {

@@ -2,9 +2,6 @@
  * `svc audit`: reads and verifies the audit chains from their files alone: those of a folder, or
  * copies of those in a cluster's pods.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import os from "node:os";
-import path from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
 import { createFilter, workloadOf } from "../audit/reader/filter.ts";
@@ -22,6 +19,7 @@ import { CliError } from "./errors.ts";
 import { parseCount, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
 import { plain } from "./table.ts";
 import { clusterOf } from "./target.ts";
+import { withTemporaryFolder } from "./temporary-folder.ts";
 
 type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now" | "cluster">;
 
@@ -199,8 +197,7 @@ async function onChains(
     return action({ dirs: [dir], place: dir, verify: `svc audit verify ${dir}` });
   }
   const access = await context.cluster(cluster);
-  const copy = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
-  try {
+  await withTemporaryFolder("svc-audit-", async (copy) => {
     const pods = await access.copyChains(copy, workload);
     const unread = pods.filter(({ problem }) => problem !== undefined);
     context.stderr(
@@ -211,9 +208,7 @@ async function onChains(
     const dirs = pods.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : []));
     await action({ dirs, place: "the pods that run", verify: "svc audit verify" });
     if (unread.length > 0) context.setExitCode(1);
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
+  });
 }
 
 async function show(

@@ -3,7 +3,7 @@ import net, { type AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { type Check, fail, ok, renderChecks, warn } from "./checks.ts";
+import { type CheckResult, fail, ok, renderChecks, warn } from "./checks.ts";
 import { checkPort } from "./machine-checks.ts";
 import { CliWorld } from "./testing.ts";
 
@@ -26,7 +26,7 @@ test("a table with its sum", () => {
 });
 
 describe("of a cluster", () => {
-  test.each<[readonly Check[], number]>([
+  test.each<[readonly CheckResult[], number]>([
     [[ok("a"), warn("b", "x")], 0],
     [[ok("a"), fail("b", "x")], 1],
   ])("the exit code says whether one failed", async (checks, code) => {
@@ -36,9 +36,9 @@ describe("of a cluster", () => {
 });
 
 describe("of this machine", () => {
-  const checksOf = async (stateDir: string): Promise<readonly Check[]> => {
+  const checksOf = async (stateDir: string): Promise<readonly CheckResult[]> => {
     const { stdout } = await world.run("check", "--state-dir", stateDir, "-o", "json");
-    return JSON.parse(stdout) as readonly Check[];
+    return JSON.parse(stdout) as readonly CheckResult[];
   };
 
   test("a state folder that others can write to", async () => {
