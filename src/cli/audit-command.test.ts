@@ -1,13 +1,38 @@
-import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import path from "node:path";
 import { Command, CommanderError } from "commander";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { append, AuditWorld } from "../audit/testing.ts";
 import { auditCommand } from "./audit-command.ts";
 import type { AuditSession } from "./audit-session.ts";
+import type { ClusterAccess } from "./cluster-access.ts";
 import { CliError } from "./errors.ts";
 
 let world: AuditWorld;
+/** The pods of a cluster, and the folders whose chains they have. */
+let pods: Readonly<Record<string, string | undefined>> = {};
+const copied: { readonly dir: string; readonly workload: string | undefined }[] = [];
+const cluster: ClusterAccess = {
+  check: () => Promise.resolve([]),
+  copyChains: (dir, workload) => {
+    copied.push({ dir, workload });
+    return Promise.resolve(
+      Object.entries(pods).map(([pod, from], i) => {
+        const target = path.join(dir, String(i));
+        if (from !== undefined) cpSync(from, target, { recursive: true });
+        return { pod, dir: target, problem: from === undefined ? "it is gone" : undefined };
+      }),
+    );
+  },
+};
 beforeEach(() => {
   world = new AuditWorld();
 });
@@ -29,7 +54,7 @@ async function run(args: readonly string[], session?: AuditSession): Promise<Ran
     stderr: (text: string): void => void (stderr += text),
     setExitCode: (wanted: number): void => void (code = wanted),
     now: () => world.clock.now(),
-    cluster: () => Promise.reject(new Error("no cluster")),
+    cluster: () => Promise.resolve(cluster),
   };
   const once: AuditSession = {
     wait: () => Promise.resolve(false),
@@ -349,5 +374,51 @@ describe("svc audit verify", () => {
     expect(
       await run(["verify", ...args.map((arg) => (arg === "EMPTY" ? empty : arg))]),
     ).toMatchObject({ code, stderr: expect.stringContaining(message) });
+  });
+});
+
+describe("a cluster", () => {
+  const target = ["--context", "prod"];
+
+  beforeEach(async () => {
+    copied.length = 0;
+    await write("gw-1", ...SOME);
+  });
+
+  test("the chains of all pods are shown together, and the copies are removed", async () => {
+    pods = { "svc-system/gw-1": world.dir, "team/a": world.dir };
+    const one = await run(["--type", "llm", "-o", "json"]);
+    const both = await run(["--type", "llm", "-o", "json", ...target]);
+    expect(lines(both.stdout)).toEqual(lines(one.stdout).flatMap((line) => [line, line]));
+    expect([both.code, both.stderr]).toEqual([
+      0,
+      "Read the audit chains of 2 of 2 running pods.\n",
+    ]);
+    expect(copied.map(({ dir }) => existsSync(dir))).toEqual([false]);
+  });
+
+  test("only the chains of the named agent are asked for", async () => {
+    pods = { "svc-system/gw-1": world.dir };
+    await run(["hello", "-n", "team", ...target]);
+    await run(target);
+    expect(copied.map(({ workload }) => workload)).toEqual(["team/hello", undefined]);
+  });
+
+  test("a pod that was not read is named, and fails the command", async () => {
+    pods = { "svc-system/gw-1": world.dir, "team/a": undefined };
+    const { code, stderr } = await run(["verify", ...target]);
+    expect(stderr).toContain("svc: the chain of pod team/a was not read: it is gone\n");
+    expect(code).toBe(1);
+    pods = { "svc-system/gw-1": world.dir };
+    expect((await run(["verify", ...target])).code).toBe(0);
+  });
+
+  test("without a chain", async () => {
+    pods = {};
+    expect((await run(target)).stderr).toContain("There is no audit chain in the pods that run.");
+  });
+
+  test("cannot be followed", async () => {
+    expect((await run(["--follow", ...target])).code).toBe(2);
   });
 });

@@ -2,9 +2,6 @@
  * `svc audit`: reads and verifies the audit chains from their files alone: those of a folder, or
  * copies of those in a cluster's pods.
  */
-import { mkdtempSync, rmSync } from "node:fs";
-import os from "node:os";
-import path from "node:path";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { AuditError } from "../audit/errors.ts";
 import { createFilter, workloadOf } from "../audit/reader/filter.ts";
@@ -22,6 +19,7 @@ import { CliError } from "./errors.ts";
 import { parseCount, repeatable, type TargetFlags, withNamespace, withTarget } from "./options.ts";
 import { plain } from "./table.ts";
 import { clusterOf } from "./target.ts";
+import { withTemporaryFolder } from "./temporary-folder.ts";
 
 type Needs = Pick<Context, "env" | "stdout" | "stderr" | "setExitCode" | "now" | "cluster">;
 
@@ -131,8 +129,8 @@ function verifyCommand(context: Needs): Command {
     .action((dir: string | undefined, _flags: VerifyFlags, command: Command) =>
       worded(async () => {
         const flags = ownFlags(command);
-        await onChains(dir, flags, undefined, context, async (dirs) =>
-          verify(dirs, flags, context),
+        await onChains(dir, flags, undefined, context, async (chains) =>
+          verify(chains, flags, context),
         );
       }),
     );
@@ -175,21 +173,31 @@ function withDirs(command: Command): Command {
   );
 }
 
+/** Folders of chains. */
+interface Chains {
+  readonly dirs: readonly string[];
+  /** Where they are, for messages. */
+  readonly place: string;
+  /** How they are verified, for messages. */
+  readonly verify: string;
+}
+
 /** Runs an action on folders of chains: that of this machine, or copies of a cluster's. */
 async function onChains(
   named: string | undefined,
   flags: DirFlags,
   workload: string | undefined,
   context: Needs,
-  action: (dirs: readonly string[]) => Promise<void>,
+  action: (chains: Chains) => Promise<void>,
 ): Promise<void> {
-  const dir = named ?? flags.auditDir;
-  const cluster = dir === undefined ? clusterOf(flags, context.env) : undefined;
-  if (cluster === undefined)
-    return action([dir ?? statePaths(flags.stateDir, context.env).auditDir]);
+  const given = named ?? flags.auditDir;
+  const cluster = given === undefined ? clusterOf(flags, context.env) : undefined;
+  if (cluster === undefined) {
+    const dir = given ?? statePaths(flags.stateDir, context.env).auditDir;
+    return action({ dirs: [dir], place: dir, verify: `svc audit verify ${dir}` });
+  }
   const access = await context.cluster(cluster);
-  const copy = mkdtempSync(path.join(os.tmpdir(), "svc-audit-"));
-  try {
+  await withTemporaryFolder("svc-audit-", async (copy) => {
     const pods = await access.copyChains(copy, workload);
     const unread = pods.filter(({ problem }) => problem !== undefined);
     context.stderr(
@@ -197,11 +205,10 @@ async function onChains(
     );
     for (const { pod, problem } of unread)
       context.stderr(`svc: the chain of pod ${pod} was not read: ${plain(problem ?? "")}\n`);
-    await action(pods.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : [])));
+    const dirs = pods.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : []));
+    await action({ dirs, place: "the pods that run", verify: "svc audit verify" });
     if (unread.length > 0) context.setExitCode(1);
-  } finally {
-    rmSync(copy, { recursive: true, force: true });
-  }
+  });
 }
 
 async function show(
@@ -216,14 +223,14 @@ async function show(
     throw CliError.usage(
       "svc audit does not follow the chains of a cluster: leave out --follow, and ask again.",
     );
-  await onChains(undefined, flags, workload, context, async (dirs) => {
+  await onChains(undefined, flags, workload, context, async (chains) => {
     const filter = createFilter({ workload, types: flags.type?.split(",") ?? [], since });
-    await showChains(dirs, { filter, since }, flags, context, session());
+    await showChains(chains, { filter, since }, flags, context, session());
   });
 }
 
 async function showChains(
-  dirs: readonly string[],
+  { dirs, place, verify }: Chains,
   { filter, since }: { readonly filter: Filter; readonly since: number | undefined },
   flags: ReadFlags,
   context: Needs,
@@ -231,15 +238,13 @@ async function showChains(
 ): Promise<void> {
   try {
     const log = new AuditLog(dirs, filter, since);
-    if (log.chains === 0 && flags.follow !== true) throw noChain(dirs);
+    if (log.chains === 0 && flags.follow !== true) throw noChain(place);
     if (flags.output !== "json") context.stdout(`${tableHead(flags.output === "wide")}\n`);
     do {
       await print(log.read(), flags.output, context, session);
     } while (flags.follow === true && (await session.wait()));
     if (log.unreadable > 0)
-      context.stderr(
-        `svc: ${log.unreadable} lines are not records. Look with: svc audit verify ${dirs.join(" ")}\n`,
-      );
+      context.stderr(`svc: ${log.unreadable} lines are not records. Look with: ${verify}\n`);
   } finally {
     session.end();
   }
@@ -265,18 +270,17 @@ async function print(
   if (page !== "") stdout(page);
 }
 
-async function verify(dirs: readonly string[], flags: VerifyFlags, context: Needs): Promise<void> {
-  const dir = dirs.join(", ");
+async function verify({ dirs, place }: Chains, flags: VerifyFlags, context: Needs): Promise<void> {
   const keys = (flags.publicKey ?? []).map(loadPublicKey);
   const witnesses = (flags.witness ?? []).flatMap(readWitness);
   const chains = dirs.flatMap(findChains);
-  if (chains.length === 0) throw noChain(dirs);
+  if (chains.length === 0) throw noChain(place);
   if (
     chains.length > 1 &&
     (flags.fromCheckpoint !== undefined || witnesses.some(({ chain }) => chain === undefined))
   ) {
     throw CliError.usage(
-      `There are ${chains.length} chains in ${dir}: name the folder of one, or the writer ` +
+      `There are ${chains.length} chains in ${place}: name the folder of one, or the writer ` +
         "in --witness <writer>:<seq>:<hash>.",
     );
   }
@@ -311,7 +315,7 @@ async function verify(dirs: readonly string[], flags: VerifyFlags, context: Need
     for (const chain of gone)
       context.stdout(
         `${printable(String(chain))}: BAD\n  A witness has a record of the chain, which is ` +
-          `not in ${dir}.\n`,
+          `not in ${place}.\n`,
       );
   }
   context.setExitCode(
@@ -319,11 +323,10 @@ async function verify(dirs: readonly string[], flags: VerifyFlags, context: Need
   );
 }
 
-function noChain(dirs: readonly string[]): AuditError {
+function noChain(place: string): AuditError {
   return new AuditError(
-    dirs.length === 1
-      ? `There is no audit chain in ${dirs[0]}. Name another folder with --audit-dir or --state-dir.`
-      : "There is no audit chain in the pods that run.",
+    `There is no audit chain in ${place}. Name another place with --audit-dir, --state-dir or ` +
+      "--context.",
   );
 }
 

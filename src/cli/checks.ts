@@ -1,7 +1,7 @@
 /** Checks of an installation, for `svc check`. */
 import { table } from "./table.ts";
 
-export interface Check {
+export interface CheckResult {
   readonly level: "OK" | "WARN" | "FAIL";
   /** What was checked. */
   readonly name: string;
@@ -9,11 +9,19 @@ export interface Check {
   readonly message: string;
 }
 
-export const ok = (name: string, message = ""): Check => ({ level: "OK", name, message });
-export const warn = (name: string, message: string): Check => ({ level: "WARN", name, message });
-export const fail = (name: string, message: string): Check => ({ level: "FAIL", name, message });
+export const ok = (name: string, message = ""): CheckResult => ({ level: "OK", name, message });
+export const warn = (name: string, message: string): CheckResult => ({
+  level: "WARN",
+  name,
+  message,
+});
+export const fail = (name: string, message: string): CheckResult => ({
+  level: "FAIL",
+  name,
+  message,
+});
 
-export function renderChecks(checks: readonly Check[]): string {
+export function renderChecks(checks: readonly CheckResult[]): string {
   const failures = checks.filter(({ level }) => level === "FAIL").length;
   const warnings = checks.filter(({ level }) => level === "WARN").length;
   const rows = checks.map(({ level, name, message }) => [level, name, message]);

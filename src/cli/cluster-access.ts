@@ -1,5 +1,5 @@
 /** What commands do to an installation in a cluster besides its objects. */
-import type { Check } from "./checks.ts";
+import type { CheckResult } from "./checks.ts";
 
 export interface ClusterAccess {
   /**
@@ -8,7 +8,7 @@ export interface ClusterAccess {
    */
   copyChains(dir: string, workload: string | undefined): Promise<readonly CopiedPod[]>;
   /** @param root of the package, for the manifests of its version */
-  check(root: string): Promise<readonly Check[]>;
+  check(root: string): Promise<readonly CheckResult[]>;
 }
 
 /** A pod whose chains were to be copied. */

@@ -142,7 +142,6 @@ describe("by name", () => {
     [["agent/hello", "secret/openai"], 2, "name objects of one kind"],
     [["agent/"], 2, "'agent/' is not <kind>/<name>"],
     [["agent/a/b"], 2, "is not <kind>/<name>"],
-    [["guard-bindings"], 1, "the kind 'guard-bindings' is not supported yet"],
     [["pods"], 2, "there is no kind 'pods': use one of agents"],
     [["constructor"], 2, "there is no kind 'constructor'"],
     [["agents", "-o", "xml"], 2, "Allowed choices are table, wide, json, yaml, name."],

@@ -11,7 +11,7 @@ import {
 import { unixRequest } from "../platform/unix-http.ts";
 import { findTools } from "../run/tools.ts";
 import { assertPortFree } from "../up/ports.ts";
-import { type Check, fail, ok, warn } from "./checks.ts";
+import { type CheckResult, fail, ok, warn } from "./checks.ts";
 
 export interface Machine {
   /** The package's root. */
@@ -27,7 +27,7 @@ const PORTS = [
 ] as const;
 const DIRS = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-export async function checkMachine(machine: Machine): Promise<readonly Check[]> {
+export async function checkMachine(machine: Machine): Promise<readonly CheckResult[]> {
   const state = statePaths(machine.stateDir, machine.env);
   const isUp = await unixRequest(state.controlSocket, "/status").then(
     () => true,
@@ -44,7 +44,7 @@ export async function checkMachine(machine: Machine): Promise<readonly Check[]> 
   ];
 }
 
-function checkEnvoy({ root, env }: Machine): Check {
+function checkEnvoy({ root, env }: Machine): CheckResult {
   try {
     return ok("envoy", findEnvoy(envoyOfUp(undefined, env, root)));
   } catch (error) {
@@ -53,7 +53,8 @@ function checkEnvoy({ root, env }: Machine): Check {
   }
 }
 
-async function checkPort(port: number, flag: string): Promise<Check> {
+/** Checks that a port of svc up is free. @param flag that sets the port */
+export async function checkPort(port: number, flag: string): Promise<CheckResult> {
   try {
     await assertPortFree("127.0.0.1", port, flag);
     return ok("ports", `${port} is free`);
@@ -63,7 +64,7 @@ async function checkPort(port: number, flag: string): Promise<Check> {
   }
 }
 
-function checkState({ dir, workloadKeyFile }: ReturnType<typeof statePaths>): Check {
+function checkState({ dir, workloadKeyFile }: ReturnType<typeof statePaths>): CheckResult {
   if (!existsSync(dir)) return ok("state folder", `${dir} does not exist yet: svc up creates it`);
   try {
     assertPrivateFolder(dir, "The state folder");
@@ -79,17 +80,18 @@ function checkState({ dir, workloadKeyFile }: ReturnType<typeof statePaths>): Ch
   }
 }
 
-function checkSetpriv(): Check {
+function checkSetpriv(): CheckResult {
   return has("setpriv")
     ? ok("setpriv", "ends the processes of svc up with it")
     : warn(
         "setpriv",
-        "not found: processes of a killed svc up would go on. On Debian: apt-get install util-linux",
+        "not found: processes of a killed svc up would go on. On Debian: apt-get install " +
+          "util-linux",
       );
 }
 
 /** What `svc run` needs, which is a part of svc that not everybody uses. */
-function checkRun(): Check {
+function checkRun(): CheckResult {
   if (!has("nft") && !has("iptables-restore"))
     return warn("svc run", "needs nft or iptables. On Debian: apt-get install nftables");
   try {

@@ -89,6 +89,6 @@ const STATE = { acknowledged: "ACK", rejected: "NACK", pending: "WAITS" } as con
 /** `ACK 1c04e6aefc1a (12)`: the answer, the version and the number of resources. */
 function stateOf(envoy: NodeStatus | undefined, type: TypeStatus["type"]): string {
   // A gateway of an earlier version does not report its types.
-  const found = (envoy?.types as NodeStatus["types"] | undefined)?.find((one) => one.type === type);
+  const found = envoy?.types?.find((one) => one.type === type);
   return found === undefined ? "-" : `${STATE[found.state]} ${found.version} (${found.resources})`;
 }

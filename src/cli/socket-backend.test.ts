@@ -54,6 +54,16 @@ describe("with a gateway", () => {
     expect(await backend.delete("AccessKey", "team", "k")).toBe(false);
   });
 
+  test("a kind that only a cluster has is an error", async () => {
+    const words = "svc up does not support the kind GuardBinding yet";
+    await expect(backend.list("GuardBinding", undefined)).rejects.toThrow(words);
+    await expect(backend.get("Session", "default", "a")).rejects.toThrow("the kind Session");
+  });
+
+  test("shows the Envoys of the gateway", async () => {
+    expect(await backend.proxies()).toEqual({ gateways: [], sidecars: [] });
+  });
+
   test("tells each thing that was refused, in a line", async () => {
     await expect(
       backend.apply(source(`${MOCK.replace("mock}}", "x")}---\nkind: [`)),

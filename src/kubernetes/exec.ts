@@ -50,8 +50,8 @@ export async function execInPod(connection: Connection, request: ExecRequest): P
     .catch((error: unknown) => {
       throw refusal(error);
     });
-  socket.onclose = () => end(undefined);
-  socket.onerror = () => end(undefined);
+  for (const event of ["close", "error"] as const)
+    socket.addEventListener(event, () => end(undefined));
   const status = await ended;
   socket.close();
   if (failure !== undefined) throw failure;

@@ -28,7 +28,7 @@ export function render(values: string, args: readonly string[] = []): HelmResult
 }
 
 /** @throws Error that says how to get Helm */
-function findHelm(): string {
+export function findHelm(): string {
   const candidates = [
     process.env["SVC_HELM"],
     ...(process.env["PATH"] ?? "").split(path.delimiter).map((dir) => path.join(dir, "helm")),

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from "node:util";
 import { parse } from "yaml";
 import type { KubeKind, KubeObject } from "../../kubernetes/objects.ts";
 import { API_VERSION } from "../../resources/metadata.ts";
-import { type Check, fail, ok } from "../checks.ts";
+import { type CheckResult, fail, ok } from "../checks.ts";
 import type { ClusterSession } from "./session.ts";
 
 const CRD: KubeKind = {
@@ -23,14 +23,14 @@ interface CrdSpec {
 export async function checkKinds(
   { client }: ClusterSession,
   root: string,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckResult[]> {
   const { items } = await client.list(CRD);
   const found = new Map(items.map((crd) => [crd.metadata.name, crd]));
   const dir = path.join(root, "crds");
   const wanted = readdirSync(dir)
     .filter((file) => file.endsWith(".yaml"))
     .map((file) => parse(readFileSync(path.join(dir, file), "utf8")) as KubeObject);
-  const faults = wanted.flatMap((crd): Check[] => {
+  const faults = wanted.flatMap((crd): CheckResult[] => {
     const { name } = crd.metadata;
     const installed = found.get(name);
     if (installed === undefined) return [fail("kinds", `${name} does not exist. ${FIX}`)];

@@ -1,6 +1,6 @@
 /** Checks that the namespaces of Agents admit their pods. */
 import { CORE } from "../../kubernetes/objects.ts";
-import { type Check, fail, ok } from "../checks.ts";
+import { type CheckResult, fail, ok } from "../checks.ts";
 import type { ClusterSession } from "./session.ts";
 import { addressOf } from "./views.ts";
 
@@ -13,7 +13,7 @@ const FORBIDDING = new Set(["baseline", "restricted"]);
 export async function checkPodSecurity(
   { client }: ClusterSession,
   interception: "init" | "sysctl",
-): Promise<readonly Check[]> {
+): Promise<readonly CheckResult[]> {
   const [agents, namespaces] = await Promise.all([
     client.list(addressOf("Agent")),
     client.list(CORE.namespace),
@@ -31,7 +31,7 @@ export async function checkPodSecurity(
     : [ok("pod security", `${used.size} namespaces of agents admit their pods`)];
 }
 
-function faultOf(namespace: string, level: string): Check {
+function faultOf(namespace: string, level: string): CheckResult {
   return fail(
     "pod security",
     `the namespace ${namespace} enforces "${level}", which forbids the init container with ` +

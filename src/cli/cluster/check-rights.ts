@@ -1,6 +1,6 @@
 /** Checks the caller's rights: which commands they suffice for. */
 import { ApiError } from "../../kubernetes/connection.ts";
-import { type Check, ok, warn } from "../checks.ts";
+import { type CheckResult, ok, warn } from "../checks.ts";
 import type { ClusterSession } from "./session.ts";
 
 /** https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access */
@@ -35,7 +35,7 @@ const RIGHTS: readonly Right[] = [
   { verb: "create", resource: "pods", subresource: "exec", for: "svc audit" },
 ];
 
-export async function checkRights(session: ClusterSession): Promise<readonly Check[]> {
+export async function checkRights(session: ClusterSession): Promise<readonly CheckResult[]> {
   const checked = await Promise.all(
     RIGHTS.map(async (right) => [right, await isAllowed(session, right)] as const),
   );

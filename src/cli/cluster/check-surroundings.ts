@@ -1,6 +1,6 @@
 /** Checks of the cluster itself: its version, its nodes, its network. */
 import type { KubeKind, KubeObject } from "../../kubernetes/objects.ts";
-import { type Check, fail, ok, warn } from "../checks.ts";
+import { type CheckResult, fail, ok, warn } from "../checks.ts";
 import type { ClusterSession } from "./session.ts";
 
 const NODE: KubeKind = { apiVersion: "v1", kind: "Node", plural: "nodes" };
@@ -12,7 +12,7 @@ const MIN_MINOR = 29;
 const LANDLOCK_KERNEL = [5, 13] as const;
 
 /** @throws ApiError if the cluster cannot be reached */
-export async function checkVersion({ connection }: ClusterSession): Promise<Check> {
+export async function checkVersion({ connection }: ClusterSession): Promise<CheckResult> {
   const { major, minor, gitVersion } = (await connection.request("/version")) as {
     readonly major: string;
     readonly minor: string;
@@ -38,7 +38,7 @@ interface NodeInfo {
 }
 
 /** @throws ApiError */
-export async function checkNodes({ client }: ClusterSession): Promise<readonly Check[]> {
+export async function checkNodes({ client }: ClusterSession): Promise<readonly CheckResult[]> {
   const { items } = await client.list(NODE);
   const checks = items.flatMap((node) => checkNode(node));
   return checks.length > 0
@@ -46,7 +46,7 @@ export async function checkNodes({ client }: ClusterSession): Promise<readonly C
     : [ok("nodes", `${items.length} with Linux, kernel and kubelet of a supported version`)];
 }
 
-function checkNode(node: KubeObject): Check[] {
+function checkNode(node: KubeObject): CheckResult[] {
   const { name } = node.metadata;
   const info = (node["status"] as { readonly nodeInfo?: NodeInfo } | undefined)?.nodeInfo;
   if (info === undefined) return [warn("nodes", `${name} has not reported itself yet`)];
@@ -54,7 +54,7 @@ function checkNode(node: KubeObject): Check[] {
     return [
       warn("nodes", `${name} runs ${info.operatingSystem}: keep agents off it with a nodeSelector`),
     ];
-  const checks: Check[] = [];
+  const checks: CheckResult[] = [];
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(info.kubeletVersion) ?? [];
   if (!isRecent(Number(major), Number(minor)))
     checks.push(
@@ -81,7 +81,9 @@ const ENFORCING =
   /^(?:calico-node|cilium|antrea-agent|kube-router|weave-net|aws-node|azure-npm|ovnkube-node|canal|anetd)$/;
 
 /** @throws ApiError */
-export async function checkNetworkPolicies({ client }: ClusterSession): Promise<readonly Check[]> {
+export async function checkNetworkPolicies({
+  client,
+}: ClusterSession): Promise<readonly CheckResult[]> {
   const { items } = await client.list(DAEMON_SET);
   const found = items.map(({ metadata }) => metadata.name).filter((name) => ENFORCING.test(name));
   return found.length > 0

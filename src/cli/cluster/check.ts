@@ -1,8 +1,8 @@
 /** Checks of an installation in a cluster and of its surroundings, for `svc check`. */
 import { parse } from "yaml";
 import { ApiError } from "../../kubernetes/connection.ts";
-import { CORE, type KubeKind, type KubeObject } from "../../kubernetes/objects.ts";
-import { type Check, fail, ok, warn } from "../checks.ts";
+import { CORE, type KubeKind, type KubeObject, objectPath } from "../../kubernetes/objects.ts";
+import { type CheckResult, fail, ok, warn } from "../checks.ts";
 import { checkKinds } from "./check-kinds.ts";
 import { checkNetworkPolicies, checkNodes, checkVersion } from "./check-surroundings.ts";
 import { checkRights } from "./check-rights.ts";
@@ -31,7 +31,7 @@ interface Config {
 export async function checkCluster(
   session: ClusterSession,
   root: string,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckResult[]> {
   const version = await checkVersion(session);
   const config = await readConfig(session);
   const others = await Promise.all([
@@ -51,8 +51,8 @@ export async function checkCluster(
 
 async function tried(
   name: string,
-  check: () => Promise<readonly Check[]>,
-): Promise<readonly Check[]> {
+  check: () => Promise<readonly CheckResult[]>,
+): Promise<readonly CheckResult[]> {
   try {
     return await check();
   } catch (error) {
@@ -83,7 +83,7 @@ async function readConfig({ client, systemNamespace }: ClusterSession): Promise<
   return defaults;
 }
 
-async function checkDeployments(session: ClusterSession): Promise<readonly Check[]> {
+async function checkDeployments(session: ClusterSession): Promise<readonly CheckResult[]> {
   const components = await readComponents(session);
   const faults = componentFaults(components, session.systemNamespace);
   return faults.length === 0
@@ -97,7 +97,7 @@ async function checkDeployments(session: ClusterSession): Promise<readonly Check
       );
 }
 
-async function checkGateway(session: ClusterSession): Promise<readonly Check[]> {
+async function checkGateway(session: ClusterSession): Promise<readonly CheckResult[]> {
   const { client, connection, systemNamespace } = session;
   const { items } = await client.list(SERVICE, systemNamespace, {
     labelSelector: `${SELECTOR}gateway`,
@@ -106,11 +106,10 @@ async function checkGateway(session: ClusterSession): Promise<readonly Check[]> 
   if (service === undefined)
     return [fail("gateway", `no Service of the gateway in ${systemNamespace}: svc install`)];
   const { name } = service.metadata;
-  const checks: Check[] = [];
+  const checks: CheckResult[] = [];
   try {
-    await connection.request(
-      `/api/v1/namespaces/${systemNamespace}/services/http:${name}:${GATEWAY_PORTS.http}/proxy/readyz`,
-    );
+    const proxied = { namespace: systemNamespace, name: `http:${name}:${GATEWAY_PORTS.http}` };
+    await connection.request(`${objectPath(SERVICE, proxied)}/proxy/readyz`);
     checks.push(ok("gateway", `the Service ${name} answers`));
   } catch (error) {
     if (!(error instanceof ApiError) || error.status === 403) throw error;
@@ -148,7 +147,7 @@ function portsOf(service: KubeObject): readonly number[] {
 async function checkWorkloadKey(
   { client, systemNamespace }: ClusterSession,
   { workloadKeySecret: name }: Config,
-): Promise<readonly Check[]> {
+): Promise<readonly CheckResult[]> {
   const secret = await client.get(CORE.secret, { namespace: systemNamespace, name });
   if (secret === undefined)
     return [
@@ -169,7 +168,10 @@ async function checkWorkloadKey(
     : [ok("workload key", `Secret ${name}`)];
 }
 
-async function checkRedis({ client, systemNamespace }: ClusterSession): Promise<readonly Check[]> {
+async function checkRedis({
+  client,
+  systemNamespace,
+}: ClusterSession): Promise<readonly CheckResult[]> {
   const { items } = await client.list(CORE.deployment, systemNamespace, {
     labelSelector: `${SELECTOR}gateway`,
   });
@@ -197,7 +199,7 @@ async function checkRedis({ client, systemNamespace }: ClusterSession): Promise<
 /** Maximum number of objects that are listed. */
 const MAX_LISTED = 20;
 
-async function checkObjects({ client }: ClusterSession): Promise<readonly Check[]> {
+async function checkObjects({ client }: ClusterSession): Promise<readonly CheckResult[]> {
   const lists = await Promise.all(
     JUDGED_KINDS.map(async (kind) =>
       (await client.list(addressOf(kind))).items.map((object) => stateOf(kind, object)),

@@ -83,7 +83,7 @@ function podOf({ metadata, ...object }: KubeObject): Pod {
     labels: metadata.labels ?? {},
     ready: status.conditions?.some((one) => one.type === "Ready" && one.status === "True") === true,
     running: status.phase === "Running",
-    spec: (object["spec"] ?? {}) as PodSpec,
+    spec: object["spec"] ?? {},
     containers: [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])],
   };
 }

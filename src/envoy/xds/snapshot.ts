@@ -36,7 +36,7 @@ export const EMPTY_XDS_SNAPSHOT: XdsSnapshot = {
 const VERSIONS = new WeakMap<ReadonlyMap<string, VersionedResource>, string>();
 const VERSION_LENGTH = 12;
 
-/** Returns one version for resources of a type: equal content has equal versions, at any gateway. */
+/** Returns the version of a type's resources. Equal content has equal versions at all gateways. */
 export function versionOf(resources: ReadonlyMap<string, VersionedResource>): string {
   let version = VERSIONS.get(resources);
   if (version === undefined) {
