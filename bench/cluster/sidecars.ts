@@ -85,7 +85,11 @@ async function readyPods(name: string, count: number): Promise<void> {
   await until(
     async () => {
       const text = await kubectl([
-        ...["get", "pods", "-l", `svc.io/agent=${name}`, "-o"],
+        "get",
+        "pods",
+        "-l",
+        `svc.io/agent=${name}`,
+        "-o",
         'jsonpath={.items[*].status.conditions[?(@.type=="Ready")].status}',
       ]);
       const states = text.split(" ").filter((state) => state !== "");

@@ -181,8 +181,8 @@ describe("what the agent cannot do", () => {
     const all = await inAgent(
       "sh",
       "-c",
-      "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; ls /proc | grep -c '^[0-9]';" +
-        " grep -rs ghp_ /etc /run /tmp/app/.git /var 2>/dev/null; true",
+      "env; cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null; " +
+        "grep -rs ghp_ /etc /run /tmp/app/.git /var 2>/dev/null; true",
     );
     expect(all).not.toContain(TOKEN);
     expect(all).not.toContain("envoy");
@@ -254,7 +254,12 @@ describe("a change of a Provider, while the agent calls all the time", () => {
   const podsOf = async (): Promise<readonly string[]> =>
     (
       await kubectl([
-        ...["get", "pods", "-l", "svc.io/agent=busy", "-o", "jsonpath={.items[*].metadata.name}"],
+        "get",
+        "pods",
+        "-l",
+        "svc.io/agent=busy",
+        "-o",
+        "jsonpath={.items[*].metadata.name}",
       ])
     ).split(" ");
   const patch = (kind: string, name: string, spec: object): Promise<string> =>
@@ -295,15 +300,29 @@ describe("a change of a Provider, while the agent calls all the time", () => {
     const before = await podsOf();
     const denied = async (): Promise<string> =>
       kubectl([
-        ...["exec", "deployment/svc-busy", "-c", "agent", "--", "curl", "-s", "-o", "/dev/null"],
-        ...["-w", "%{http_code}", "https://api.github.com/repos/acme/app/pulls"],
+        "exec",
+        "deployment/svc-busy",
+        "-c",
+        "agent",
+        "--",
+        "curl",
+        "-s",
+        "-o",
+        "/dev/null",
+        "-w",
+        "%{http_code}",
+        "https://api.github.com/repos/acme/app/pulls",
       ]);
     expect(await denied()).toBe("200");
     await patch("provider", "busy", { policy: { deny: ["pulls:*"] } });
     await until(async () => (await denied()) === "403", { what: "the sidecar to deny" });
     expect(await podsOf()).toEqual(before);
     const restarts = await kubectl([
-      ...["get", "pods", "-l", "svc.io/agent=busy", "-o"],
+      "get",
+      "pods",
+      "-l",
+      "svc.io/agent=busy",
+      "-o",
       "jsonpath={.items[*].status.initContainerStatuses[*].restartCount}",
     ]);
     expect(restarts).toBe("0 0");
@@ -322,7 +341,13 @@ describe("a change of a Provider, while the agent calls all the time", () => {
     await until(async () => !(await podsOf()).includes(before), { what: "the old pod to be gone" });
     expect(await podsOf()).toHaveLength(1);
     const hosts = await kubectl([
-      ...["exec", "deployment/svc-busy", "-c", "agent", "--", "cat", "/etc/hosts"],
+      "exec",
+      "deployment/svc-busy",
+      "-c",
+      "agent",
+      "--",
+      "cat",
+      "/etc/hosts",
     ]);
     expect(hosts).toContain("uploads.github.com");
   });
@@ -341,8 +366,16 @@ describe("a change of a Provider, while the agent calls all the time", () => {
 
 test("the audit chains of pods that are gone are whole, beside those of the pods that run", async () => {
   const said = await kubectl([
-    ...["exec", "deployment/svc-busy", "--container", "svc-sidecar", "--"],
-    ...["node", "/opt/svc/dist/svc.js", "audit", "verify", "/var/lib/svc/audit"],
+    "exec",
+    "deployment/svc-busy",
+    "--container",
+    "svc-sidecar",
+    "--",
+    "node",
+    "/opt/svc/dist/svc.js",
+    "audit",
+    "verify",
+    "/var/lib/svc/audit",
   ]);
   const chains = new Set(said.match(/sidecar-svc-busy-[a-z0-9-]+/g));
   expect(chains.size, said).toBeGreaterThanOrEqual(3);
@@ -350,7 +383,11 @@ test("the audit chains of pods that are gone are whole, beside those of the pods
 
 test("a pod passes Pod Security 'restricted', but for the redirect's init container", async () => {
   const text = await kubectl([
-    ...["label", "--dry-run=server", "--overwrite", "namespace", namespace],
+    "label",
+    "--dry-run=server",
+    "--overwrite",
+    "namespace",
+    namespace,
     "pod-security.kubernetes.io/enforce=baseline",
   ]).catch((error: CommandError) => error.stderr);
   expect(text).toContain("labeled");

@@ -93,25 +93,26 @@ function expectWhole(texts: readonly string[]): void {
 
 /** Calls all the time until it is stopped; returns what went wrong. */
 function load(): { readonly stop: () => Promise<{ calls: number; failures: string[] }> } {
-  let running = true;
+  const stopped = new AbortController();
   let calls = 0;
   const failures: string[] = [];
   const one = async (): Promise<void> => {
-    while (running) {
+    while (!stopped.signal.aborted) {
       calls += 1;
-      await call("caller", "slow/short", false).then(
-        async (response) => {
-          const text = await response.text();
-          if (response.status !== 200) failures.push(`${response.status} ${text}`);
-        },
-        (error: Error) => failures.push(String(error.cause ?? error)),
-      );
+      try {
+        const response = await call("caller", "slow/short", false);
+        const text = await response.text();
+        if (response.status !== 200) failures.push(`${response.status} ${text}`);
+      } catch (error) {
+        const { cause, message } = error as Error;
+        failures.push(cause instanceof Error ? cause.message : message);
+      }
     }
   };
   const loops = [one(), one(), one()];
   return {
     stop: async () => {
-      running = false;
+      stopped.abort();
       await Promise.all(loops);
       return { calls, failures };
     },
@@ -120,8 +121,10 @@ function load(): { readonly stop: () => Promise<{ calls: number; failures: strin
 
 const readyPods = async (): Promise<readonly string[]> => {
   const text = await system(
-    ...["get", "endpointslices", "-l", "kubernetes.io/service-name=svc-gateway"],
-    ...["-o", "jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}"],
+    "get",
+    "endpointslices",
+    "--selector=kubernetes.io/service-name=svc-gateway",
+    "--output=jsonpath={.items[*].endpoints[?(@.conditions.ready==true)].targetRef.name}",
   );
   return text.split(" ").filter((name) => name !== "");
 };

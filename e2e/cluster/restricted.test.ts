@@ -41,7 +41,9 @@ beforeAll(async () => {
   });
   await lab.kubectl(["create", "namespace", namespace]);
   await lab.kubectl([
-    ...["label", "namespace", namespace],
+    "label",
+    "namespace",
+    namespace,
     "pod-security.kubernetes.io/enforce=restricted",
   ]);
   await kubectl(["create", "configmap", "test-roots", `--from-file=${folder}/ca.crt`]);
@@ -82,23 +84,31 @@ afterAll(async () => {
 
 test("the agent's calls reach the sidecar, on its own ports", async () => {
   const said = await kubectl([
-    ...["exec", "deployment/svc-helper", "-c", "agent", "--"],
-    ...["curl", "-sS", "https://api.github.com/repos/acme/app"],
+    "exec",
+    "deployment/svc-helper",
+    "-c",
+    "agent",
+    "--",
+    "curl",
+    "-sS",
+    "https://api.github.com/repos/acme/app",
   ]);
   expect(said).toBe('{"ok":true}');
   expect(outside.requests.at(-1)?.headers.authorization).toContain(TOKEN);
 });
 
 test("a task's Job completes, although its sidecar would run on", async () => {
-  await kubectl([
-    ...["wait", "--for=jsonpath={.status.phase}=Complete", "agent/once", "--timeout=90s"],
-  ]);
+  await kubectl(["wait", "--for=jsonpath={.status.phase}=Complete", "agent/once", "--timeout=90s"]);
   expect(await kubectl(["logs", "job/svc-once", "-c", "agent"])).toContain("done");
 });
 
 test("there is no privileged container in its pods", async () => {
   const names = await kubectl([
-    ...["get", "pods", "-l", "svc.io/agent=helper", "-o"],
+    "get",
+    "pods",
+    "-l",
+    "svc.io/agent=helper",
+    "-o",
     "jsonpath={.items[*].spec.initContainers[*].name}",
   ]);
   expect(names).toBe("svc-sidecar");

@@ -5,7 +5,7 @@ import { controllerConfigSchema } from "../controller/config.ts";
 import { Controller } from "../controller/controller.ts";
 import { FIELD_MANAGER } from "../controller/names.ts";
 import { KubeClient } from "../kubernetes/client.ts";
-import { Connection } from "../kubernetes/connection.ts";
+import { ApiConnection } from "../kubernetes/connection.ts";
 import { LeaderElection } from "../kubernetes/lease.ts";
 import { systemClock } from "../platform/clock.ts";
 import { createLog } from "../platform/log.ts";
@@ -16,7 +16,7 @@ const { env } = process;
 async function main(): Promise<void> {
   const config = readConfig(controllerConfigSchema, process.argv.slice(2));
   const log = createLog({ level: config.logLevel, name: "controller" });
-  const connection = Connection.load();
+  const connection = ApiConnection.load();
   const namespace = env["POD_NAMESPACE"] ?? connection.namespace;
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });

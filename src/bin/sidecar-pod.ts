@@ -1,4 +1,4 @@
-/** A sidecar's process in a pod: see pod/sidecar-pod.ts. Its argument is the file of its options. */
+/** A sidecar's process in a pod: see pod/sidecar-pod.ts. Its argument is its options' file. */
 import { readFileSync } from "node:fs";
 import { collectOnce } from "../binding/node-flags.ts";
 import { createLog } from "../platform/log.ts";

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
 import { KubeClient } from "../kubernetes/client.ts";
-import type { Connection } from "../kubernetes/connection.ts";
+import type { ApiConnection } from "../kubernetes/connection.ts";
 import { EventRecorder } from "../kubernetes/events.ts";
 import { Informer } from "../kubernetes/informer.ts";
 import { CORE, type KubeObject, nameOf } from "../kubernetes/objects.ts";
@@ -30,7 +30,7 @@ import { World } from "./world.ts";
 
 export interface ControllerOptions {
   readonly config: ControllerConfig;
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   /** Namespace of the installation. */
   readonly namespace: string;
   readonly clock: Clock;

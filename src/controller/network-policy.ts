@@ -5,14 +5,14 @@
  */
 import type { ControllerConfig } from "./config.ts";
 import { selectorOf } from "./names.ts";
-import type { Manifest } from "./pod.ts";
+import type { PodManifest } from "./pod.ts";
 
 /** @param hasServices whether the sidecar calls services outside */
 export function networkPolicySpec(
   agent: string,
   hasServices: boolean,
   { gateway, networkPolicy, sidecar }: ControllerConfig,
-): Manifest {
+): PodManifest {
   const [, gatewayNamespace = ""] = gateway.host.split(".");
   return {
     podSelector: { matchLabels: selectorOf(agent) },
@@ -53,6 +53,6 @@ export function networkPolicySpec(
   };
 }
 
-function inNamespace(name: string): Manifest {
+function inNamespace(name: string): PodManifest {
   return { matchLabels: { "kubernetes.io/metadata.name": name } };
 }

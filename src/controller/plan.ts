@@ -20,7 +20,7 @@ import { keyOf } from "../resources/metadata.ts";
 import type { ControllerConfig } from "./config.ts";
 import { labelsOf, namesOf, RUN_ANNOTATION, selectorOf, shortHash } from "./names.ts";
 import { networkPolicySpec } from "./network-policy.ts";
-import { type Manifest, podTemplate, type SecretRef } from "./pod.ts";
+import { type PodManifest, podTemplate, type SecretRef } from "./pod.ts";
 import { sidecarOptions } from "./sidecar-options.ts";
 
 /** What the plan of each agent depends on besides the resources. */
@@ -91,7 +91,7 @@ export function planAgent(
     labels: labelsOf(agent.name),
     ownerReferences: [owner],
   });
-  const object = (kind: KubeKind, name: string, fields: Manifest): PlannedObject => ({
+  const object = (kind: KubeKind, name: string, fields: PodManifest): PlannedObject => ({
     kind,
     object: { apiVersion: kind.apiVersion, kind: kind.kind, metadata: base(name), ...fields },
   });
@@ -166,9 +166,9 @@ function ownerOf(agent: Agent, { uidOf }: Surroundings): OwnerReference {
 function workloadOf(
   agent: Agent,
   variant: AgentVariant,
-  template: Manifest,
+  template: PodManifest,
   run: string | undefined,
-  object: (kind: KubeKind, name: string, fields: Manifest) => PlannedObject,
+  object: (kind: KubeKind, name: string, fields: PodManifest) => PlannedObject,
 ): PlannedObject {
   const { workload } = namesOf(agent.name);
   if (variant === "service") {
@@ -192,7 +192,7 @@ function workloadOf(
         : { activeDeadlineSeconds: agent.spec.job.activeDeadlineSeconds }),
       template: {
         ...template,
-        spec: { ...(template["spec"] as Manifest), restartPolicy: "Never" },
+        spec: { ...(template["spec"] as PodManifest), restartPolicy: "Never" },
       },
     },
   });

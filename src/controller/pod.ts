@@ -42,7 +42,7 @@ export interface PodInput {
 }
 
 /** A part of a manifest. */
-export type Manifest = Readonly<Record<string, unknown>>;
+export type PodManifest = Readonly<Record<string, unknown>>;
 
 const NODE = "/usr/local/bin/node";
 const APP = "/opt/svc";
@@ -65,7 +65,7 @@ const VOLUME = {
 } as const;
 
 /** The template of a Deployment or a Job. */
-export function podTemplate(input: PodInput, config: ControllerConfig): Manifest {
+export function podTemplate(input: PodInput, config: ControllerConfig): PodManifest {
   const { agent, specs, annotations } = input;
   const { spec, name } = agent;
   const exact = interceptedHosts(specs).filter((host) => !host.startsWith("*."));
@@ -130,7 +130,7 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
 }
 
 /** Needs user 0 and NET_ADMIN in the network namespace, and ends before anything else runs. */
-function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manifest {
+function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): PodManifest {
   const { images, sidecar, gateway } = config;
   return {
     name: REDIRECT,
@@ -162,7 +162,7 @@ function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manif
  * A native sidecar: it is ready before the agent starts, outlives it, and does not keep a Job from
  * completing. https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/
  */
-function sidecar({ secretRefs }: PodInput, config: ControllerConfig): Manifest {
+function sidecar({ secretRefs }: PodInput, config: ControllerConfig): PodManifest {
   const { images, sidecar: settings } = config;
   const probe = { httpGet: { path: "/readyz", port: settings.metricsPort } };
   return {
@@ -183,7 +183,8 @@ function sidecar({ secretRefs }: PodInput, config: ControllerConfig): Manifest {
         })),
     ],
     ports: [{ name: "svc-metrics", containerPort: settings.metricsPort }],
-    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 60 },
+    // Where many pods start at once on a small node, a start may take minutes.
+    startupProbe: { ...probe, periodSeconds: 1, failureThreshold: 300 },
     livenessProbe: {
       httpGet: { path: "/livez", port: settings.metricsPort },
       periodSeconds: 10,
@@ -215,7 +216,7 @@ function sidecar({ secretRefs }: PodInput, config: ControllerConfig): Manifest {
   };
 }
 
-function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): Manifest {
+function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): PodManifest {
   const url = `http://${gateway.host}:${gateway.port}`;
   const token = { secretKeyRef: { name: namesOf(name).token, key: "token" } };
   const optional = Object.fromEntries(
@@ -256,7 +257,7 @@ function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): M
 /** The agent's own volumes. */
 function agentVolumes({
   spec,
-}: Pick<Agent, "spec">): readonly { readonly volume: Manifest; readonly mount: Manifest }[] {
+}: Pick<Agent, "spec">): readonly { readonly volume: PodManifest; readonly mount: PodManifest }[] {
   return (spec.volumes ?? []).map((given, index) => {
     const name = given.name ?? `volume-${index}`;
     const { persistentVolumeClaim, configMap, emptyDir = {} } = given;

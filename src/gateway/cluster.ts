@@ -1,7 +1,7 @@
 /** A gateway in a cluster: its resources, Secrets and statuses are the Kubernetes API's. */
 import { WorkloadTokens } from "../access/workload-tokens.ts";
 import { KubeClient } from "../kubernetes/client.ts";
-import { Connection } from "../kubernetes/connection.ts";
+import { ApiConnection } from "../kubernetes/connection.ts";
 import { Informer } from "../kubernetes/informer.ts";
 import { LeaderElection } from "../kubernetes/lease.ts";
 import { NamedSecrets } from "../kubernetes/named-secrets.ts";
@@ -27,7 +27,7 @@ const SECRETS_WAIT_MS = 3_000;
 
 /** Resolves when the resources are loaded. */
 export async function clusterBacking(options: ClusterOptions, log: Logger): Promise<Backing> {
-  const client = new KubeClient(Connection.load(), FIELD_MANAGER);
+  const client = new KubeClient(ApiConnection.load(), FIELD_MANAGER);
   const base = { client, clock: systemClock, log };
   const own = ownInformers(["Agent", "ModelProvider", "Provider", "AccessKey"], {
     ...base,

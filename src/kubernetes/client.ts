@@ -1,5 +1,5 @@
 /** Operations on objects of any kind. */
-import type { Connection } from "./connection.ts";
+import type { ApiConnection } from "./connection.ts";
 import { isNotFound } from "./connection.ts";
 import { collectionPath, type KubeKind, type KubeObject, objectPath } from "./objects.ts";
 
@@ -22,11 +22,11 @@ export interface Selector {
 const PAGE = 500;
 
 export class KubeClient {
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   /** Name of this program in `metadata.managedFields`. */
   readonly #fieldManager: string;
 
-  constructor(connection: Connection, fieldManager: string) {
+  constructor(connection: ApiConnection, fieldManager: string) {
     this.connection = connection;
     this.#fieldManager = fieldManager;
   }

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { KubeClient } from "./client.ts";
-import { ApiError, type Connection, isConflict, isNotFound } from "./connection.ts";
+import { ApiError, type ApiConnection, isConflict, isNotFound } from "./connection.ts";
 import { CORE } from "./objects.ts";
 import { FakeApiServer } from "./testing.ts";
 
 const SECRETS = "/api/v1/namespaces/a/secrets";
 
 let server: FakeApiServer;
-let connection: Connection;
+let connection: ApiConnection;
 
 beforeEach(async () => {
   server = await FakeApiServer.start();

@@ -8,7 +8,7 @@ import http from "node:http";
 import https from "node:https";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
 
-export interface ConnectionOptions {
+export interface ApiConnectionOptions {
   /** File of the kubeconfig; undefined: `KUBECONFIG`, the home's, or the pod's own account. */
   readonly kubeconfig?: string | undefined;
   /** Context of the kubeconfig; undefined: its current one. */
@@ -58,13 +58,13 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Interval of TCP keep-alive probes: they find a server that is gone behind an idle watch. */
 const KEEPALIVE_MS = 15_000;
 
-export class Connection {
+export class ApiConnection {
   readonly #config: KubeConfig;
   readonly #server: URL;
   readonly #agents = new Map<string, http.Agent>();
 
   /** @throws Error that says what is missing in the kubeconfig */
-  static load({ kubeconfig, context }: ConnectionOptions = {}): Connection {
+  static load({ kubeconfig, context }: ApiConnectionOptions = {}): ApiConnection {
     const config = new KubeConfig();
     if (kubeconfig === undefined) config.loadFromDefault();
     else config.loadFromFile(kubeconfig);
@@ -78,7 +78,7 @@ export class Connection {
       }
       config.setCurrentContext(context);
     }
-    return new Connection(config);
+    return new ApiConnection(config);
   }
 
   constructor(config: KubeConfig) {

@@ -4,7 +4,7 @@
  */
 import { Writable } from "node:stream";
 import { Exec } from "@kubernetes/client-node/dist/exec.js";
-import type { Connection } from "./connection.ts";
+import type { ApiConnection } from "./connection.ts";
 import { ApiError } from "./connection.ts";
 
 export interface ExecRequest {
@@ -28,7 +28,7 @@ const MAX_ERROR_OUTPUT = 4_096;
  * Resolves when the command has ended with code 0.
  * @throws ApiError if the command cannot be run, or fails; what `onOutput` throws is passed on
  */
-export async function execInPod(connection: Connection, request: ExecRequest): Promise<void> {
+export async function execInPod(connection: ApiConnection, request: ExecRequest): Promise<void> {
   const { namespace, pod, container, command, onOutput } = request;
   let said = "";
   let failure: unknown;

@@ -5,7 +5,7 @@
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { KubeConfig } from "@kubernetes/client-node/dist/config.js";
-import { Connection } from "./connection.ts";
+import { ApiConnection } from "./connection.ts";
 import type { KubeObject } from "./objects.ts";
 
 interface Address {
@@ -72,7 +72,7 @@ export class FakeApiServer {
     return fake;
   }
 
-  connect(): Connection {
+  connect(): ApiConnection {
     const { port } = this.#server.address() as AddressInfo;
     const config = new KubeConfig();
     config.loadFromOptions({
@@ -81,7 +81,7 @@ export class FakeApiServer {
       contexts: [{ name: "fake", cluster: "fake", user: "nobody", namespace: "svc-system" }],
       currentContext: "fake",
     });
-    return new Connection(config);
+    return new ApiConnection(config);
   }
 
   async stop(): Promise<void> {
@@ -183,7 +183,7 @@ export class FakeApiServer {
       return [200, this.#store(address, { ...found, status: given["status"] } as KubeObject)];
     if (method === "POST" || method === "PUT") return [200, this.#store(address, given)];
     const metadata = { ...found?.metadata, ...given.metadata };
-    return [200, this.#store(address, { ...found, ...given, metadata } as KubeObject)];
+    return [200, this.#store(address, { ...found, ...given, metadata })];
   }
 
   #list(address: Address, query: URLSearchParams, response: http.ServerResponse): void {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type ObjectName, KubeClient } from "../../../src/kubernetes/client.ts";
-import { Connection } from "../../../src/kubernetes/connection.ts";
+import { ApiConnection } from "../../../src/kubernetes/connection.ts";
 import { CORE, type KubeKind, type KubeObject, nameOf } from "../../../src/kubernetes/objects.ts";
 import type { ResourceKind } from "../../../src/resources/kinds.ts";
 import { kubeKindOf } from "../../../src/sources/kubernetes/own-informers.ts";
@@ -45,7 +45,7 @@ export class ControllerBed {
   private constructor(lab: Lab) {
     const id = randomBytes(4).toString("hex");
     this.lab = lab;
-    this.client = new KubeClient(Connection.load({ kubeconfig: lab.kubeconfig }), "e2e");
+    this.client = new KubeClient(ApiConnection.load({ kubeconfig: lab.kubeconfig }), "e2e");
     this.system = `controller-${id}`;
     this.namespace = `agents-${id}`;
     this.folder = mkdtempSync(path.join(tmpdir(), "svc-controller-"));

@@ -37,9 +37,16 @@ export async function install(lab: Lab, { values = {} }: InstallOptions = {}): P
     `${name}=${value}`,
   ]);
   await lab.helm([
-    ...["upgrade", "--install", "svc", path.join(ROOT, "charts/svc")],
-    ...["--namespace", SYSTEM, "--create-namespace"],
-    ...["--wait", "--timeout", "120s"],
+    "upgrade",
+    "--install",
+    "svc",
+    path.join(ROOT, "charts/svc"),
+    "--namespace",
+    SYSTEM,
+    "--create-namespace",
+    "--wait",
+    "--timeout",
+    "120s",
     ...settings,
   ]);
 }

@@ -1,6 +1,6 @@
 /** An installation in a cluster, and errors of its API in the command line's form. */
 import { KubeClient } from "../../kubernetes/client.ts";
-import { ApiError, Connection } from "../../kubernetes/connection.ts";
+import { ApiError, ApiConnection } from "../../kubernetes/connection.ts";
 import { CliError } from "../errors.ts";
 import type { ClusterTarget } from "../target.ts";
 
@@ -9,7 +9,7 @@ export const FIELD_MANAGER = "svc";
 
 export interface ClusterSession {
   readonly client: KubeClient;
-  readonly connection: Connection;
+  readonly connection: ApiConnection;
   /** Namespace of the installation. */
   readonly systemNamespace: string;
 }
@@ -17,9 +17,9 @@ export interface ClusterSession {
 /** @throws CliError if the kubeconfig cannot be used */
 export function openSession(target: ClusterTarget): ClusterSession {
   const { context, kubeconfig, systemNamespace } = target;
-  let connection: Connection;
+  let connection: ApiConnection;
   try {
-    connection = Connection.load({ context, kubeconfig });
+    connection = ApiConnection.load({ context, kubeconfig });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CliError(
@@ -43,7 +43,7 @@ export async function explained<Result>(
   }
 }
 
-function explanation({ status, message }: ApiError, { server, context }: Connection): CliError {
+function explanation({ status, message }: ApiError, { server, context }: ApiConnection): CliError {
   switch (status) {
     case 0:
       return new CliError(
