@@ -1,18 +1,28 @@
-/** The process of a gateway's container: see pod/gateway-pod.ts. */
+/**
+ * The process of a gateway's container: see pod/gateway-pod.ts. The kernel drops signals to the
+ * first process of a container that has no handler for them, so there is one before anything else
+ * is loaded: otherwise a pod that is deleted while it starts would stay for its whole grace period.
+ */
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { createLog } from "../platform/log.ts";
-import { readConfig } from "../pod/config-file.ts";
-import { gatewayConfigSchema } from "../pod/gateway-config.ts";
-import { startGatewayPod } from "../pod/gateway-pod.ts";
 
+let stop = async (): Promise<void> => undefined;
 const fail = (error: unknown): never => {
   process.stderr.write(`svc-gateway: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
 };
+for (const signal of ["SIGTERM", "SIGINT"])
+  process.once(signal, () => void stop().then(() => process.exit(0), fail));
 
 process.umask(0o077);
 try {
+  const [{ createLog }, { readConfig }, { gatewayConfigSchema }, { startGatewayPod }] =
+    await Promise.all([
+      import("../platform/log.ts"),
+      import("../pod/config-file.ts"),
+      import("../pod/gateway-config.ts"),
+      import("../pod/gateway-pod.ts"),
+    ]);
   const config = readConfig(gatewayConfigSchema, process.argv.slice(2));
   const pod = await startGatewayPod(config, {
     root: path.resolve(path.dirname(fileURLToPath(import.meta.url)), ".."),
@@ -20,9 +30,7 @@ try {
     log: createLog({ level: config.logLevel, name: "supervisor" }),
     runDir: process.env["SVC_RUN_DIR"] ?? "/run/svc/gateway",
   });
-  const stop = (): void => void pod.stop().then(() => process.exit(0), fail);
-  process.once("SIGTERM", stop);
-  process.once("SIGINT", stop);
+  stop = async () => pod.stop();
 } catch (error) {
   fail(error);
 }
