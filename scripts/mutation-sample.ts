@@ -36,6 +36,9 @@ class SampleReporter implements Reporter {
     };
     mkdirSync(path.dirname(SAMPLE_FILE), { recursive: true });
     writeFileSync(SAMPLE_FILE, JSON.stringify(sample));
+    // The checker is sent all mutants in one message, and V8 limits the length of a text.
+    const picked = new Set(sample.picked);
+    for (const { mutant } of plans) if (!picked.has(mutant.id)) delete mutant.coveredBy;
   }
 }
 

@@ -45,6 +45,35 @@ async function refused(...command: readonly string[]): Promise<string> {
   }
 }
 
+/** A volume on the node's disk, which outlives the pods. */
+async function auditVolume(): Promise<void> {
+  const size = { storage: "1Gi" };
+  const common = { accessModes: ["ReadWriteMany"], storageClassName: "" };
+  const hostPath = { path: `/var/tmp/${namespace}`, type: "DirectoryOrCreate" };
+  await lab.exec(["mkdir", "--mode=0777", "--parents", hostPath.path]);
+  await kubectl(
+    ["apply", "-f", "-"],
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "List",
+      items: [
+        {
+          apiVersion: "v1",
+          kind: "PersistentVolume",
+          metadata: { name: namespace },
+          spec: { ...common, hostPath, capacity: size },
+        },
+        {
+          apiVersion: "v1",
+          kind: "PersistentVolumeClaim",
+          metadata: { name: "svc-audit" },
+          spec: { ...common, volumeName: namespace, resources: { requests: size } },
+        },
+      ],
+    }),
+  );
+}
+
 beforeAll(async () => {
   lab = attachLab();
   git = new GitBackend(TOKEN);
@@ -55,11 +84,20 @@ beforeAll(async () => {
     dns: dgram.createSocket("udp4").bind(0, "127.0.0.1"),
     tls: server,
   });
-  outside.handler = (request, response) => git.serve(request, response);
+  outside.handler = (request, response) => {
+    if (request.host === "github.com") return git.serve(request, response);
+    response.writeHead(200, { "content-type": "application/json" }).end("[]");
+  };
   outside.writeCa(path.join(folder, "ca.crt"));
   await lab.setHosts({ "github.com": lab.hostAddress, "api.github.com": lab.hostAddress });
-  await install(lab, { values: { "agents.sidecar.upstreamCaConfigMap": "test-roots" } });
+  await install(lab, {
+    values: {
+      "agents.sidecar.upstreamCaConfigMap": "test-roots",
+      "agents.audit.claim": "svc-audit",
+    },
+  });
   await lab.kubectl(["create", "namespace", namespace]);
+  await auditVolume();
   await kubectl(["create", "configmap", "test-roots", `--from-file=${folder}/ca.crt`]);
   await kubectl(
     ["apply", "-f", "-"],
@@ -84,9 +122,11 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await lab.kubectl(["delete", "namespace", namespace, "--ignore-not-found"]);
+  await lab.kubectl(["delete", "persistentvolume", namespace, "--ignore-not-found"]);
+  await lab.exec(["rm", "--recursive", "--force", `/var/tmp/${namespace}`]);
   await uninstall(lab);
   await lab.setHosts({});
-  outside.close();
+  await outside.close();
   git.remove();
   rmSync(folder, { recursive: true });
 });
@@ -189,29 +229,123 @@ describe("what the agent cannot do", () => {
   });
 });
 
-describe("a change of a Provider", () => {
-  const uid = (): Promise<string> =>
-    kubectl([
-      ...["get", "pods", "-l", "svc.io/agent=helper", "-o", "jsonpath={.items[*].metadata.uid}"],
-    ]);
-  const status = async (): Promise<string> =>
-    inAgent(
-      ...["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}"],
-      "https://api.github.com/repos/acme/app/pulls",
-    );
+describe("a change of a Provider, while the agent calls all the time", () => {
+  const CALL = `
+    const url = "https://api.github.com/repos/acme/app/issues";
+    let failed = 0, calls = 0, going = true;
+    process.on("SIGTERM", () => (going = false));
+    const report = () => console.log(JSON.stringify({ calls, failed }));
+    const openai = process.env.OPENAI_BASE_URL + "/chat/completions";
+    const chat = { method: "POST", headers: { authorization: "Bearer " + process.env.OPENAI_API_KEY,
+      "content-type": "application/json" }, body: JSON.stringify({ model: "mock/small",
+      messages: [{ role: "user", content: "Hello" }] }) };
+    while (going) {
+      calls += 2;
+      for (const [where, init] of [[url, {}], [openai, chat]])
+        await fetch(where, init).then(async (answer) => {
+          await answer.text();
+          if (answer.status !== 200) { failed += 1; console.log(where, answer.status); }
+        }, (error) => { failed += 1; console.log(where, String(error.cause ?? error)); });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      if (calls % 50 === 0) report();
+    }
+    report();
+    console.log("the end");`;
+  const podsOf = async (): Promise<readonly string[]> =>
+    (
+      await kubectl([
+        ...["get", "pods", "-l", "svc.io/agent=busy", "-o", "jsonpath={.items[*].metadata.name}"],
+      ])
+    ).split(" ");
+  const patch = (kind: string, name: string, spec: object): Promise<string> =>
+    kubectl(["patch", kind, name, "--type=merge", "-p", JSON.stringify({ spec })]);
+  const reports = (log: string): readonly { readonly calls: number; readonly failed: number }[] =>
+    log
+      .split("\n")
+      .filter((line) => line.startsWith("{"))
+      .map((line) => JSON.parse(line) as { calls: number; failed: number });
 
-  test("is in force in the sidecar, and no pod is restarted", async () => {
-    const before = await uid();
-    await kubectl([
-      ...["patch", "provider", "github", "--type=merge"],
-      ...["-p", JSON.stringify({ spec: { policy: { deny: ["pulls:*"] } } })],
-    ]);
-    await until(async () => (await status()) === "403", {
-      what: "the sidecar to deny",
-      timeoutMs: 110_000,
-    });
-    expect(await uid()).toBe(before);
+  beforeAll(async () => {
+    await kubectl(
+      ["apply", "-f", "-"],
+      [
+        manifest("Provider", "second", {
+          type: "github",
+          hosts: ["uploads.github.com"],
+          auth: { type: "token", secretRef: "github" },
+        }),
+        manifest("Provider", "busy", {
+          type: "github",
+          hosts: ["api.github.com"],
+          auth: { type: "token", secretRef: "github" },
+        }),
+        manifest("Agent", "busy", {
+          image: "localhost/agent:dev",
+          imagePullPolicy: "Never",
+          command: ["node", "--input-type=module", "--eval", CALL],
+          models: ["mock/small"],
+          providers: ["busy"],
+        }),
+      ].join(""),
+    );
+    await kubectl(["wait", "--for=condition=Ready", "agent/busy", "--timeout=90s"]);
   });
+
+  test("is in force in the sidecar; no pod restarts, and no call fails", async () => {
+    const before = await podsOf();
+    const denied = async (): Promise<string> =>
+      kubectl([
+        ...["exec", "deployment/svc-busy", "-c", "agent", "--", "curl", "-s", "-o", "/dev/null"],
+        ...["-w", "%{http_code}", "https://api.github.com/repos/acme/app/pulls"],
+      ]);
+    expect(await denied()).toBe("200");
+    await patch("provider", "busy", { policy: { deny: ["pulls:*"] } });
+    await until(async () => (await denied()) === "403", { what: "the sidecar to deny" });
+    expect(await podsOf()).toEqual(before);
+    const restarts = await kubectl([
+      ...["get", "pods", "-l", "svc.io/agent=busy", "-o"],
+      "jsonpath={.items[*].status.initContainerStatuses[*].restartCount}",
+    ]);
+    expect(restarts).toBe("0 0");
+    const log = await kubectl(["logs", "deployment/svc-busy", "-c", "agent"]);
+    expect(reports(log).at(-1)?.failed, log).toBe(0);
+  });
+
+  test("another list of Providers makes another pod; the old one's last calls pass", async () => {
+    const [before = ""] = await podsOf();
+    const log = kubectl(["logs", before, "-c", "agent", "--follow"]);
+    await patch("agent", "busy", { providers: ["busy", "second"] });
+    const whole = await log;
+    expect(whole).toContain("the end");
+    expect(reports(whole).at(-1)?.failed, whole).toBe(0);
+    await kubectl(["wait", "--for=condition=Ready", "agent/busy", "--timeout=60s"]);
+    await until(async () => !(await podsOf()).includes(before), { what: "the old pod to be gone" });
+    expect(await podsOf()).toHaveLength(1);
+    const hosts = await kubectl([
+      ...["exec", "deployment/svc-busy", "-c", "agent", "--", "cat", "/etc/hosts"],
+    ]);
+    expect(hosts).toContain("uploads.github.com");
+  });
+
+  test("so does another value of its Secret: the new credential is in force", async () => {
+    const [before = ""] = await podsOf();
+    const next = `ghp_${randomBytes(18).toString("hex")}`;
+    await kubectl(["apply", "-f", "-"], secret("github", { token: next }));
+    await until(async () => !(await podsOf()).includes(before), { what: "the old pod to be gone" });
+    await until(
+      () => outside.requests.some(({ headers }) => (headers.authorization ?? "").includes(next)),
+      { what: "a call with the new token" },
+    );
+  });
+});
+
+test("the audit chains of pods that are gone are whole, beside those of the pods that run", async () => {
+  const said = await kubectl([
+    ...["exec", "deployment/svc-busy", "--container", "svc-sidecar", "--"],
+    ...["node", "/opt/svc/dist/svc.js", "audit", "verify", "/var/lib/svc/audit"],
+  ]);
+  const chains = new Set(said.match(/sidecar-svc-busy-[a-z0-9-]+/g));
+  expect(chains.size, said).toBeGreaterThanOrEqual(3);
 });
 
 test("a pod passes Pod Security 'restricted', but for the redirect's init container", async () => {

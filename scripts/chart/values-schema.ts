@@ -203,7 +203,7 @@ const AGENTS = z.strictObject({
     dnsNamespace: DNS_LABEL,
     dnsPodLabels: TEXTS,
   }),
-  audit: z.strictObject({ enabled: z.boolean() }),
+  audit: z.strictObject({ enabled: z.boolean(), claim: z.string() }),
   sidecar: z.strictObject({
     resources: z.strictObject(QUANTITIES),
     logLevel: LOG_LEVEL,

@@ -40,6 +40,10 @@ describe("readCredential", () => {
     ["an enormous key", { "x-api-key": "k".repeat(513) }, ""],
     ["a bearer of two words", { authorization: "Bearer k1 k2" }, ""],
     ["a parameter that only ends in key", {}, "monkey=k1"],
+    ["a parameter whose name is escaped", {}, "k%65y=k1"],
+    ["a parameter without a value", {}, "key="],
+    ["bearer behind something else", { authorization: "x Bearer k1" }, ""],
+    ["bearer without a space", { authorization: "Bearerk1" }, ""],
   ])("none: %s", (_name, headers, query) => {
     expect(read(headers, query)).toEqual({ kind: "none" });
   });
@@ -94,7 +98,25 @@ describe("workload tokens", () => {
       expect(tokens.hashesOf(namespace, name)).toEqual([hashKey(tokens.tokenOf(namespace, name))]);
   });
 
-  test("a short key is refused", () => {
+  test("a short key is refused, and so is none", () => {
     expect(() => new WorkloadTokens(new Uint8Array(31))).toThrow(/32 bytes/);
+    expect(() => new WorkloadTokens()).toThrow(/32 bytes/);
+    expect(() => new WorkloadTokens(new Uint8Array(32), new Uint8Array(31))).toThrow(/32 bytes/);
+  });
+
+  test("while the key is rotated, tokens of both keys are valid, and new ones are of the first", () => {
+    const [old, next] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
+    const rotated = new WorkloadTokens(old);
+    const before = rotated.tokenOf("default", "a");
+    expect(rotated.hashesOf("default", "a")).toEqual([hashKey(before)]);
+    expect(rotated.setKeys(next, old)).toBe(true);
+    const after = rotated.tokenOf("default", "a");
+    expect(after).toBe(new WorkloadTokens(next).tokenOf("default", "a"));
+    expect(rotated.hashesOf("default", "a")).toEqual([hashKey(after), hashKey(before)]);
+    expect(rotated.setKeys(next)).toBe(true);
+    expect(rotated.hashesOf("default", "a")).toEqual([hashKey(after)]);
+    expect(rotated.setKeys(next)).toBe(false);
+    expect(() => rotated.setKeys()).toThrow(/32 bytes/);
+    expect(rotated.tokenOf("default", "a")).toBe(after);
   });
 });

@@ -35,7 +35,7 @@ async function main(): Promise<void> {
     ...config.leaderElection,
     clock: systemClock,
     log,
-    onStarted: () => void controller.lead().catch(fail),
+    onStarted: () => controller.lead(),
     // What was under way must not go on beside another leader: a new process begins anew.
     onStopped: () => {
       if (!leaving) fail(new Error("the Lease was lost; the process ends, and begins anew"));

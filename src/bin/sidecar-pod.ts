@@ -1,4 +1,4 @@
-/** The process of a sidecar's container: see pod/sidecar-pod.ts. Its argument is its options' file. */
+/** A sidecar's process in a pod: see pod/sidecar-pod.ts. Its argument is the file of its options. */
 import { readFileSync } from "node:fs";
 import { collectOnce } from "../binding/node-flags.ts";
 import { createLog } from "../platform/log.ts";

@@ -32,6 +32,18 @@ describe("headers of a request that leaves", () => {
   });
 });
 
+test("the agent's credentials in the query are removed, if they are there", async () => {
+  const sidecar = new TestSidecar();
+  sidecar.credentialQuery.push("api_key", "token", "token");
+  const removedFrom = async (path: string): Promise<unknown> => {
+    const reply = await sidecar.check({ path });
+    return reply.kind === "ok" ? reply.removeQuery : reply;
+  };
+  expect(await removedFrom("/things?api_key=a&x=1&token=b")).toEqual(["api_key", "token"]);
+  expect(await removedFrom("/things?x=1&token=b")).toEqual(["token"]);
+  expect(await removedFrom("/things?x=1&tokens=b")).toEqual([]);
+});
+
 describe("a request that is malformed", () => {
   test("is refused, counted, and is not under way", async () => {
     const sidecar = new TestSidecar();

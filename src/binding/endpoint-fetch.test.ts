@@ -80,16 +80,17 @@ beforeEach(async () => {
   fetched = await client("trusted.pem");
 });
 
-async function client(caFile: string): Promise<TokenFetch> {
+async function client(caFile: string, port = portOf()): Promise<TokenFetch> {
   address ??= dns.listen();
   const resolver = new EndpointResolver({
     clock: new FakeClock(),
     servers: [await address],
     port: 443,
   });
-  const { port } = server.address() as AddressInfo;
   return endpointFetch(resolver, { caFile: file(caFile), port });
 }
+
+const portOf = (): number => (server.address() as AddressInfo).port;
 
 /** The reason why a request failed. */
 async function failure(request: Promise<TokenResponse>): Promise<string> {
@@ -112,9 +113,10 @@ describe("a token server", () => {
   });
 
   test("is asked on the port that its URL names, if it names one", async () => {
-    const { port } = server.address() as AddressInfo;
-    const response = await fetched(`https://${HOST}:${port}/token`, GET);
+    const elsewhere = await client("trusted.pem", 1);
+    const response = await elsewhere(`https://${HOST}:${portOf()}/token`, GET);
     expect(response.status).toBe(200);
+    expect(await failure(elsewhere(`https://${HOST}/token`, GET))).toContain("ECONNREFUSED");
   });
 
   test("is asked at another of its addresses if one does not answer", async () => {

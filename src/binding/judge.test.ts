@@ -135,3 +135,80 @@ describe("the bindings of a host", () => {
     expect(snapshot.bindingsOf(host).map(({ name }) => name)).toEqual(names);
   });
 });
+
+describe("what a verdict says", () => {
+  const only = bound(
+    "only",
+    {
+      policy: {
+        allow: ["read", "list"],
+        deny: [],
+        httpRules: [
+          { methods: ["*"], paths: ["/admin/**"], action: "deny" },
+          { methods: ["*"], paths: ["/**"], action: "allow" },
+        ],
+      },
+      scope: { repositories: ["acme/open"] },
+    },
+    [HOST],
+  );
+
+  test("a host that is not bound has no binding, and nothing was asked", () => {
+    const verdict = judge(
+      request(`GET https://other.example/`),
+      compileSnapshot("1", "ns/a", [only]),
+    );
+    expect(verdict).toMatchObject({
+      kind: "denied",
+      binding: undefined,
+      resolution: undefined,
+      violations: [],
+      refusal: { status: 403, code: "unknown_host" },
+      others: [],
+    });
+  });
+
+  test.each<[string, object]>([
+    [
+      "/admin/open/read",
+      {
+        code: "http_rule",
+        rule: "policy.httpRules[0]: deny * /admin/**",
+        message: "POST on this path is not allowed for only.",
+      },
+    ],
+    [
+      "/acme/open/write",
+      {
+        code: "action_denied",
+        rule: "policy.allow: not on the list",
+        message: "The action write is not allowed for only.",
+        action: "write",
+        allowed: ["read", "list"],
+      },
+    ],
+    [
+      "/acme/other/read",
+      {
+        code: "out_of_scope",
+        rule: "spec.scope.repositories: not in it",
+        message: "acme/other is outside the scope of only.",
+        action: "read",
+        resource: "acme/other",
+      },
+    ],
+    [
+      "/acme/open",
+      {
+        code: "unresolved_action",
+        rule: "the action cannot be determined",
+        message: "There is no action.",
+      },
+    ],
+  ])("a denial of %s has one violation", (path, violation) => {
+    const verdict = verdictOf(path, only);
+    expect(violationsOf(verdict)).toEqual([violation]);
+    expect(bindingNames(verdict)).toEqual(["only"]);
+    expect(verdict).toMatchObject({ kind: "denied", refusal: undefined, others: [] });
+  });
+});

@@ -63,6 +63,8 @@ export class TestSidecar {
   };
   /** Injection of every request. */
   inject: () => Injection | Promise<Injection> = () => NO_INJECTION;
+  /** Query parameters that are credentials of the service. */
+  readonly credentialQuery: string[] = [];
   /** Address of the real endpoint; undefined if DNS has none. */
   upstream: string | undefined = "192.0.2.1:443";
   readonly #snapshot: BindingSnapshot;
@@ -102,7 +104,7 @@ export class TestSidecar {
       scopeKeys: { projects: "Projects" },
       scopeIgnoresCase: false,
       credentialHeaders: [],
-      credentialQuery: [],
+      credentialQuery: this.credentialQuery,
     } as unknown as ProviderPlugin;
     this.#snapshot = compileSnapshot("1", "default/tester", [
       {

@@ -5,24 +5,37 @@
 import type { KubeClient } from "../kubernetes/client.ts";
 import { isNotFound } from "../kubernetes/connection.ts";
 import { CORE, type KubeKind, type KubeObject, nameOf } from "../kubernetes/objects.ts";
-import { resourceId } from "../resources/kinds.ts";
-import { agentState, type EndedRun } from "./agent-status.ts";
-import type { Applier } from "./apply.ts";
-import { namesOf, PROVIDERS_ANNOTATION, RUN_ANNOTATION } from "./names.ts";
-import { ownerOf, type Plan, planAgent, type PlannedObject, type Surroundings } from "./plan.ts";
+import type { ObjectStatus } from "../policy/status.ts";
+import { type AgentState, agentState, type EndedRun } from "./agent-status.ts";
+import { type Applier, NameTakenError } from "./apply.ts";
+import { namesOf, PROVIDERS_ANNOTATION } from "./names.ts";
+import type { Plan, PlannedObject } from "./plan.ts";
+import type { Judged, Plans } from "./plans.ts";
 import type { StatusWriter } from "./status-writer.ts";
+import { taskStep } from "./task.ts";
 import { makeWebhookToken, webhookTokenOf, webhookUrl } from "./webhooks.ts";
 import type { World } from "./world.ts";
 
 export interface AgentReconcilerOptions {
-  readonly world: World;
+  readonly world: Pick<World, "find" | "children" | "childrenOf" | "podsOf">;
+  readonly plans: Pick<Plans, "get">;
   readonly client: KubeClient;
   readonly applier: Applier;
   readonly statuses: StatusWriter;
-  /** Returns what plans depend on besides the resources, at this time. */
-  readonly surroundings: () => Surroundings;
   /** Address of the installation from outside. */
   readonly baseUrl: string;
+}
+
+/** An Agent whose reconciliation is under way. */
+interface Subject {
+  /** `<namespace>/<name>` */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  readonly object: KubeObject;
+  readonly plan: Plan | undefined;
+  readonly verdict: ObjectStatus;
+  readonly ended: EndedRun | undefined;
 }
 
 export class AgentReconciler {
@@ -34,47 +47,45 @@ export class AgentReconciler {
 
   /**
    * @param key `<namespace>/<name>`
-   * @throws ApiError
+   * @throws ApiError, NameTakenError
    */
   async reconcile(key: string): Promise<void> {
-    const { world } = this.#options;
+    const { world, plans } = this.#options;
     const object = world.find("Agent", key);
     // What an agent owns is deleted with it, by the garbage collector.
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
-    const verdict = world.verdictOn(resourceId({ kind: "Agent", ...split(key) }));
-    if (verdict === undefined) return;
-    const agent = world.resources.agents.get(key);
-    const plan =
-      agent === undefined
-        ? undefined
-        : planAgent(agent, verdict, world.compiled, this.#options.surroundings());
-    if (plan !== undefined) await this.#bringAbout(key, plan, endedRun(object));
-    const token =
-      agent !== undefined && plan?.hasWebhook === true
-        ? await this.#webhook(key, object)
-        : undefined;
-    await this.#writeStatus(key, object, plan, token);
+    const judged = plans.get(key);
+    // The object was made anew, and its plan follows.
+    if (judged === undefined || judged.uid !== object.metadata.uid) return;
+    const subject = subjectOf(key, object, judged);
+    let taken: NameTakenError | undefined;
+    try {
+      await this.#bringAbout(subject);
+    } catch (error) {
+      if (!(error instanceof NameTakenError)) throw error;
+      taken = error;
+    }
+    const token = await this.#webhook(subject);
+    await this.#writeStatus(subject, token, taken);
+    // Nothing tells when the other object is gone.
+    if (taken !== undefined) throw taken;
   }
 
-  /** Returns the plan of an agent, for the detection of changes; undefined if it has none. */
-  planOf(key: string): Plan | undefined {
-    const { world } = this.#options;
-    const agent = world.resources.agents.get(key);
-    const verdict = world.verdictOn(resourceId({ kind: "Agent", ...split(key) }));
-    return agent === undefined || verdict === undefined
-      ? undefined
-      : planAgent(agent, verdict, world.compiled, this.#options.surroundings());
-  }
-
-  async #bringAbout(key: string, plan: Plan, ended: EndedRun | undefined): Promise<void> {
-    const existing = this.#workload(key);
-    // Nothing half made: a policy that became stricter still reaches a workload that runs.
-    if (plan.blocked !== undefined && existing === undefined) return;
+  async #bringAbout(subject: Subject): Promise<void> {
+    const { key, plan } = subject;
+    if (plan === undefined) return;
+    if (plan.blocked !== undefined) {
+      // Nothing half made: but a policy that became stricter still reaches what runs.
+      const isRunning = this.#workload(subject) !== undefined;
+      for (const planned of plan.objects)
+        if (isRunning || this.#found(planned) !== undefined) await this.#apply(planned);
+      await this.#hastenPods(key, plan);
+      return;
+    }
     for (const planned of plan.objects) await this.#apply(planned);
     await this.#hastenPods(key, plan);
-    if (plan.blocked !== undefined) return;
     if (plan.workload !== undefined) {
-      if (plan.variant === "task") await this.#runTask(key, plan, plan.workload, ended);
+      if (plan.variant === "task") await this.#runTask(subject, plan, plan.workload);
       else await this.#apply(plan.workload);
     }
     await this.#prune(key, plan);
@@ -83,8 +94,7 @@ export class AgentReconciler {
   /** Changes the pods whose Providers' file has changed, so that their kubelet looks at it now. */
   async #hastenPods(key: string, { providersHash }: Plan): Promise<void> {
     const { world, client } = this.#options;
-    const { namespace, name } = split(key);
-    for (const pod of world.podsOf(namespace, name)) {
+    for (const pod of world.podsOf(key)) {
       const { annotations, deletionTimestamp } = pod.metadata;
       if (annotations?.[PROVIDERS_ANNOTATION] === providersHash) continue;
       if (deletionTimestamp !== undefined) continue;
@@ -98,24 +108,18 @@ export class AgentReconciler {
     }
   }
 
-  /**
-   * A Job cannot be changed: what concerns the task makes another run, and everything else, such as
-   * a newer sidecar, leaves a run under way as it is.
-   */
-  async #runTask(
-    key: string,
-    plan: Plan,
-    workload: PlannedObject,
-    ended: EndedRun | undefined,
-  ): Promise<void> {
-    const job = this.#child(CORE.job, key, workload.object.metadata.name);
-    if (job === undefined) {
-      if (ended?.run !== plan.run) await this.#apply(workload);
-      return;
-    }
-    const isSame = job.metadata.annotations?.[RUN_ANNOTATION] === plan.run;
-    if (isSame || job.metadata.deletionTimestamp !== undefined) return;
-    await this.#options.client.delete(CORE.job, namesIn(job), job.metadata.uid);
+  async #runTask({ ended }: Subject, plan: Plan, workload: PlannedObject): Promise<void> {
+    const { client } = this.#options;
+    const job = this.#found(workload);
+    const step = taskStep(plan, job, ended);
+    if (step.kind === "create") await this.#apply(workload);
+    else if (job === undefined) return;
+    else if (step.kind === "delete") await client.delete(CORE.job, namesIn(job), job.metadata.uid);
+    else if (step.kind === "patch")
+      await client.merge(CORE.job, namesIn(job), {
+        metadata: { uid: job.metadata.uid },
+        ...step.patch,
+      });
   }
 
   /** Deletes what this controller made for the agent, and what is not planned any more. */
@@ -124,79 +128,79 @@ export class AgentReconciler {
     const planned = [...plan.objects, ...(plan.workload === undefined ? [] : [plan.workload])];
     const kept = new Set(planned.map(({ kind, object }) => `${kind.kind}/${nameOf(object)}`));
     if (plan.hasWebhook) kept.add(`Secret/${namespace}/${namesOf(name).webhook}`);
-    const uid = this.#options.world.find("Agent", key)?.metadata.uid;
-    for (const [kind, group] of this.#options.world.children) {
-      for (const object of group) {
-        const isOwn = object.metadata.ownerReferences?.some((owner) => owner.uid === uid) ?? false;
-        if (!isOwn || kept.has(`${kind.kind}/${nameOf(object)}`)) continue;
-        if (object.metadata.deletionTimestamp !== undefined) continue;
-        await this.#options.client.delete(kind, namesIn(object), object.metadata.uid);
-      }
+    for (const [kind, object] of this.#options.world.childrenOf(key)) {
+      const { uid, ownerReferences = [], deletionTimestamp } = object.metadata;
+      const isOwn = ownerReferences.some((owner) => owner.uid === plan.uid);
+      if (!isOwn || deletionTimestamp !== undefined) continue;
+      if (!kept.has(`${kind.kind}/${nameOf(object)}`))
+        await this.#options.client.delete(kind, namesIn(object), uid);
     }
   }
 
   async #apply(planned: PlannedObject): Promise<void> {
-    const { kind, object } = planned;
-    const found = this.#options.world.children.get(kind)?.get(nameOf(object));
-    await this.#options.applier.apply(planned, found);
+    await this.#options.applier.apply(planned, this.#found(planned));
   }
 
   /** @returns the token, if it exists already */
-  async #webhook(key: string, object: KubeObject): Promise<string | undefined> {
-    const { world, client } = this.#options;
-    const agent = world.resources.agents.get(key);
-    if (agent === undefined) return undefined;
-    const found = this.#child(CORE.secret, key, namesOf(agent.name).webhook);
+  async #webhook({ namespace, name, plan }: Subject): Promise<string | undefined> {
+    if (plan?.hasWebhook !== true) return undefined;
+    const found = this.#child(CORE.secret, namespace, namesOf(name).webhook);
     const token = webhookTokenOf(found);
-    if (token === undefined) {
-      const owner = ownerOf(agent, { uidOf: () => object.metadata.uid ?? "" });
-      await makeWebhookToken(client, agent, owner, found);
-    }
+    if (token === undefined)
+      await makeWebhookToken(this.#options.client, { namespace, name }, plan.owner, found);
     return token;
   }
 
   async #writeStatus(
-    key: string,
-    object: KubeObject,
-    plan: Plan | undefined,
+    subject: Subject,
     token: string | undefined,
+    taken: NameTakenError | undefined,
   ): Promise<void> {
-    const { world, statuses, baseUrl } = this.#options;
-    const { namespace, name } = split(key);
-    const verdict = world.verdictOn(resourceId({ kind: "Agent", namespace, name }));
-    if (verdict === undefined) return;
-    const observed = { workload: this.#workload(key), pods: world.podsOf(namespace, name) };
-    const state = agentState(verdict, plan, observed, endedRun(object));
-    const agent = world.resources.agents.get(key);
+    const { statuses, baseUrl, world } = this.#options;
+    const { key, object, plan, verdict, ended } = subject;
+    const observed = { workload: this.#workload(subject), pods: world.podsOf(key) };
+    const state: AgentState = {
+      ...agentState(verdict, plan, observed, ended),
+      ...(taken === undefined ? {} : { ready: false, reason: "NameTaken", message: taken.message }),
+    };
     await statuses.write(object, {
       ready: state.ready,
       reason: state.reason,
       message: state.message,
+      observedGeneration: verdict.observedGeneration,
       fields: {
         phase: state.phase,
         completedRun: state.completedRun,
-        webhookUrl:
-          token === undefined || agent === undefined
-            ? undefined
-            : webhookUrl(baseUrl, agent, token),
+        webhookUrl: token === undefined ? undefined : webhookUrl(baseUrl, subject, token),
       },
     });
   }
 
-  #workload(key: string): KubeObject | undefined {
-    const { workload } = namesOf(split(key).name);
-    return this.#child(CORE.deployment, key, workload) ?? this.#child(CORE.job, key, workload);
+  #workload({ namespace, name }: Subject): KubeObject | undefined {
+    const { workload } = namesOf(name);
+    return (
+      this.#child(CORE.deployment, namespace, workload) ??
+      this.#child(CORE.job, namespace, workload)
+    );
+  }
+
+  #found({ kind, object }: PlannedObject): KubeObject | undefined {
+    return this.#child(kind, object.metadata.namespace ?? "", object.metadata.name);
   }
 
   /** Returns an object of an agent that this controller has applied or created. */
-  #child(kind: KubeKind, key: string, name: string): KubeObject | undefined {
-    return this.#options.world.children.get(kind)?.get(`${split(key).namespace}/${name}`);
+  #child(kind: KubeKind, namespace: string, name: string): KubeObject | undefined {
+    return this.#options.world.children.get(kind)?.get(`${namespace}/${name}`);
   }
 }
 
-function endedRun({ status }: KubeObject): EndedRun | undefined {
-  const { completedRun, phase } = (status ?? {}) as { completedRun?: string; phase?: string };
-  return completedRun === undefined ? undefined : { run: completedRun, phase: phase ?? "" };
+function subjectOf(key: string, object: KubeObject, { plan, verdict }: Judged): Subject {
+  const { completedRun, phase } = (object["status"] ?? {}) as {
+    readonly completedRun?: string;
+    readonly phase?: string;
+  };
+  const ended = completedRun === undefined ? undefined : { run: completedRun, phase: phase ?? "" };
+  return { key, ...split(key), object, plan, verdict, ended };
 }
 
 function split(key: string): { readonly namespace: string; readonly name: string } {

@@ -89,7 +89,16 @@ export const controllerConfigSchema = z.strictObject({
       metricsFrom: z.array(peerSchema).default([]),
     })
     .prefault({}),
-  audit: z.strictObject({ enabled: z.boolean().default(true) }).prefault({}),
+  audit: z
+    .strictObject({
+      enabled: z.boolean().default(true),
+      /**
+       * PersistentVolumeClaim in each agent's namespace for the chains of its pods, which outlive
+       * them there; empty: they are on the node, and are deleted with the pod.
+       */
+      claim: z.union([z.literal(""), subdomainSchema]).default(""),
+    })
+    .prefault({}),
   /** Plain HTTP: /livez, /readyz, /metrics. */
   http: z
     .strictObject({

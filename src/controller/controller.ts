@@ -2,7 +2,6 @@
  * The controller: gathers what the cluster has, decides what it should have, and applies the
  * difference. Work is a key of a queue, so that many changes of one object are one reconciliation.
  */
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
@@ -13,15 +12,17 @@ import { Informer } from "../kubernetes/informer.ts";
 import { CORE, type KubeObject, nameOf } from "../kubernetes/objects.ts";
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
+import type { ObjectStatus } from "../policy/status.ts";
 import { isResourceKind, resourceId } from "../resources/kinds.ts";
 import { workloadKeysOf } from "../sources/kubernetes/workload-keys.ts";
 import { AgentReconciler } from "./agent-reconciler.ts";
 import { Applier } from "./apply.ts";
 import type { ControllerConfig } from "./config.ts";
-import { gatewayAccess } from "./gateway-access.ts";
+import { GATEWAY_SECRETS, gatewayAccess } from "./gateway-access.ts";
 import { makeInstallation } from "./installation.ts";
 import { FIELD_MANAGER } from "./names.ts";
 import type { Surroundings } from "./plan.ts";
+import { Plans } from "./plans.ts";
 import { WorkQueue } from "./queue.ts";
 import { SecretDigests } from "./secret-digests.ts";
 import { StatusWriter } from "./status-writer.ts";
@@ -49,11 +50,13 @@ export class Controller {
   readonly #queue: WorkQueue;
   readonly #durations: Histogram;
   #world: World | undefined;
+  readonly #plans = new Plans();
+  #surroundings: (() => Surroundings) | undefined;
   #agents: AgentReconciler | undefined;
   #statuses: StatusWriter | undefined;
   #applier: Applier | undefined;
-  /** Hashes of what each reconciliation depends on: equal ones need no work. */
-  #inputs: ReadonlyMap<string, string> = new Map();
+  /** Verdicts on objects that have nothing but a status: equal ones need no work. */
+  #judged: ReadonlyMap<string, string> = new Map();
   #namespaces: ReadonlySet<string> = new Set();
 
   constructor(options: ControllerOptions) {
@@ -112,7 +115,7 @@ export class Controller {
     const secrets = new SecretDigests({ ...base, namespaces }, keys[0] as Uint8Array);
     const world = await World.open({ ...base, config, tokens, secrets });
     const dnsServers = config.dns.servers.length > 0 ? config.dns.servers : systemDnsServers();
-    const surroundings = (): Surroundings => ({
+    this.#surroundings = () => ({
       config,
       dnsServers,
       gateway: world.gateway,
@@ -128,10 +131,10 @@ export class Controller {
     );
     this.#agents = new AgentReconciler({
       world,
+      plans: this.#plans,
       client: this.#client,
       applier: this.#applier,
       statuses: this.#statuses,
-      surroundings,
       baseUrl: baseUrl === "" ? `http://${gateway.host}:${gateway.port}` : baseUrl,
     });
     this.#workloadKey.onChange((_name, object) => {
@@ -147,17 +150,15 @@ export class Controller {
       own: (object) => this.#onOwn(object),
     });
     this.#onInputs();
+    // What an earlier process gave, and nobody needs any more.
+    for (const group of world.access.values())
+      for (const object of group) this.#queue.add(`Access/${object.metadata.namespace ?? ""}`);
   }
 
   /** Begins to write: this process leads. */
-  async lead(): Promise<void> {
-    await this.#install();
+  lead(): void {
+    this.#queue.add("Installation");
     this.#queue.start();
-  }
-
-  /** Stops writing. Resolves when nothing is under way. */
-  async retire(): Promise<void> {
-    await this.#queue.stop();
   }
 
   async close(): Promise<void> {
@@ -182,25 +183,38 @@ export class Controller {
     await makeInstallation({ client: this.#client, namespace, workloadKeySecret });
   }
 
-  /** Resources, Secrets or the gateway have changed: what differs for an agent is its work. */
+  /** Resources, Secrets or the gateway have changed. A failure leaves the last plans in force. */
   #onInputs(): void {
+    try {
+      this.#replan();
+    } catch (error) {
+      this.#options.log.error({ error }, "the resources could not be compiled");
+    }
+  }
+
+  /** What differs for an object is its work. */
+  #replan(): void {
     const world = this.#world;
-    if (world === undefined) return;
+    if (world === undefined || this.#surroundings === undefined) return;
     world.compile();
-    const inputs = new Map<string, string>();
+    const agents = new Map<string, { object: KubeObject; verdict: ObjectStatus }>();
+    const judged = new Map<string, string>();
     const namespaces = new Set<string>();
     for (const object of world.objects()) {
       const name = nameOf(object);
       const key = `${object.kind}/${name}`;
+      const verdict = world.verdictOn(key);
       if (object.kind === "ModelProvider") namespaces.add(object.metadata.namespace ?? "");
-      if (object.kind !== "Agent" && !JUDGED.has(object.kind)) continue;
-      const plan = object.kind === "Agent" ? this.#agents?.planOf(name) : undefined;
-      const text = JSON.stringify([object.metadata.uid, world.verdictOn(key), plan]);
-      const hash = createHash("sha256").update(text).digest("base64");
-      inputs.set(key, hash);
-      if (this.#inputs.get(key) !== hash) this.#queue.add(key);
+      if (verdict === undefined) continue;
+      if (object.kind === "Agent") agents.set(name, { object, verdict });
+      if (!JUDGED.has(object.kind)) continue;
+      const text = JSON.stringify([object.metadata.uid, verdict]);
+      judged.set(key, text);
+      if (this.#judged.get(key) !== text) this.#queue.add(key);
     }
-    this.#inputs = inputs;
+    this.#judged = judged;
+    for (const name of this.#plans.update(agents, world.compiled, this.#surroundings()))
+      this.#queue.add(`Agent/${name}`);
     for (const namespace of new Set([...this.#namespaces, ...namespaces]))
       this.#queue.add(`Access/${namespace}`);
     this.#namespaces = namespaces;
@@ -208,8 +222,8 @@ export class Controller {
 
   /** Somebody wrote one of our objects, perhaps its status, which is put right. */
   #onOwn(object: KubeObject): void {
-    const key = `${object.kind}/${nameOf(object)}`;
-    if (this.#inputs.has(key)) this.#queue.add(key);
+    if (object.kind === "Agent" || JUDGED.has(object.kind))
+      this.#queue.add(`${object.kind}/${nameOf(object)}`);
   }
 
   async #work(key: string): Promise<void> {
@@ -244,7 +258,7 @@ export class Controller {
     if (planned.length > 0) return;
     for (const [kind, group] of world.access) {
       for (const object of group)
-        if (object.metadata.namespace === namespace)
+        if (nameOf(object) === `${namespace}/${GATEWAY_SECRETS}`)
           await this.#client.delete(
             kind,
             { namespace, name: object.metadata.name },

@@ -41,7 +41,8 @@ export function namesOf(agent: string) {
     workload: boundedName(`svc-${agent}`),
     providers: `svc-${agent}-providers`,
     guards: `svc-${agent}-guards`,
-    token: `svc-${agent}-token`,
+    // Never the name of another agent's webhook Secret, as "svc-webhook-x-token" could be.
+    token: `svc-token-${agent}`,
     webhook: `svc-webhook-${agent}`,
   } as const;
 }

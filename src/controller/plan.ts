@@ -5,7 +5,12 @@
  */
 import type { Compiled } from "../compile/compile.ts";
 import { type GuardProblem, resolveGuards } from "../compile/guards.ts";
-import { type KubeKind, type KubeObject, CORE } from "../kubernetes/objects.ts";
+import {
+  CORE,
+  type KubeKind,
+  type KubeObject,
+  type OwnerReference,
+} from "../kubernetes/objects.ts";
 import { OPTIONS_FILE, SPEC_FILE } from "../pod/sidecar-options.ts";
 import type { ObjectStatus, Reason } from "../policy/status.ts";
 import type { Agent } from "../resources/agent.ts";
@@ -13,7 +18,7 @@ import { type AgentVariant, variantOf } from "../resources/agent-pod.ts";
 import type { BindingSpecs } from "../resources/binding-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { ControllerConfig } from "./config.ts";
-import { AGENT_LABEL, labelsOf, namesOf, RUN_ANNOTATION, selectorOf, shortHash } from "./names.ts";
+import { labelsOf, namesOf, RUN_ANNOTATION, selectorOf, shortHash } from "./names.ts";
 import { networkPolicySpec } from "./network-policy.ts";
 import { type Manifest, podTemplate, type SecretRef } from "./pod.ts";
 import { sidecarOptions } from "./sidecar-options.ts";
@@ -48,6 +53,12 @@ export interface Plan {
   readonly providersHash: string;
   /** Hash of a task's run: another hash is another run. */
   readonly run: string | undefined;
+  /** Seconds after which the Job of a run that has ended is deleted; undefined for never. */
+  readonly ttlSeconds: number | undefined;
+  /** UID of the Agent. */
+  readonly uid: string;
+  /** Of every object, so that it is deleted with the Agent. */
+  readonly owner: OwnerReference;
   /** Why the workload is not brought into being, or up to date; undefined if nothing is wrong. */
   readonly blocked: { readonly reason: Reason; readonly message: string } | undefined;
   /** Whether it has a webhook, whose token a Secret holds. */
@@ -73,11 +84,12 @@ export function planAgent(
     bindings: [],
   };
   const guards = resolveGuards(agent, compiled.resources.guardBindings);
+  const owner = ownerOf(agent, around);
   const base = (name: string) => ({
     name,
     namespace: agent.namespace,
     labels: labelsOf(agent.name),
-    ownerReferences: [ownerOf(agent, around)],
+    ownerReferences: [owner],
   });
   const object = (kind: KubeKind, name: string, fields: Manifest): PlannedObject => ({
     kind,
@@ -125,20 +137,22 @@ export function planAgent(
     },
     config,
   );
-  const run = variant === "task" ? shortHash(json(agent.spec)) : undefined;
+  const run = variant === "task" ? runOf(agent) : undefined;
   return {
     variant,
     objects,
     workload: isRun ? workloadOf(agent, variant, template, run, object) : undefined,
     providersHash: shortHash(json(specs)),
     run,
+    ttlSeconds: agent.spec.job?.ttlSecondsAfterFinished,
+    uid: owner.uid,
+    owner,
     blocked: blockOf(agent, verdict, guards.problems, compiled, around),
     hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),
   };
 }
 
-/** The owner of an agent's objects: they are deleted with it. */
-export function ownerOf(agent: Agent, { uidOf }: Pick<Surroundings, "uidOf">) {
+function ownerOf(agent: Agent, { uidOf }: Surroundings): OwnerReference {
   return {
     apiVersion: "svc.io/v1",
     kind: "Agent",
@@ -167,15 +181,15 @@ function workloadOf(
       },
     });
   }
+  // Without the time to live: a Job that is gone before its end is recorded would run again.
   const { kind, object: job } = object(CORE.job, workload, {
     spec: {
+      parallelism: 1,
+      suspend: false,
       backoffLimit: agent.spec.job?.backoffLimit ?? 6,
       ...(agent.spec.job?.activeDeadlineSeconds === undefined
         ? {}
         : { activeDeadlineSeconds: agent.spec.job.activeDeadlineSeconds }),
-      ...(agent.spec.job?.ttlSecondsAfterFinished === undefined
-        ? {}
-        : { ttlSecondsAfterFinished: agent.spec.job.ttlSecondsAfterFinished }),
       template: {
         ...template,
         spec: { ...(template["spec"] as Manifest), restartPolicy: "Never" },
@@ -184,6 +198,17 @@ function workloadOf(
   });
   const annotations = { [RUN_ANNOTATION]: run ?? "" };
   return { kind, object: { ...job, metadata: { ...job.metadata, annotations } } };
+}
+
+/**
+ * Returns the hash of what a task does: another one is another run. Limits, guards and what else is
+ * in force without a restart are not in it, nor are fields that a later release may add.
+ */
+function runOf({ spec }: Agent): string {
+  const { image, command, args, workingDir, env, runAsUser, volumes, resources, providers } = spec;
+  const { activeDeadlineSeconds, backoffLimit } = spec.job ?? {};
+  const work = { image, command, args, workingDir, env, runAsUser, volumes, resources, providers };
+  return shortHash(json({ ...work, models: spec.models, activeDeadlineSeconds, backoffLimit }));
 }
 
 /** Each variable of the sidecar, and the value of a Secret that the kubelet gives it. */
@@ -261,11 +286,6 @@ const BLOCKING: ReadonlySet<Reason> = new Set<Reason>([
   "NotSupportedYet",
   "Skipped",
 ]);
-
-/** Returns the name of the agent that an object belongs to; undefined if it is nobody's. */
-export function agentOf({ metadata }: KubeObject): string | undefined {
-  return metadata.labels?.[AGENT_LABEL];
-}
 
 function json(value: unknown): string {
   return `${JSON.stringify(value)}\n`;

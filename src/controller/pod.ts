@@ -82,6 +82,8 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
         runAsUser: spec.runAsUser,
         runAsGroup: spec.runAsUser,
         fsGroup: spec.runAsUser,
+        // A volume of many chains is not walked through at every start.
+        fsGroupChangePolicy: "OnRootMismatch",
         seccompProfile: { type: "RuntimeDefault" },
         ...(config.interception === "sysctl"
           ? { sysctls: [{ name: "net.ipv4.ip_unprivileged_port_start", value: "0" }] }
@@ -112,7 +114,12 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
         { name: VOLUME.config, configMap: { name: namesOf(name).providers } },
         { name: VOLUME.run, emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
         { name: VOLUME.trust, emptyDir: { medium: "Memory", sizeLimit: "8Mi" } },
-        { name: VOLUME.audit, emptyDir: {} },
+        {
+          name: VOLUME.audit,
+          ...(config.audit.claim === ""
+            ? { emptyDir: {} }
+            : { persistentVolumeClaim: { claimName: config.audit.claim } }),
+        },
         ...(config.sidecar.upstreamCaConfigMap === ""
           ? []
           : [{ name: VOLUME.roots, configMap: { name: config.sidecar.upstreamCaConfigMap } }]),
@@ -122,7 +129,7 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
   };
 }
 
-/** Needs user 0 and NET_ADMIN in the pod's network namespace, and ends before anything else runs. */
+/** Needs user 0 and NET_ADMIN in the network namespace, and ends before anything else runs. */
 function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manifest {
   const { images, sidecar, gateway } = config;
   return {
@@ -166,6 +173,7 @@ function sidecar({ secretRefs }: PodInput, config: ControllerConfig): Manifest {
     command: [NODE, ...SIDECAR_NODE_FLAGS, `${APP}/dist/sidecar-pod.js`],
     args: [`${CONFIG_DIR}/${OPTIONS_FILE}`],
     env: [
+      { name: "POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
       ...Object.entries(SIDECAR_NODE_ENV).map(([name, value]) => ({ name, value })),
       ...[...secretRefs]
         .toSorted(([a], [b]) => (a < b ? -1 : 1))

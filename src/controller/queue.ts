@@ -1,7 +1,8 @@
 /**
  * WorkQueue calls a function for each key that is due: never twice at once for the same key, and
  * again if the key became due meanwhile. A key whose work failed is due again after a delay that
- * doubles.
+ * doubles, or after the time that the server has asked for. Keys are worked on in the order in which
+ * they became due, so that one that changes all the time keeps no other waiting.
  */
 import type { Clock } from "../platform/clock.ts";
 
@@ -81,7 +82,9 @@ export class WorkQueue {
       const failures = this.#failures.get(key) ?? 0;
       this.#failures.set(key, failures + 1);
       const { random = Math.random } = this.#options;
-      const delay = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** failures) * (0.75 + random() / 2);
+      const growing = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** failures);
+      const wished = (error as { readonly retryAfterMs?: number } | undefined)?.retryAfterMs ?? 0;
+      const delay = Math.max(wished, growing * (0.75 + random() / 2));
       this.#options.onFailure(key, error, delay);
       this.addAfter(key, delay);
     }

@@ -9,11 +9,13 @@ import { type PublishedCondition, type Reason, withTransitionTimes } from "../po
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { kubeKindOf } from "../sources/kubernetes/own-informers.ts";
 
-/** What is written besides the condition Ready. */
+/** What is written. */
 export interface StatusFields {
   readonly ready: boolean;
   readonly reason: Reason;
   readonly message: string;
+  /** `metadata.generation` of the version that was judged, which may not be the newest. */
+  readonly observedGeneration?: number | undefined;
   /** Further fields of the kind's status; undefined ones are removed. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
 }
@@ -30,46 +32,20 @@ export class StatusWriter {
   }
 
   /**
-   * Writes what differs from the object.
-   * @returns whether a request was made
+   * Writes the status if it differs from the object's.
+   * @returns whether it was written
    * @throws ApiError
    */
-  async write(object: KubeObject, { ready, reason, message, fields = {} }: StatusFields) {
+  async write(object: KubeObject, given: StatusFields): Promise<boolean> {
+    const { ready, reason, message, fields = {} } = given;
     const found = (object["status"] ?? {}) as Readonly<Record<string, unknown>>;
-    const { name, namespace = "", generation } = object.metadata;
+    const { name, namespace = "" } = object.metadata;
     const kind = object.kind as ResourceKind;
-    const known = ((found["conditions"] ?? []) as readonly PublishedCondition[]).filter(
-      ({ type }) => type === "Ready",
+    const status = { ...statusOf(object, given, this.#clock.now()), ...fields };
+    const isWritten = Object.entries(status).every(([field, value]) =>
+      isDeepStrictEqual(field === "conditions" ? readyOf(found) : found[field], value),
     );
-    const observed = generation === undefined ? {} : { observedGeneration: generation };
-    const judged = { kind, namespace, name, ready, reason, message };
-    const condition = {
-      type: "Ready",
-      status: ready ? "True" : "False",
-      reason,
-      message,
-      ...observed,
-    } as const;
-    const [published] = withTransitionTimes(
-      [{ ...judged, conditions: [condition] }],
-      [{ ...judged, conditions: known }],
-      this.#clock.now(),
-    );
-    const status: Record<string, unknown> = {
-      ready,
-      reason,
-      message,
-      ...observed,
-      conditions: published?.conditions,
-      ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
-    };
-    const isSame =
-      Object.entries({ ...status, conditions: known }).every(([field, value]) =>
-        isDeepStrictEqual(found[field] ?? undefined, field === "conditions" ? found[field] : value),
-      ) &&
-      isDeepStrictEqual(known, published?.conditions) &&
-      Object.keys(fields).every((field) => fields[field] !== undefined || !(field in found));
-    if (isSame) return false;
+    if (isWritten) return false;
     const { apiVersion } = KINDS[kind];
     try {
       await this.#client.apply(
@@ -81,7 +57,9 @@ export class StatusWriter {
       if (isNotFound(error)) return false;
       throw error;
     }
-    if (found["reason"] !== reason)
+    // That a new object is in use needs no event.
+    const isNews = found["reason"] === undefined ? !ready : found["reason"] !== reason;
+    if (isNews)
       await this.#events.record(object, {
         type: ready || reason === "PodsNotReady" ? "Normal" : "Warning",
         reason,
@@ -89,4 +67,35 @@ export class StatusWriter {
       });
     return true;
   }
+}
+
+/** The fields that every kind's status has. */
+function statusOf(
+  object: KubeObject,
+  { ready, reason, message, observedGeneration }: StatusFields,
+  now: number,
+): Readonly<Record<string, unknown>> {
+  const { name, namespace = "" } = object.metadata;
+  const judged = { kind: object.kind as ResourceKind, namespace, name, ready, reason, message };
+  const observed = observedGeneration === undefined ? {} : { observedGeneration };
+  const condition = {
+    type: "Ready",
+    status: ready ? "True" : "False",
+    reason,
+    message,
+    ...observed,
+  } as const;
+  const known = readyOf((object["status"] ?? {}) as Readonly<Record<string, unknown>>);
+  const [published] = withTransitionTimes(
+    [{ ...judged, conditions: [condition] }],
+    [{ ...judged, conditions: known }],
+    now,
+  );
+  return { ready, reason, message, ...observed, conditions: published?.conditions };
+}
+
+/** The condition Ready of a status; others may have added conditions of their own. */
+function readyOf(status: Readonly<Record<string, unknown>>): readonly PublishedCondition[] {
+  const conditions = (status["conditions"] ?? []) as readonly PublishedCondition[];
+  return conditions.filter(({ type }) => type === "Ready");
 }

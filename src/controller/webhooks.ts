@@ -3,10 +3,9 @@
  * stays; deleting it makes a new one.
  */
 import { randomBytes } from "node:crypto";
-import type { KubeClient } from "../kubernetes/client.ts";
+import type { KubeClient, ObjectName } from "../kubernetes/client.ts";
 import { isConflict } from "../kubernetes/connection.ts";
 import { CORE, type KubeObject, type OwnerReference } from "../kubernetes/objects.ts";
-import type { Agent } from "../resources/agent.ts";
 import { labelsOf, namesOf } from "./names.ts";
 
 /** Bytes of a token: 256 bits. */
@@ -26,12 +25,11 @@ export function webhookTokenOf(secret: KubeObject | undefined): string | undefin
  */
 export async function makeWebhookToken(
   client: KubeClient,
-  agent: Agent,
+  { namespace, name }: ObjectName,
   owner: OwnerReference,
   found: KubeObject | undefined,
 ): Promise<void> {
   const token = Buffer.from(randomBytes(TOKEN_BYTES).toString("base64url")).toString("base64");
-  const { namespace, name } = agent;
   const names = { namespace, name: namesOf(name).webhook };
   try {
     // Never by apply: two writers must not give the agent two tokens.
@@ -54,6 +52,10 @@ export async function makeWebhookToken(
 }
 
 /** `{base_url}/webhooks/<namespace>/<agent>/<token>` */
-export function webhookUrl(baseUrl: string, { namespace, name }: Agent, token: string): string {
+export function webhookUrl(
+  baseUrl: string,
+  { namespace, name }: ObjectName,
+  token: string,
+): string {
   return `${baseUrl.replace(/\/+$/, "")}/webhooks/${namespace}/${name}/${token}`;
 }

@@ -16,6 +16,7 @@ import { type KubernetesSource, openKubernetes } from "../sources/kubernetes/kub
 import { ownInformers } from "../sources/kubernetes/own-informers.ts";
 import type { WorkloadTokens } from "../access/workload-tokens.ts";
 import type { ControllerConfig } from "./config.ts";
+import { withEdits } from "./edited.ts";
 import { AGENT_LABEL, FIELD_MANAGER } from "./names.ts";
 import type { SecretDigests } from "./secret-digests.ts";
 
@@ -47,9 +48,11 @@ export class World {
   readonly #own: readonly Informer[];
   /** Objects that belong to agents, by kind. */
   readonly children: ReadonlyMap<KubeKind, InformerGroup>;
-  readonly pods: InformerGroup;
+  readonly #pods: InformerGroup;
   /** Roles and RoleBindings of the gateway. */
   readonly access: ReadonlyMap<KubeKind, InformerGroup>;
+  readonly #childrenByAgent: ReadonlyMap<KubeKind, AgentIndex>;
+  readonly #podsByAgent: AgentIndex;
   readonly #services: InformerGroup;
   readonly #gatewayService: string;
   #source: KubernetesSource | undefined;
@@ -59,7 +62,7 @@ export class World {
   /** Resolves when all copies are complete. */
   static async open(options: WorldOptions): Promise<World> {
     const world = new World(options);
-    const groups = [...world.children.values(), ...world.access.values(), world.pods];
+    const groups = [...world.children.values(), ...world.access.values(), world.#pods];
     for (const informer of world.#own) informer.start();
     for (const group of [...groups, world.#services]) group.start();
     options.secrets.start();
@@ -88,11 +91,15 @@ export class World {
     this.#options = options;
     this.#own = ownInformers(OWN_KINDS, { ...base, namespaces });
     this.children = new Map(
-      CHILD_KINDS.map((kind) => [kind, group(kind, `${AGENT_LABEL},${managed}`)]),
+      CHILD_KINDS.map((kind) => [kind, group(kind, `${AGENT_LABEL},${managed}`, withEdits)]),
     );
-    this.pods = group(CORE.pod, AGENT_LABEL, statusOnly);
+    this.#pods = group(CORE.pod, AGENT_LABEL, statusOnly);
+    this.#podsByAgent = indexed(this.#pods);
+    this.#childrenByAgent = new Map(
+      [...this.children].map(([kind, children]) => [kind, indexed(children)]),
+    );
     this.access = new Map(
-      [CORE.role, CORE.roleBinding].map((kind) => [kind, group(kind, managed)]),
+      [CORE.role, CORE.roleBinding].map((kind) => [kind, group(kind, managed, withEdits)]),
     );
     this.#gatewayService = `${namespace}/${service}`;
     this.#services = new InformerGroup({
@@ -139,12 +146,15 @@ export class World {
     for (const { objects } of this.#own) yield* objects.values();
   }
 
-  /** Returns the pods of an agent. */
-  podsOf(namespace: string, agent: string): readonly KubeObject[] {
-    return [...this.pods].filter(
-      ({ metadata }) =>
-        metadata.namespace === namespace && metadata.labels?.[AGENT_LABEL] === agent,
-    );
+  /** Returns the pods of an agent. @param agent `<namespace>/<name>` */
+  podsOf(agent: string): readonly KubeObject[] {
+    return [...(this.#podsByAgent.get(agent)?.values() ?? [])];
+  }
+
+  /** Returns the objects of an agent, and their kinds. @param agent `<namespace>/<name>` */
+  *childrenOf(agent: string): Generator<readonly [KubeKind, KubeObject]> {
+    for (const [kind, index] of this.#childrenByAgent)
+      for (const object of index.get(agent)?.values() ?? []) yield [kind, object];
   }
 
   /** Calls listeners when resources, the gateway, or objects of agents have changed. */
@@ -160,11 +170,10 @@ export class World {
   }): void {
     this.#source?.onChange(() => listeners.inputs());
     this.#services.onChange(() => listeners.inputs());
-    for (const group of [...this.children.values(), this.pods])
+    for (const group of [...this.children.values(), this.#pods])
       group.onChange((_name, object, before) => {
-        const { metadata } = (object ?? before) as KubeObject;
-        const agent = metadata.labels?.[AGENT_LABEL];
-        if (agent !== undefined) listeners.child(`${metadata.namespace ?? ""}/${agent}`);
+        const agent = agentOf(object ?? before);
+        if (agent !== undefined) listeners.child(agent);
       });
     for (const group of this.access.values())
       group.onChange((name) => listeners.access(name.split("/")[0] ?? ""));
@@ -182,7 +191,7 @@ export class World {
 
   async close(): Promise<void> {
     await this.#source?.close();
-    const groups = [...this.children.values(), ...this.access.values(), this.pods, this.#services];
+    const groups = [...this.children.values(), ...this.access.values(), this.#pods, this.#services];
     await Promise.all([
       ...groups.map(async (group) => group.stop()),
       ...this.#own.map(async (informer) => informer.stop()),
@@ -201,6 +210,35 @@ export class World {
       service: (type) => plugins.get(type),
     });
   }
+}
+
+/** Objects by the agent they belong to, `<namespace>/<name>`, and then by their own name. */
+type AgentIndex = ReadonlyMap<string, ReadonlyMap<string, KubeObject>>;
+
+/** Follows a group that is not started yet. */
+function indexed(group: InformerGroup): AgentIndex {
+  const index = new Map<string, Map<string, KubeObject>>();
+  const remove = (agent: string, name: string): void => {
+    const known = index.get(agent);
+    known?.delete(name);
+    if (known?.size === 0) index.delete(agent);
+  };
+  group.onChange((name, object, before) => {
+    const was = agentOf(before);
+    const is = agentOf(object);
+    if (was !== undefined) remove(was, name);
+    if (is === undefined || object === undefined) return;
+    const known = index.get(is) ?? new Map<string, KubeObject>();
+    index.set(is, known.set(name, object));
+  });
+  return index;
+}
+
+/** Returns the agent, `<namespace>/<name>`, that the label of an object names. */
+function agentOf(object: KubeObject | undefined): string | undefined {
+  const { namespace = "", labels } = object?.metadata ?? { name: "" };
+  const agent = labels?.[AGENT_LABEL];
+  return agent === undefined ? undefined : `${namespace}/${agent}`;
 }
 
 /** The controller needs to know which values exist, and when they change. */

@@ -3,7 +3,7 @@ import { parseArgs } from "node:util";
 import { applyRedirect, RedirectError, type RunCommand } from "./redirect.ts";
 import { type RedirectEndpoint, nftRuleset, type RedirectOptions } from "./ruleset.ts";
 
-const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--dns-port 8053] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
+const USAGE = `Usage: svc-init --sidecar-uid UID [--https-port 8443] [--dns-port 8053] [--sidecar-only-port PORT] [--deny-egress [--gateway ADDRESS:PORT]... [--dns ADDRESS]...] [--print]
 
 Redirects the pod's loopback ports 443 and 53 to the sidecar, for every user but the sidecar's own.
 

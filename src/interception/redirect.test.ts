@@ -21,6 +21,13 @@ const cases: Record<string, RedirectOptions> = {
       dnsServers: ["10.96.0.10", "fd00::a"],
     },
   },
+  "sidecar-only-port": {
+    httpsPort: 8443,
+    dnsPort: 8053,
+    sidecarUid: 65_533,
+    sidecarOnlyPort: 8090,
+    egress: { gateways: [{ address: "10.0.0.1", port: 8000 }], dnsServers: [] },
+  },
   "deny-all-egress": {
     httpsPort: 8443,
     dnsPort: 8053,
@@ -56,6 +63,7 @@ describe("rules", () => {
     ["redirected to itself", { httpsPort: 443, dnsPort: 8053 }],
     ["no user", { httpsPort: 8443, dnsPort: 8053, sidecarUid: -1 }],
     ["(uid_t) -1", { httpsPort: 8443, dnsPort: 8053, sidecarUid: 4_294_967_295 }],
+    ["a sidecar's port of 65536", { httpsPort: 8443, dnsPort: 8053, sidecarOnlyPort: 65_536 }],
     ["not a number", { httpsPort: 8443, dnsPort: 8053, sidecarUid: Number.NaN }],
     [
       "a name",

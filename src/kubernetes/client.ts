@@ -32,42 +32,64 @@ export class KubeClient {
   }
 
   /** @returns undefined if there is no such object. @throws ApiError */
-  async get(kind: KubeKind, name: ObjectName): Promise<KubeObject | undefined> {
+  async get(
+    kind: KubeKind,
+    name: ObjectName,
+    signal?: AbortSignal,
+  ): Promise<KubeObject | undefined> {
     try {
-      return (await this.connection.request(objectPath(kind, name))) as KubeObject;
+      return (await this.connection.request(objectPath(kind, name), { signal })) as KubeObject;
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;
     }
   }
 
-  /** Lists all objects of a kind, in one namespace or in all, page by page. @throws ApiError */
-  async list(kind: KubeKind, namespace?: string, selector: Selector = {}): Promise<ObjectList> {
-    const items: KubeObject[] = [];
+  /**
+   * Lists all objects of a kind, in one namespace or in all, page by page. Each page has the
+   * version of the whole list. @throws ApiError, with status 410 if the list took too long
+   */
+  async *pages(
+    kind: KubeKind,
+    namespace?: string,
+    selector: Selector = {},
+    signal?: AbortSignal,
+  ): AsyncGenerator<ObjectList> {
     let next: string | undefined;
-    let resourceVersion = "";
     do {
       const page = (await this.connection.request(collectionPath(kind, namespace), {
         query: { ...selector, limit: String(PAGE), continue: next },
+        signal,
       })) as {
         readonly items?: readonly KubeObject[];
         readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
       };
+      const { apiVersion, kind: name } = kind;
       // The items of a list leave out what its kind says.
-      for (const item of page.items ?? [])
-        items.push({ ...item, apiVersion: kind.apiVersion, kind: kind.kind });
-      resourceVersion = page.metadata?.resourceVersion ?? "";
+      const items = (page.items ?? []).map((item) => ({ ...item, apiVersion, kind: name }));
+      yield { items, resourceVersion: page.metadata?.resourceVersion ?? "" };
       next = page.metadata?.continue;
     } while (next !== undefined && next !== "");
+  }
+
+  /** Lists all objects of a kind, in one namespace or in all. @throws ApiError */
+  async list(kind: KubeKind, namespace?: string, selector: Selector = {}): Promise<ObjectList> {
+    const items: KubeObject[] = [];
+    let resourceVersion = "";
+    for await (const page of this.pages(kind, namespace, selector)) {
+      for (const item of page.items) items.push(item);
+      ({ resourceVersion } = page);
+    }
     return { items, resourceVersion };
   }
 
   /** @throws ApiError, with status 409 if it exists */
-  async create(kind: KubeKind, object: KubeObject): Promise<KubeObject> {
+  async create(kind: KubeKind, object: KubeObject, signal?: AbortSignal): Promise<KubeObject> {
     return (await this.connection.request(collectionPath(kind, object.metadata.namespace), {
       method: "POST",
       query: { fieldManager: this.#fieldManager },
       body: object,
+      signal,
     })) as KubeObject;
   }
 
@@ -76,11 +98,12 @@ export class KubeClient {
    * changed since.
    * @throws ApiError
    */
-  async replace(kind: KubeKind, object: KubeObject): Promise<KubeObject> {
+  async replace(kind: KubeKind, object: KubeObject, signal?: AbortSignal): Promise<KubeObject> {
     return (await this.connection.request(objectPath(kind, namesOf(object)), {
       method: "PUT",
       query: { fieldManager: this.#fieldManager },
       body: object,
+      signal,
     })) as KubeObject;
   }
 

@@ -61,7 +61,7 @@ const KEEPALIVE_MS = 15_000;
 export class Connection {
   readonly #config: KubeConfig;
   readonly #server: URL;
-  readonly #agents = new Map<string, https.Agent>();
+  readonly #agents = new Map<string, http.Agent>();
 
   /** @throws Error that says what is missing in the kubeconfig */
   static load({ kubeconfig, context }: ConnectionOptions = {}): Connection {
@@ -126,7 +126,7 @@ export class Connection {
 
   /**
    * Reads the lines of an answer that does not end, such as a watch or the log of a container.
-   * Resolves when the server ends it.
+   * Resolves when the server ends it. An error of `onLine` ends it, and is thrown as it is.
    * @param silenceMs longest silence, after which the connection counts as broken
    * @throws ApiError
    */
@@ -142,18 +142,14 @@ export class Connection {
       throw errorOf(status, parseJson(await textOf(response)), response.headers["retry-after"]);
     response.setEncoding("utf8");
     let rest: string[] = [];
-    try {
-      for await (const part of response as AsyncIterable<string>) {
-        const [first = "", ...others] = part.split("\n");
-        rest.push(first);
-        for (const next of others) {
-          const line = rest.join("");
-          rest = [next];
-          if (line !== "") onLine(line);
-        }
+    for await (const part of readable(response)) {
+      const [first = "", ...others] = part.split("\n");
+      rest.push(first);
+      for (const next of others) {
+        const line = rest.join("");
+        rest = [next];
+        if (line !== "") onLine(line);
       }
-    } catch (error) {
-      throw connectionError(error);
     }
     const last = rest.join("");
     if (last !== "") onLine(last);
@@ -170,8 +166,10 @@ export class Connection {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const options: https.RequestOptions = { method, timeout: silenceMs };
     await this.#config.applyToHTTPSOptions(options);
-    if (options.agent instanceof https.Agent && options.agent.constructor === https.Agent)
-      options.agent = this.#agentFor(options);
+    // The library's agents keep no connection; one for a proxy is its own kind, and stays.
+    const { constructor } = options.agent as http.Agent;
+    if (constructor === https.Agent || constructor === http.Agent)
+      options.agent = this.#agentFor(options, url.protocol);
     options.headers = {
       ...(options.headers as http.OutgoingHttpHeaders | undefined),
       accept: "application/json",
@@ -191,21 +189,27 @@ export class Connection {
   }
 
   /** One pool of connections for each identity, which changes when a certificate is renewed. */
-  #agentFor({ ca, cert, key, servername, rejectUnauthorized }: https.RequestOptions): https.Agent {
+  #agentFor(
+    { ca, cert, key, servername, rejectUnauthorized }: https.RequestOptions,
+    protocol: string,
+  ): http.Agent {
     const identity = JSON.stringify([ca, cert, key, servername, rejectUnauthorized].map(String));
     let agent = this.#agents.get(identity);
     if (agent === undefined) {
       for (const old of this.#agents.values()) old.destroy();
       this.#agents.clear();
-      agent = new https.Agent({
-        keepAlive: true,
-        keepAliveMsecs: KEEPALIVE_MS,
-        ...(ca === undefined ? {} : { ca }),
-        ...(cert === undefined ? {} : { cert }),
-        ...(key === undefined ? {} : { key }),
-        ...(servername === undefined ? {} : { servername }),
-        ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
-      });
+      const kept = { keepAlive: true, keepAliveMsecs: KEEPALIVE_MS };
+      agent =
+        protocol === "http:"
+          ? new http.Agent(kept)
+          : new https.Agent({
+              ...kept,
+              ...(ca === undefined ? {} : { ca }),
+              ...(cert === undefined ? {} : { cert }),
+              ...(key === undefined ? {} : { key }),
+              ...(servername === undefined ? {} : { servername }),
+              ...(rejectUnauthorized === undefined ? {} : { rejectUnauthorized }),
+            });
       this.#agents.set(identity, agent);
     }
     return agent;
@@ -219,12 +223,24 @@ export class Connection {
 
 async function textOf(response: http.IncomingMessage): Promise<string> {
   const parts: Buffer[] = [];
-  try {
-    for await (const part of response) parts.push(part as Buffer);
-  } catch (error) {
-    throw connectionError(error);
-  }
+  for await (const part of readable<Buffer>(response)) parts.push(part);
   return Buffer.concat(parts).toString("utf8");
+}
+
+/** The parts of an answer; only an error of the connection becomes an ApiError. */
+async function* readable<Part = string>(response: http.IncomingMessage): AsyncGenerator<Part> {
+  const parts = response[Symbol.asyncIterator]() as AsyncIterator<Part>;
+  try {
+    for (;;) {
+      const next = await parts.next().catch((error: unknown) => {
+        throw connectionError(error);
+      });
+      if (next.done === true) return;
+      yield next.value;
+    }
+  } finally {
+    response.destroy();
+  }
 }
 
 function parseJson(text: string): unknown {

@@ -1,7 +1,7 @@
 /**
  * Informer keeps a copy of all objects of a kind: it lists them, and then watches for changes from
- * there on. A watch that ends is resumed; one whose start is too old (410), or that fails, begins
- * again with a list, after a delay that grows.
+ * there on. A watch that ends, or whose connection breaks, is resumed; one whose start is too old
+ * (410), or that is refused, begins again with a list. Each failure in a row doubles the delay.
  * https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
  */
 import type { Clock } from "../platform/clock.ts";
@@ -20,10 +20,14 @@ export interface InformerOptions {
   readonly keep?: (object: KubeObject) => KubeObject;
   readonly clock: Clock;
   readonly random?: () => number;
-  readonly log: Pick<Logger, "warn">;
+  readonly log: Pick<Logger, "warn" | "error">;
 }
 
-/** @param object undefined if it was deleted. @param before undefined if it is new */
+/**
+ * An error that it throws is logged; the other listeners are called all the same.
+ * @param object undefined if it was deleted
+ * @param before undefined if it is new
+ */
 export type InformerListener = (
   name: string,
   object: KubeObject | undefined,
@@ -47,6 +51,10 @@ export class Informer {
   /** Resolves when the first list is in the copy. */
   readonly synced: Promise<void> = new Promise((resolve) => (this.#synced = resolve));
   #isSynced = false;
+  /** Attempts since a watch last delivered something. */
+  #failures = 0;
+  /** Whether one of them was refused because its version is too old. */
+  #hasExpired = false;
   #done: Promise<void> = Promise.resolve();
 
   constructor(options: InformerOptions) {
@@ -81,38 +89,54 @@ export class Informer {
   async #run(): Promise<void> {
     const { clock, kind, log, random = Math.random } = this.#options;
     const { signal } = this.#abort;
-    let delayMs = FIRST_DELAY_MS;
     while (!signal.aborted) {
-      try {
-        if (this.#resourceVersion === undefined) await this.#list();
-        delayMs = FIRST_DELAY_MS;
-        await this.#watch();
-      } catch (error) {
-        if (signal.aborted) return;
-        const { status, message, retryAfterMs } = error as ApiError;
-        // Too old a version is no failure: the list that follows is its remedy.
-        if (isExpired(error)) {
-          this.#resourceVersion = undefined;
-          continue;
-        }
-        log.warn({ kind: kind.kind, status, error: message }, "watching failed; trying again");
-        if (status !== 0) this.#resourceVersion = undefined;
-        await pause(clock, Math.max(retryAfterMs ?? 0, delayMs * (0.5 + random() / 2)), signal);
-        delayMs = Math.min(MAX_DELAY_MS, delayMs * 2);
-      }
+      const error = await this.#follow();
+      if (signal.aborted) return;
+      if (error !== undefined && error.status !== 0) this.#resourceVersion = undefined;
+      this.#failures += 1;
+      // The server ends every watch at some time.
+      if (error === undefined && this.#failures === 1) continue;
+      const isRemedied = error !== undefined && isExpired(error) && !this.#hasExpired;
+      this.#hasExpired ||= isRemedied;
+      // The list that follows is the remedy.
+      if (isRemedied) continue;
+      const delayMs = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.#failures - 1));
+      const pauseMs = Math.max(error?.retryAfterMs ?? 0, delayMs * (0.5 + random() / 2));
+      if (error !== undefined)
+        log.warn(
+          { kind: kind.kind, status: error.status, error: error.message, fix: fixOf(error, kind) },
+          "watching failed; trying again",
+        );
+      await pause(clock, pauseMs, signal);
+    }
+  }
+
+  /** Resolves when the watch has ended, with an error if it has failed. */
+  async #follow(): Promise<ApiError | undefined> {
+    try {
+      if (this.#resourceVersion === undefined) await this.#list();
+      await this.#watch();
+      return undefined;
+    } catch (error) {
+      return error instanceof ApiError
+        ? error
+        : new ApiError(200, "", `the answer cannot be read: ${(error as Error).message}`);
     }
   }
 
   async #list(): Promise<void> {
     const { client, kind, namespace, selector } = this.#options;
-    const { items, resourceVersion } = await client.list(kind, namespace, selector);
     const listed = new Set<string>();
-    for (const item of items) {
-      listed.add(nameOf(item));
-      this.#set(item);
+    let version = "";
+    for await (const page of client.pages(kind, namespace, selector, this.#abort.signal)) {
+      for (const item of page.items) {
+        listed.add(nameOf(item));
+        this.#set(item);
+      }
+      version = page.resourceVersion;
     }
     for (const name of this.#objects.keys()) if (!listed.has(name)) this.#remove(name);
-    this.#resourceVersion = resourceVersion;
+    this.#resourceVersion = version;
     this.#isSynced = true;
     this.#synced();
   }
@@ -141,10 +165,11 @@ export class Informer {
       const { code = 0, reason = "", message = "" } = object as unknown as WatchError;
       throw new ApiError(code, reason, message);
     }
-    // Set after the listeners have run: a listener that throws sees the object again.
     if (type === "DELETED") this.#remove(nameOf(object));
     else if (type !== "BOOKMARK") this.#set(object);
     this.#resourceVersion = object.metadata.resourceVersion;
+    this.#failures = 0;
+    this.#hasExpired = false;
   }
 
   #set(found: KubeObject): void {
@@ -153,14 +178,25 @@ export class Informer {
     if (before?.metadata.resourceVersion === found.metadata.resourceVersion) return;
     const object = (this.#options.keep ?? withoutManagedFields)(found);
     this.#objects.set(name, object);
-    for (const listener of this.#listeners) listener(name, object, before);
+    this.#tell(name, object, before);
   }
 
   #remove(name: string): void {
     const before = this.#objects.get(name);
     if (before === undefined) return;
     this.#objects.delete(name);
-    for (const listener of this.#listeners) listener(name, undefined, before);
+    this.#tell(name, undefined, before);
+  }
+
+  #tell(name: string, object: KubeObject | undefined, before: KubeObject | undefined): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(name, object, before);
+      } catch (error) {
+        const { kind, log } = this.#options;
+        log.error({ kind: kind.kind, name, error }, "a listener failed");
+      }
+    }
   }
 }
 
@@ -177,6 +213,15 @@ interface WatchError {
 
 function isExpired(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 410 || error.reason === "Expired");
+}
+
+/** Returns what an operator has to do; undefined if the error may pass by itself. */
+function fixOf({ status }: ApiError, { kind, plural }: KubeKind): string | undefined {
+  if (status === 401) return "renew the credentials of this process";
+  if (status === 403) return `grant get, list and watch of ${plural} to this process's account`;
+  if (status === 404)
+    return `install the CustomResourceDefinition of ${kind}: its kind is not known to the server`;
+  return undefined;
 }
 
 export function withoutManagedFields(object: KubeObject): KubeObject {

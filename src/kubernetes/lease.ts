@@ -1,8 +1,9 @@
 /**
  * Leader election by a Lease, as in client-go: a holder renews it, and another candidate takes it
  * when it has not changed for its duration, measured by the candidate's own clock. Each write
- * carries the version that was read, so that of two writers one fails. Two holders may exist for a
- * moment if a process was suspended: what a leader does has to be safe to repeat.
+ * carries the version that was read, so that of two writers one fails. A holder gives up before its
+ * Lease can be taken, also while the API server does not answer. Two holders may exist for a moment
+ * if a process was suspended: what a leader does has to be safe to repeat.
  * https://kubernetes.io/docs/concepts/architecture/leases/
  */
 import type { Clock } from "../platform/clock.ts";
@@ -39,6 +40,9 @@ interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
+/** What an attempt to acquire or renew the Lease has found. */
+type Attempt = "held" | "taken" | "unknown";
+
 export class LeaderElection {
   readonly #options: ElectionOptions;
   readonly #abort = new AbortController();
@@ -74,20 +78,38 @@ export class LeaderElection {
     const { signal } = this.#abort;
     let renewedAt = clock.monotonic();
     while (!signal.aborted) {
+      // Counted from before the request: when the server has written it is not known.
+      const startedAt = clock.monotonic();
+      const leftMs = this.#isLeader
+        ? Math.max(0, renewedAt + renewSeconds * 1_000 - startedAt)
+        : renewSeconds * 1_000;
       try {
-        const held = await this.#tryAcquire();
-        if (held) renewedAt = clock.monotonic();
-        if (held && !this.#isLeader) {
+        const attempt = await this.#within(leftMs);
+        if (attempt === "held") renewedAt = startedAt;
+        if (attempt === "held" && !this.#isLeader) {
           this.#isLeader = true;
           log.info({ lease: leaseName }, "this process leads");
           this.#options.onStarted();
-        } else if (!held && this.#isLeader) this.#lost("another process leads");
+        } else if (attempt === "taken" && this.#isLeader) this.#lost("another process leads");
       } catch (error) {
-        log.warn({ lease: leaseName, error: (error as Error).message }, "the Lease failed");
+        if (!signal.aborted)
+          log.warn({ lease: leaseName, error: (error as Error).message }, "the Lease failed");
       }
-      if (this.#isLeader && clock.monotonic() - renewedAt > renewSeconds * 1_000)
-        this.#lost("the Lease could not be renewed in time");
-      await pause(clock, retrySeconds * 1_000, signal);
+      const untilLate = renewedAt + renewSeconds * 1_000 - clock.monotonic();
+      if (this.#isLeader && untilLate <= 0) this.#lost("the Lease could not be renewed in time");
+      const pauseMs = retrySeconds * 1_000;
+      await pause(clock, this.#isLeader ? Math.min(pauseMs, untilLate) : pauseMs, signal);
+    }
+  }
+
+  /** Ends an attempt after a time, and when the election is stopped. @throws ApiError */
+  async #within(ms: number): Promise<Attempt> {
+    const attempt = new AbortController();
+    const cancel = this.#options.clock.after(ms, () => attempt.abort());
+    try {
+      return await this.#tryAcquire(AbortSignal.any([this.#abort.signal, attempt.signal]));
+    } finally {
+      cancel();
     }
   }
 
@@ -97,42 +119,50 @@ export class LeaderElection {
     this.#options.onStopped();
   }
 
-  /** @returns whether this process holds it now. @throws ApiError */
-  async #tryAcquire(): Promise<boolean> {
+  /** @throws ApiError */
+  async #tryAcquire(signal: AbortSignal): Promise<Attempt> {
     const { client, namespace, leaseName: name, identity, leaseSeconds, clock } = this.#options;
-    const found = await client.get(CORE.lease, { namespace, name });
+    const found = await client.get(CORE.lease, { namespace, name }, signal);
     const now = microTime(clock.now());
     if (found === undefined) {
       return written(
-        client.create(CORE.lease, {
-          apiVersion: CORE.lease.apiVersion,
-          kind: CORE.lease.kind,
-          metadata: { name, namespace },
-          spec: {
-            holderIdentity: identity,
-            leaseDurationSeconds: leaseSeconds,
-            acquireTime: now,
-            renewTime: now,
-            leaseTransitions: 0,
+        client.create(
+          CORE.lease,
+          {
+            apiVersion: CORE.lease.apiVersion,
+            kind: CORE.lease.kind,
+            metadata: { name, namespace },
+            spec: {
+              holderIdentity: identity,
+              leaseDurationSeconds: leaseSeconds,
+              acquireTime: now,
+              renewTime: now,
+              leaseTransitions: 0,
+            },
           },
-        }),
+          signal,
+        ),
       );
     }
     const spec = (found["spec"] ?? {}) as LeaseSpec;
     const isOwn = spec.holderIdentity === identity;
     const isFree = spec.holderIdentity === undefined || spec.holderIdentity === "";
-    if (!isOwn && !isFree && !this.#isExpired(spec)) return false;
+    if (!isOwn && !isFree && !this.#isExpired(spec)) return "taken";
     return written(
-      client.replace(CORE.lease, {
-        ...found,
-        spec: {
-          holderIdentity: identity,
-          leaseDurationSeconds: leaseSeconds,
-          acquireTime: isOwn ? (spec.acquireTime ?? now) : now,
-          renewTime: now,
-          leaseTransitions: (spec.leaseTransitions ?? 0) + (isOwn ? 0 : 1),
+      client.replace(
+        CORE.lease,
+        {
+          ...found,
+          spec: {
+            holderIdentity: identity,
+            leaseDurationSeconds: leaseSeconds,
+            acquireTime: isOwn ? (spec.acquireTime ?? now) : now,
+            renewTime: now,
+            leaseTransitions: (spec.leaseTransitions ?? 0) + (isOwn ? 0 : 1),
+          },
         },
-      }),
+        signal,
+      ),
     );
   }
 
@@ -157,12 +187,13 @@ export class LeaderElection {
   }
 }
 
-async function written(write: Promise<KubeObject>): Promise<boolean> {
+/** A conflict does not tell who has written: the next attempt does. */
+async function written(write: Promise<KubeObject>): Promise<Attempt> {
   try {
     await write;
-    return true;
+    return "held";
   } catch (error) {
-    if (isConflict(error)) return false;
+    if (isConflict(error)) return "unknown";
     throw error;
   }
 }

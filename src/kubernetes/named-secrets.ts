@@ -22,7 +22,7 @@ export interface Secrets {
 export interface NamedSecretsOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
-  readonly log: Pick<Logger, "warn">;
+  readonly log: Pick<Logger, "warn" | "error">;
 }
 
 export class NamedSecrets implements Secrets {

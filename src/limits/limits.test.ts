@@ -339,6 +339,52 @@ describe.each(KINDS)("limits in $name", ({ start }) => {
       kind: "refused",
       used: 9,
     });
+    // Yesterday still counts: a call of yesterday may end today.
+    clock.set(NOON - DAY_MS);
+    for (const gateway of [first(), other])
+      expect(await usage(gateway)).toMatchObject({ tokens: 100, requests: 1 });
+    clock.set(NOON - 40 * DAY_MS);
+    expect(await usage()).toMatchObject({ tokens: 0, requests: 0 });
+  });
+
+  test("usage is told in the order of the question, each subject by itself", async () => {
+    const [a, b] = ["agent/default/a", "agent/default/b"];
+    first().limits.record(a, ["agent"], used(1), clock.now());
+    first().limits.record(b, ["agent", "key/x"], used(2), clock.now());
+    await admitted(first(), request([], 1, { scope: a }));
+    const subjects = [
+      { scope: b, account: "key/x" },
+      { scope: a, account: "agent" },
+      { scope: b, account: "other" },
+      { scope: b, account: "agent" },
+      { scope: "agent/default/c", account: "agent" },
+    ];
+    const usages = await first().limits.usage(subjects);
+    expect(usages.map(({ tokens, inFlight }) => [tokens, inFlight])).toEqual([
+      [2, 0],
+      [1, 1],
+      [0, 0],
+      [2, 0],
+      [0, 0],
+    ]);
+    expect(await first().limits.usage([])).toEqual([]);
+  });
+
+  test("a lease that is settled, or that nobody holds, is neither raised nor settled", async () => {
+    const lease = await admitted(first(), request([daily(100)], 10));
+    first().limits.settle(lease, used(10));
+    const amounts = { tokens: 1_000, microUsd: 0, requests: 1 };
+    expect(first().limits.reserve(lease, [daily(100)], amounts)).toEqual({
+      kind: "admitted",
+      lease,
+    });
+    const strange: Lease = { id: "strange", scope: SCOPE, day: lease.day };
+    expect(first().limits.reserve(strange, [daily(100)], amounts)).toEqual({
+      kind: "admitted",
+      lease: strange,
+    });
+    first().limits.settle(strange, used(50));
+    expect(await usage()).toMatchObject({ tokens: 10, requests: 1, inFlight: 0 });
   });
 
   test("a clock that was set back leaves no window shut", async () => {

@@ -7,13 +7,13 @@ import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 
 /** What is wrong with the configuration, with the place and the fix. */
-export class ConfigError extends Error {
-  override readonly name = "ConfigError";
+export class ConfigFileError extends Error {
+  override readonly name = "ConfigFileError";
 }
 
 /**
  * Reads the file that `--config FILE` names; without it, every setting has its default.
- * @throws ConfigError
+ * @throws ConfigFileError
  */
 export function readConfig<Schema extends z.ZodType>(
   schema: Schema,
@@ -21,18 +21,25 @@ export function readConfig<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const file = fileOf(args);
   if (file === undefined) return parsed(schema, {}, "the defaults");
-  let value: unknown;
+  let text: string;
   try {
-    value = parse(readFileSync(file, "utf8"));
+    text = readFileSync(file, "utf8");
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new ConfigError(
-      code === undefined
-        ? `${file} is not YAML: ${message.split("\n")[0]}`
-        : `${file} cannot be read (${code}). Mount the ConfigMap there, or correct --config.`,
+    throw new ConfigFileError(
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown error"}). ` +
+        "Mount the ConfigMap there, or correct --config.",
     );
   }
-  return parsed(schema, value ?? {}, file);
+  return parsed(schema, parseYaml(text, file) ?? {}, file);
+}
+
+/** @throws ConfigFileError */
+function parseYaml(text: string, file: string): unknown {
+  try {
+    return parse(text);
+  } catch (error) {
+    throw new ConfigFileError(`${file} is not YAML: ${(error as Error).message.split("\n")[0]}`);
+  }
 }
 
 function fileOf(args: readonly string[]): string | undefined {
@@ -44,7 +51,7 @@ function fileOf(args: readonly string[]): string | undefined {
     });
     return values.config;
   } catch (error) {
-    throw new ConfigError(`${(error as Error).message} The only option is --config FILE.`);
+    throw new ConfigFileError(`${(error as Error).message} The only option is --config FILE.`);
   }
 }
 
@@ -58,5 +65,5 @@ function parsed<Schema extends z.ZodType>(
   const lines = explainIssues(result.error.issues, value, schema).map(
     ({ path, message, fix }) => `${formatPath(path)}: ${message} (${fix})`,
   );
-  throw new ConfigError(`${file} is not valid:\n  ${lines.join("\n  ")}`);
+  throw new ConfigFileError(`${file} is not valid:\n  ${lines.join("\n  ")}`);
 }

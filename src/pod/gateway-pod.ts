@@ -18,7 +18,7 @@ import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { announceLeaving, drain } from "../up/drain.ts";
 import { gatewayEnvoy } from "../up/envoy-process.ts";
-import { ConfigError } from "./config-file.ts";
+import { ConfigFileError } from "./config-file.ts";
 import type { GatewayConfig } from "./gateway-config.ts";
 
 export interface GatewayPodEnvironment {
@@ -38,7 +38,7 @@ export interface GatewayPod {
 const STOP_GRACE_MS = 3_000;
 const CONTROL_SOCKET = "svc.sock";
 
-/** Resolves when its processes are started. @throws ConfigError, StartError */
+/** Resolves when its processes are started. @throws ConfigFileError, StartError */
 export async function startGatewayPod(
   config: GatewayConfig,
   { root, env, log, runDir }: GatewayPodEnvironment,
@@ -72,7 +72,8 @@ export async function startGatewayPod(
       : {
           audit: {
             ...config.audit,
-            keyFile: path.join(config.audit.dir, "..", "audit-keys", `${pod}.pem`),
+            // In memory, and of this pod alone: nobody can continue its chain when it is gone.
+            keyFile: path.join(path.dirname(runDir), "audit.pem"),
             writer: pod,
           },
         }),
@@ -131,11 +132,11 @@ export async function startGatewayPod(
   };
 }
 
-/** @throws ConfigError */
+/** @throws ConfigFileError */
 function required(env: NodeJS.ProcessEnv, name: string): string {
   const value = env[name] ?? "";
   if (value === "")
-    throw new ConfigError(
+    throw new ConfigFileError(
       `${name} is not set. Set it from the pod's own metadata (valueFrom.fieldRef).`,
     );
   return value;

@@ -5,6 +5,7 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
+import os from "node:os";
 import path from "node:path";
 import type { SidecarServiceOptionsInput } from "../binding/options.ts";
 import { sidecarOptionsSchema } from "../binding/options.ts";
@@ -42,7 +43,11 @@ export async function startSidecarPod(
   log: Logger,
 ): Promise<SidecarPod> {
   rmSync(path.join(RUN_DIR, ENVOY_CONFIG), { force: true });
-  const service = await startSidecar(sidecarOptionsSchema.parse(serviceOptions(options)), env, log);
+  const service = await startSidecar(
+    sidecarOptionsSchema.parse(serviceOptions(options, env["POD_NAME"] ?? os.hostname())),
+    env,
+    log,
+  );
   let stopping = false;
   const proxy = new SupervisedProcess({
     name: "envoy",
@@ -76,10 +81,9 @@ export async function startSidecarPod(
   };
 }
 
-function serviceOptions(options: SidecarPodOptions): SidecarServiceOptionsInput {
+function serviceOptions(options: SidecarPodOptions, pod: string): SidecarServiceOptionsInput {
   const { workload, specFile, pollMs, ports, dnsNames, dnsServers, audit, logLevel } = options;
   const system = findCaBundle(undefined, RUN_DIR);
-  const [namespace = "", name = ""] = workload.split("/");
   mkdirSync(RUN_DIR, { recursive: true, mode: 0o700 });
   return {
     workload,
@@ -100,8 +104,9 @@ function serviceOptions(options: SidecarPodOptions): SidecarServiceOptionsInput 
       ? {
           audit: {
             dir: path.join(AUDIT_DIR, "audit"),
-            keyFile: path.join(AUDIT_DIR, "keys", "audit.pem"),
-            writer: `sidecar-${namespace}-${name}`,
+            // In memory, and of this pod alone: nobody can continue its chain when it is gone.
+            keyFile: path.join(RUN_DIR, "audit.pem"),
+            writer: `sidecar-${pod}`,
             onFailure: "refuse",
             sync: "group",
           },

@@ -25,6 +25,8 @@ export const REASONS = [
   "ReservedUser",
   /** The Service of the gateway does not exist: agents could reach nothing. */
   "GatewayNotFound",
+  /** An object that is not the controller's has the name of one that it needs. */
+  "NameTaken",
   /** Its pods are not ready yet. */
   "PodsNotReady",
   /** Its task has failed. */

@@ -64,6 +64,17 @@ test("a token of short life is renewed before its end, and never in a tight loop
   expect(tiny.clock.pending[0]).toBe(1_000);
 });
 
+test.each([
+  ["50 minutes of a long life", 3 * HOUR, 50 * MINUTE],
+  ["ten minutes before the end", 30 * MINUTE, 20 * MINUTE],
+  ["half of a short life", 10 * MINUTE, 5 * MINUTE],
+  ["half of a shorter life", 2 * MINUTE, MINUTE],
+])("a token is renewed after %s, less a random part of a twentieth", async (_name, life, at) => {
+  const { refresher, clock } = setUp({ lifetimeMs: life });
+  await refresher.start();
+  expect(clock.pending).toEqual([at * 0.975]);
+});
+
 test("who asks at the same time shares one exchange", async () => {
   const { refresher, server, current } = setUp();
   const gate = Promise.withResolvers<void>();

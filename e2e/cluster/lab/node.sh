@@ -62,6 +62,7 @@ clusterDomain: cluster.local
 clusterDNS: [$DNS_IP]
 resolvConf: ""
 volumePluginDir: $LAB/kubelet/volumeplugins
+podLogsDir: $LAB/pod-logs
 imageGCHighThresholdPercent: 100
 evictionHard: {memory.available: 100Mi, nodefs.available: "1%", imagefs.available: "1%"}
 maxPods: 200

@@ -65,6 +65,19 @@ describe("encodeFields", () => {
     expect(encodeFields({ big: 1n as never })).toBe('{"big":"1"}');
   });
 
+  test.each<[string, (inner: AuditValue) => AuditValue]>([
+    ["objects", (inner) => ({ a: inner })],
+    ["lists", (inner) => [inner]],
+  ])("keeps 32 levels of %s that JSON cannot say, and no more", (_name, nest) => {
+    const nested = (levels: number): AuditValue =>
+      levels === 0 ? { bad: Number.NaN } : nest(nested(levels - 1));
+    const fields = (levels: number): string => encodeFields({ a: nested(levels) });
+    expect(fields(30)).toContain('{"bad":"NaN"}');
+    expect(fields(31)).not.toContain("bad");
+    expect(fields(31)).toContain('"[too deep]"');
+    expect(fields(40)).toBe(fields(31));
+  });
+
   test("cuts down what is too large, and says whose it was", () => {
     const text = encodeFields({ workload: "default/a", payload: "x".repeat(MAX_FIELDS) });
     expect(text.length).toBeLessThan(300);

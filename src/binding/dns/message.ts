@@ -78,9 +78,9 @@ export function readQuery(message: Buffer): ReadQuery {
   if (word(2) !== 1 || word(3) !== 0 || word(4) !== 0 || word(5) > 2)
     return invalid(Rcode.formatError);
   const name = readName(message);
-  const options = name === undefined ? undefined : readOptions(message);
-  if (name === undefined || options === undefined || options.length > 1)
-    return invalid(Rcode.formatError);
+  if (name === undefined) return invalid(Rcode.formatError);
+  const options = readOptions(message);
+  if (options === undefined || options.length > 1) return invalid(Rcode.formatError);
   const query = {
     id,
     flags: bits & COPIED_FLAGS,

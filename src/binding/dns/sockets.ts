@@ -75,11 +75,8 @@ async function openThere({ address, port }: DnsListener, netns: string): Promise
   });
   let said = "";
   child.stderr?.on("data", (part: Buffer) => (said = `${said}${part.toString()}`.slice(0, 2_000)));
-  const closed = once(child, "close");
   try {
-    const sockets = await received(child);
-    child.send("received");
-    await closed;
+    const [sockets] = await Promise.all([received(child), once(child, "close")]);
     return sockets;
   } catch (error) {
     child.kill("SIGKILL");
@@ -90,13 +87,16 @@ async function openThere({ address, port }: DnsListener, netns: string): Promise
   }
 }
 
+/** Receives the opener's sockets, and lets it end. */
 function received(child: ChildProcess): Promise<DnsSockets> {
   return new Promise((resolve, reject) => {
     let [udp, tcp]: [dgram.Socket | undefined, net.Server | undefined] = [undefined, undefined];
     child.on("message", (name, handle) => {
       if (name === "tcp") tcp = handle as net.Server;
       if (name === "udp") udp = handle as dgram.Socket;
-      if (udp !== undefined && tcp !== undefined) resolve({ udp, tcp });
+      if (udp === undefined || tcp === undefined) return;
+      child.send("received");
+      resolve({ udp, tcp });
     });
     child.once("error", reject);
     child.once("close", (code) => reject(new Error(`its opener ended with code ${code}`)));

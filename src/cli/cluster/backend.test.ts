@@ -1,7 +1,7 @@
 /** The backend for a cluster, with an API server in memory. */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CORE } from "../../kubernetes/objects.ts";
-import { FakeApiServer, type FakeRequest } from "../../kubernetes/testing.ts";
+import { ScriptedApiServer, type FakeRequest } from "./testing-api.ts";
 import type { Backend } from "../backend.ts";
 import { CliError } from "../errors.ts";
 import { clusterBackend } from "./backend.ts";
@@ -13,11 +13,11 @@ const SECRET =
   "apiVersion: v1\nkind: Secret\nmetadata: {name: key}\nstringData: {api-key: sk-hidden}\n";
 const SYSTEM = "svc-system";
 
-let api: FakeApiServer;
+let api: ScriptedApiServer;
 let backend: Backend;
 
 beforeEach(async () => {
-  api = await FakeApiServer.start();
+  api = await ScriptedApiServer.start();
   backend = clusterBackend({
     context: undefined,
     kubeconfig: api.kubeconfig(),
@@ -207,5 +207,5 @@ test("an API server that is gone is explained", async () => {
   await expect(backend.list("Agent", undefined)).rejects.toThrow(
     /of the context test .* does not answer/,
   );
-  api = await FakeApiServer.start();
+  api = await ScriptedApiServer.start();
 });

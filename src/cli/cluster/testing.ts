@@ -1,6 +1,6 @@
 /** An installation in an API server in memory, for tests. */
 import { CORE, type KubeKind } from "../../kubernetes/objects.ts";
-import { FakeApiServer } from "../../kubernetes/testing.ts";
+import { ScriptedApiServer } from "./testing-api.ts";
 import { KINDS, RESOURCE_KINDS } from "../../resources/kinds.ts";
 import { type ClusterSession, openSession } from "./session.ts";
 
@@ -23,10 +23,10 @@ const labelsOf = (component: string): Readonly<Record<string, string>> => ({
 
 /** A gateway and a controller, with one pod each, and an agent's pod in the namespace `team`. */
 export class FakeInstallation {
-  readonly api: FakeApiServer;
+  readonly api: ScriptedApiServer;
   readonly session: ClusterSession;
 
-  private constructor(api: FakeApiServer) {
+  private constructor(api: ScriptedApiServer) {
     this.api = api;
     this.session = openSession({
       context: undefined,
@@ -36,7 +36,7 @@ export class FakeInstallation {
   }
 
   static async start(): Promise<FakeInstallation> {
-    const installation = new FakeInstallation(await FakeApiServer.start());
+    const installation = new FakeInstallation(await ScriptedApiServer.start());
     for (const component of ["gateway", "controller"]) installation.deployment(component, 1);
     installation.pod("gw-1");
     installation.sidecar("svc-hello-1");

@@ -26,6 +26,7 @@ import {
 const TIMEOUT_MS = 40;
 /** More than a probe's interval. */
 const STEP_MS = 250;
+const LEASE_MS = 30_000;
 
 let clock: FakeClock;
 let cleanups: (() => Promise<void>)[];
@@ -628,6 +629,31 @@ test("while the store is away nobody waits for it, for an admission or a raise; 
   expect(await ask(gateway, checks, 11)).toMatchObject({ kind: "refused", reserved: 90 });
 });
 
+/**
+ * Answers so many probes, one after the other; `beforeLast` runs before the last one is answered.
+ */
+async function answerProbes(
+  gateway: LimitingProcess,
+  proxy: TcpProxy,
+  count: number,
+  beforeLast: () => void,
+): Promise<void> {
+  proxy.release();
+  const before = await gateway.probes();
+  for (let good = 1; good <= count; good++) {
+    proxy.hold();
+    await until(() => {
+      if (proxy.held > 0) return true;
+      clock.advance(STEP_MS);
+      return false;
+    });
+    if (good === count) beforeLast();
+    proxy.release();
+    await until(async () => (await gateway.probes()) === before + good);
+  }
+  await rounds();
+}
+
 test("a store that answers probes, and not what it missed, is not used", async () => {
   const server = await redis();
   const proxy = await proxyOf(server);
@@ -638,21 +664,8 @@ test("a store that answers probes, and not what it missed, is not used", async (
   await pass(clock, TIMEOUT_MS);
   await asked;
   gateway.limits.record(SCOPE, ["agent"], used(5), clock.now());
-  proxy.release();
-  const before = await gateway.probes();
-  for (const good of [1, 2, 3]) {
-    proxy.hold();
-    await until(() => {
-      if (proxy.held > 0) return true;
-      clock.advance(STEP_MS);
-      return false;
-    });
-    // After the last probe, the catch-up is lost.
-    proxy.swallows = good === 3;
-    proxy.release();
-    await until(async () => (await gateway.probes()) === before + good);
-  }
-  await rounds();
+  // After the last probe, the catch-up is lost.
+  await answerProbes(gateway, proxy, 3, () => (proxy.swallows = true));
   await pass(clock, 1_250, STEP_MS);
   expect(await gateway.up()).toBe(false);
   expect(await stored(server, "agent|t")).toBe(0);
@@ -661,4 +674,49 @@ test("a store that answers probes, and not what it missed, is not used", async (
   await back(gateway);
   await until(async () => (await stored(server, "agent|t")) === 5);
   expect(gateway.warnings).toHaveLength(1);
+});
+
+test("a call that ended during an outage holds nothing, even if its lease was due for renewal", async () => {
+  const server = await redis();
+  const gateway = gatewayAt(server.url, { leaseMs: LEASE_MS });
+  await until(() => gateway.up());
+  const lease = await admitted(gateway, [concurrency(1)]);
+  await server.kill();
+  await until(async () => !(await gateway.up()));
+  // A third of the time for which the store keeps a lease: its renewal is queued.
+  clock.advance(LEASE_MS / 3);
+  gateway.limits.settle(lease, used(5));
+  await server.restart();
+  await back(gateway);
+  await until(async () => (await stored(server, "agent|t")) === 5);
+  expect(await leases(server)).toBe(0);
+});
+
+test("an admission that could not be taken back is taken back later", async () => {
+  const server = await redis();
+  const proxy = await proxyOf(server);
+  const gateway = await gatewayOn(`redis://127.0.0.1:${proxy.port}`);
+  const window = async (): Promise<unknown> =>
+    server.command("ZCARD", `svc:{${SCOPE}}:window:60000:agent`);
+  const held = await admitted(gateway, [concurrency(1)]);
+  // The store forgets the lease, and admits late what memory has refused.
+  await server.command(
+    "DEL",
+    ...["leases", "amounts", "reserved"].map((key) => `svc:{${SCOPE}}:${key}`),
+  );
+  proxy.hold();
+  const asked = ask(gateway, [concurrency(1), rate(9)]);
+  await until(() => proxy.held > 0);
+  await pass(clock, TIMEOUT_MS);
+  expect((await asked).kind).toBe("refused");
+  gateway.limits.settle(held, NOTHING);
+  await answerProbes(gateway, proxy, 3, () => (proxy.swallows = true));
+  await pass(clock, 1_250, STEP_MS);
+  expect(await gateway.up()).toBe(false);
+  expect(await window()).toBe(1);
+  proxy.swallows = false;
+  proxy.cut();
+  await back(gateway);
+  await until(async () => (await window()) === 0, { what: "the admission to be taken back" });
+  expect(await leases(server)).toBe(0);
 });

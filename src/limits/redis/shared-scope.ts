@@ -169,7 +169,7 @@ export function syncWords(
 ): readonly Sync[] {
   const { outbox } = scope;
   const syncs: Sync[] = [];
-  const live = [...outbox.live].filter((lease) => !lease.settled);
+  const live = [...outbox.live];
   const totals = [...outbox.totals];
   const admissions = [...outbox.admissions];
   const next = <T>(items: T[]): T[] => items.splice(0, LARGEST_SYNC);

@@ -9,6 +9,14 @@ const redactor = new KeyRedactor([new Secret(KEY), undefined]);
 const escaped = (text: string): string =>
   text.replaceAll(/./g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
+test("a key that begins with another one is removed as a whole", () => {
+  const both = [new Secret("part-of-a-longer-key"), new Secret("part-of-a-longer-key/the-rest")];
+  for (const keys of [both, both.toReversed()]) {
+    const text = new KeyRedactor(keys).text("keys: part-of-a-longer-key/the-rest.");
+    expect(text).toBe("keys: [redacted].");
+  }
+});
+
 describe("an error", () => {
   const ways: readonly (readonly [string, string])[] = [
     ["as it is", JSON.stringify({ error: { message: `bad key ${KEY}.` } })],

@@ -1,7 +1,8 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { CREDENTIAL_HEADERS } from "../../access/credentials.ts";
 import { PROVIDER_KINDS, type ProviderKind } from "../../policy/snapshot.ts";
 import type { Failure } from "./retry-plan.ts";
+import { settled } from "../../platform/testing.ts";
 import { Gateway, provider, type RecordingExchange } from "../testing.ts";
 import { ANSWERS, chat } from "../testing-samples.ts";
 
@@ -85,6 +86,53 @@ describe("an attempt after the first", () => {
     shared.clock.advance(1_000 + 2 * FIRST_WAIT_MS);
     expect(exchange.last.kind).toBe("proceed");
     expect(call.attempts.map((attempt) => attempt.failure?.status)).toEqual([500, 503, undefined]);
+  });
+
+  test("is charged to its caller, and forgets the parsed body when it is sent", () => {
+    const shared = gateway();
+    const call = shared.trip().request().call();
+    const charge = vi.spyOn(shared.share, "charge");
+    if (call.original === undefined) throw new Error("no body");
+    const forget = vi.spyOn(call.original, "forgetValue");
+    shared.attempt("call-1");
+    expect(charge.mock.calls.map(([caller]) => caller)).toContain("default/tester");
+    call.reportSentFailure(failure(503));
+    shared.clock.advance(FIRST_WAIT_MS);
+    expect(forget).toHaveBeenCalledOnce();
+  });
+
+  test("has the caller's whole body, even if nothing in it is changed", () => {
+    const shared = new Gateway(provider("gemini", { retries: retries(2) }));
+    const path = "/v1beta/models/gemini%2Fm:generateContent";
+    const body = '{ "contents": [] }';
+    const call = shared.trip().request({ path, body }).call();
+    call.reportSentFailure(failure(503));
+    const { exchange } = shared.attempt("call-1");
+    shared.clock.advance(FIRST_WAIT_MS);
+    expect(exchange.last).toMatchObject({ kind: "proceed", phase: "request_headers" });
+    expect(String(exchange.proceeded.body)).toBe(body);
+  });
+
+  test.each([
+    [true, "proceed"],
+    [false, "respond"],
+  ])("at a fallback whose budget is asked waits for it: room %s, %s", async (room, kind) => {
+    const shared = new Gateway(
+      provider("openai", { fallbacks: [fallback("anthropic", "c")] }),
+      provider("anthropic"),
+    );
+    const call = shared.trip().request().call();
+    const enter = vi.fn<() => Promise<boolean>>(() => Promise.resolve(room));
+    Object.assign(call, { fallbackBudgets: { enter } });
+    call.reportSentFailure(failure(503));
+    const { exchange } = shared.attempt("call-1");
+    shared.clock.advance(60_000);
+    expect(exchange.answers).toEqual([]);
+    await settled();
+    expect(exchange.last.kind).toBe(kind);
+    expect(call.attempts[1]?.failure?.flags).toBe(
+      room ? undefined : "external_tokens_per_day_exceeded",
+    );
   });
 
   test("a client that leaves while it waits: nothing is sent, no timer stays", () => {

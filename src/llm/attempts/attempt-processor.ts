@@ -71,18 +71,15 @@ export class AttemptProcessor implements Processor {
   }
 
   #awaitFailure(call: Call): void {
-    let decided = false;
+    const failed = call.attempts.length;
+    this.#cancel = this.#exchange.after(REPORT_TIMEOUT_MS, () =>
+      call.reportFailure(failed, UNKNOWN_FAILURE),
+    );
     const decide = (failure: Failure): void => {
-      if (decided || this.#closed) return;
-      decided = true;
+      if (this.#closed) return;
       this.#cancel?.();
       this.#schedule(call, failure);
     };
-    const failed = call.attempts.length;
-    this.#cancel = this.#exchange.after(REPORT_TIMEOUT_MS, () => {
-      call.reportFailure(failed, UNKNOWN_FAILURE);
-      decide(UNKNOWN_FAILURE);
-    });
     call.onFailure(failed, this.#exchange.guard(decide));
   }
 

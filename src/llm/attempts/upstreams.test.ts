@@ -154,6 +154,28 @@ describe("the delivery of a call", () => {
     expect(sent(path, kind)).toBe(delivery);
   });
 
+  test.each(PROVIDER_KINDS)("each call that %s is sent has an address there", (kind) => {
+    const paths = [
+      "/v1/chat/completions",
+      "/v1/messages",
+      "/v1/messages/count_tokens",
+      "/v1/responses",
+      "/v1/embeddings",
+      "/v1beta/models/m:generateContent",
+      "/v1beta/models/m:countTokens",
+      "/v1beta/models/m:embedContent",
+      "/v1beta/models/m:batchEmbedContents",
+    ];
+    for (const path of paths) {
+      const route = parseRoute(path);
+      if (route === undefined) throw new Error(`${path} is not a route`);
+      const to = provider("p", { kind });
+      const delivery = deliveryOf(to, route);
+      const address = delivery && upstreamAddress(to, delivery.operation, "m", false);
+      expect(address === undefined, path).toBe(delivery === undefined);
+    }
+  });
+
   test("a provider's own setting decides about responses", () => {
     expect(sent("/v1/responses", "openai-compatible", true)).toBe("pass responses responses");
     expect(sent("/v1/responses", "openai", false)).toBe("translate chat openai");

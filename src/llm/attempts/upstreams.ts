@@ -140,9 +140,7 @@ export function deliveryOf(
   }
 }
 
-/** Returns whether a provider has an endpoint for a route's calls. */
-export function serves({ provider, model }: AttemptTarget, route: LlmRoute): boolean {
-  const delivery = deliveryOf(provider, route);
-  if (delivery === undefined) return false;
-  return upstreamAddress(provider, delivery.operation, model, false) !== undefined;
+/** Returns whether a provider serves a route's calls. */
+export function serves({ provider }: AttemptTarget, route: LlmRoute): boolean {
+  return deliveryOf(provider, route) !== undefined;
 }

@@ -251,6 +251,11 @@ describe("many keys deleted at once", () => {
       "s3:DeleteObject arn:aws:s3:::bucket/a/../b",
       "s3:DeleteObjectVersion arn:aws:s3:::bucket/c & d",
     ]);
+    const bypass = remove(sent, { "x-amz-bypass-governance-retention": "true" });
+    expect(bypass.slice(2)).toEqual([
+      "s3:BypassGovernanceRetention arn:aws:s3:::bucket/a/../b",
+      "s3:BypassGovernanceRetention arn:aws:s3:::bucket/c & d",
+    ]);
     expect(remove("<Delete><Object><Key>&#97;&#x62;</Key></Object></Delete>")).toEqual([
       "s3:DeleteObject arn:aws:s3:::bucket/ab",
     ]);

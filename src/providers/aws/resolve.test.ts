@@ -71,6 +71,15 @@ describe("DynamoDB", () => {
       [`dynamodb:GetItem ${table}`],
     ],
     ["ListTables", {}, ["dynamodb:ListTables unscopable"]],
+    ["Scan", { TableName: "T_1", IndexName: 5 }, ["dynamodb:Scan unscopable"]],
+    ["Scan", { TableName: "T_1", IndexName: "a/b" }, ["dynamodb:Scan unscopable"]],
+    ["BatchGetItem", { RequestItems: [] }, ["dynamodb:BatchGetItem unscopable"]],
+    [
+      "ListTagsOfResource",
+      { ResourceArn: `arn:aws:dynamodb:eu-west-1:${ACCOUNT}:table/T_1` },
+      [`dynamodb:ListTagsOfResource ${table}`],
+    ],
+    ["ListTagsOfResource", { ResourceArn: "T_1" }, ["dynamodb:ListTagsOfResource unscopable"]],
     [
       "RestoreTableFromBackup",
       { TargetTableName: "T_1" },

@@ -271,6 +271,14 @@ describe("blobs", () => {
     [`GET ${BLOB}/?comp=list`, `${base}/read ${IN_GROUP}`],
     [`GET ${BLOB}/con?restype=container&comp=list`, `${base}/blobs/read ${IN_CONTAINER}`],
     [`PUT ${BLOB}/con?restype=container&comp=acl`, `${base}/setAcl/action ${IN_CONTAINER}`],
+    [`DELETE ${BLOB}/con?restype=container`, `${base}/delete ${IN_CONTAINER}`],
+    [`POST ${BLOB}/con/a?comp=query`, `${base}/blobs/read ${IN_CONTAINER}`],
+    [`GET ${BLOB}/con/a?comp=tags`, `${base}/blobs/tags/read ${IN_CONTAINER}`],
+    [
+      `GET ${BLOB}/?restype=service&comp=stats`,
+      `Microsoft.Storage/storageAccounts/blobServices/read ${IN_GROUP}`,
+    ],
+    [`GET ${BLOB}/$web/a`, `${base}/blobs/read ${IN_GROUP} containers=reports/$web`],
     [
       "GET https://others.blob.core.windows.net/con/a",
       `${base}/blobs/read unscopable containers=others/con`,
@@ -280,7 +288,18 @@ describe("blobs", () => {
   });
 
   test("one version, tags and a copy need more", () => {
-    expect(told(request(`DELETE ${BLOB}/con/a?versionid=1`))).toHaveLength(2);
+    const deleted = `${base}/blobs/delete ${IN_CONTAINER}`;
+    const version = `${base}/blobs/deleteBlobVersion/action ${IN_CONTAINER}`;
+    const forever = `${base}/blobs/permanentDelete/action ${IN_CONTAINER}`;
+    expect(told(request(`DELETE ${BLOB}/con/a?versionid=1`))).toEqual([deleted, version]);
+    expect(told(request(`DELETE ${BLOB}/con/a?deletetype=permanent&versionid=1`))).toEqual([
+      deleted,
+      version,
+      forever,
+    ]);
+    // The whole container is another action; a version that is read is none.
+    expect(told(request(`GET ${BLOB}/con/a?versionid=1`))).toHaveLength(1);
+    expect(told(request(`GET ${BLOB}/con/a?deletetype=permanent`))).toHaveLength(1);
     expect(told(request(`PUT ${BLOB}/con/a`, { headers: { "x-ms-tags": "a=b" } }))).toContain(
       `${base}/blobs/tags/write ${IN_CONTAINER}`,
     );
@@ -348,12 +367,36 @@ describe("blobs", () => {
     "https://reports.blob.core.windows.net/con/a?sig=x",
     "https://reports.blob.core.windows.net@evil.example/con/a",
     "https://reports.blob.core.windows.net/con/a, https://others.blob.core.windows.net/con/b",
+    "https://reports.queue.core.windows.net/con/a",
+    "https://reports.blob.core.windows.net/CON/a",
+    "https://reports.blob.core.windows.net/con/",
+    "x https://reports.blob.core.windows.net/con/a",
+    "https://reports.blob.core.windows.net/con/a?versionid=1&sig=x",
+    "",
   ])("a copy from %s is refused", (source) => {
     expect(refused(`PUT ${BLOB}/con/a`, { "x-ms-copy-source": source })).toBe(true);
   });
 
+  test.each(["x-ms-rename-source", "x-ms-file-copy-source"])("%s is refused", (name) => {
+    expect(refused(`PUT ${BLOB}/con/a`, { [name]: "/con/b" })).toBe(true);
+  });
+
+  test.each(["snapshot=2026-01-01T00:00:00.0000000Z", "versionid=1"])(
+    "a copy of one state is a copy: %s",
+    (query) => {
+      expect(told(copyOf(`con/b?${query}`))).toEqual([
+        `${base}/blobs/write ${IN_CONTAINER}`,
+        `${base}/blobs/read ${IN_CONTAINER}`,
+      ]);
+    },
+  );
+
   test.each([
     `GET ${BLOB}/con`,
+    `DELETE ${BLOB}/con/a?VersionId=1`,
+    `DELETE ${BLOB}/con/a?deleteType=permanent`,
+    `GET ${BLOB}/con/a?Snapshot=1`,
+    `GET ${BLOB}/con?ResType=container`,
     `GET ${BLOB}/con/a?comp=unknown`,
     `GET ${BLOB}/con/a?comp=list&comp=tags`,
     `GET ${BLOB}/con/a?Comp=tags`,

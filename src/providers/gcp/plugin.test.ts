@@ -132,13 +132,20 @@ describe("a service account", () => {
     await instance.stop();
   });
 
+  test("another type of credential is an error that names both", () => {
+    expect(() => made("token", SERVICE_ACCOUNT)).toThrow("service-account or external-account");
+  });
+
   test.each([
     [{ ...SERVICE_ACCOUNT, type: "authorized_user" }, {}],
     [{ ...SERVICE_ACCOUNT, client_email: "" }, {}],
     [{ ...SERVICE_ACCOUNT, private_key: "no" }, {}],
     [{ ...SERVICE_ACCOUNT, token_uri: "https://evil.example/token" }, {}],
     [SERVICE_ACCOUNT, { scopes: "cloud-platform" }],
+    [SERVICE_ACCOUNT, { scopes: "" }],
     [SERVICE_ACCOUNT, { bucketProjects: "reports" }],
+    [SERVICE_ACCOUNT, { bucketProjects: "reports=project-1 x" }],
+    [SERVICE_ACCOUNT, { bucketProjects: "reports=Project" }],
   ])("what cannot work is an error (%#)", (secret, config) => {
     expect(() => made("service-account", secret, config as Record<string, string>)).toThrow(
       ConfigError,

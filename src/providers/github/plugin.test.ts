@@ -64,6 +64,12 @@ test.each([
   expect(await withPat().injectCredentials(request(line))).toEqual(NO_INJECTION);
 });
 
+test("another type of credential is an error that names both", () => {
+  expect(() => plugin.create(context({ authType: "oauth", secrets: { token: PAT } }))).toThrow(
+    "auth.type of github is token or app",
+  );
+});
+
 test("those hosts are not intercepted either", () => {
   expect(plugin.defaultHosts).toEqual([
     "api.github.com",

@@ -460,6 +460,19 @@ test("a failed exchange uses up no refresh token of ours", async () => {
   await instance.stop();
 });
 
+test("the refresh token waits as long as Slack asks for", async () => {
+  const { clock, server, instance, authorization } = rotating();
+  const { respond } = server;
+  server.respond = () => new Response("", { status: 429, headers: { "retry-after": "30" } });
+  await instance.start();
+  server.respond = respond;
+  await clock.advanceAndSettle(29_000);
+  expect(server.calls).toHaveLength(1);
+  await clock.advanceAndSettle(10_000);
+  expect(await authorization()).toBe("Bearer xoxe.xoxb-1-access-1");
+  await instance.stop();
+});
+
 const ROTATED = {
   ok: true,
   access_token: "xoxe.xoxb-1",

@@ -1,17 +1,21 @@
 /**
  * Resources from the Kubernetes API. Informers report what changes; a burst of changes becomes one
  * load. Only changed objects are parsed, and the last good version of each stays in use while its
- * newest one is refused.
+ * newest one is refused. A write that changes no resource, such as that of a status, is no load.
  */
 import type { Informer } from "../../kubernetes/informer.ts";
 import type { Secrets } from "../../kubernetes/named-secrets.ts";
 import type { KubeObject } from "../../kubernetes/objects.ts";
 import type { Clock } from "../../platform/clock.ts";
-import type { Resource } from "../../resources/kinds.ts";
+import { type Resource, resourceId } from "../../resources/kinds.ts";
 import { type ObjectResult, parseObject } from "../../resources/parse.ts";
 import { formatPath, type Problem } from "../../resources/problem.ts";
-import { buildResourceSet, type ResourceSet } from "../../resources/resource-set.ts";
-import type { LoadResult } from "../load-result.ts";
+import {
+  buildResourceSet,
+  EMPTY_RESOURCE_SET,
+  type ResourceSet,
+} from "../../resources/resource-set.ts";
+import { type LoadResult, NO_GENERATIONS } from "../load-result.ts";
 import type { Source } from "../source.ts";
 
 export interface KubernetesSourceOptions {
@@ -30,7 +34,14 @@ export interface KubernetesSourceOptions {
 /** Maximum delay in milliseconds of a load during a continuous burst of changes. */
 const MAX_WAIT_MS = 500;
 
+const NOTHING: LoadResult = {
+  resources: EMPTY_RESOURCE_SET,
+  problems: [],
+  generations: NO_GENERATIONS,
+};
+
 interface Entry {
+  readonly uid: string | undefined;
   /** `metadata.resourceVersion` of the parsed object. */
   readonly version: string | undefined;
   readonly id: string | undefined;
@@ -60,7 +71,7 @@ export class KubernetesSource implements Source {
     this.#options = options;
     for (const informer of options.informers) informer.onChange(() => this.#soon());
     options.secrets.onChange(() => this.#soon());
-    this.#load = this.#readAll();
+    this.#load = this.#readAll() ?? NOTHING;
   }
 
   current(): LoadResult {
@@ -69,7 +80,7 @@ export class KubernetesSource implements Source {
 
   /** The informers follow the server on their own: what they know by now is loaded. */
   refresh(): Promise<LoadResult> {
-    this.#publish();
+    this.#publish(true);
     return Promise.resolve(this.#load);
   }
 
@@ -99,32 +110,48 @@ export class KubernetesSource implements Source {
     this.#cancel = clock.after(debounceMs, () => this.#publish());
   }
 
-  #publish(): void {
+  /** @param always also if nothing has changed */
+  #publish(always = false): void {
     this.#cancel?.();
     this.#cancel = undefined;
     if (this.#closed) return;
-    this.#load = this.#readAll();
+    const load = this.#readAll();
+    if (load === undefined && !always) return;
+    this.#load = load ?? this.#load;
     for (const listener of this.#listeners) listener(this.#load);
   }
 
-  /** The resources tell which Secrets are needed, some of which may be known already. */
-  #readAll(): LoadResult {
+  /**
+   * The resources tell which Secrets are needed, some of which may be known already.
+   * @returns undefined if nothing has changed
+   */
+  #readAll(): LoadResult | undefined {
     const { secrets, secretsOf } = this.#options;
-    secrets.track(secretsOf(this.#read().resources));
-    return this.#read();
+    const load = this.#read();
+    if (load === undefined) return undefined;
+    secrets.track(secretsOf(load.resources));
+    return this.#read() ?? load;
   }
 
-  #read(): LoadResult {
+  /** @returns undefined if nothing has changed */
+  #read(): LoadResult | undefined {
     const { informers, secrets } = this.#options;
     const entries = new Map<object, ReadonlyMap<string, Entry>>();
+    let isChanged = false;
     for (const source of [...informers, secrets]) {
-      const before = this.#entries.get(source);
+      const before = this.#entries.get(source) ?? new Map<string, Entry>();
       const found = new Map<string, Entry>();
-      for (const [name, object] of source.objects)
-        found.set(name, this.#entryOf(object, before?.get(name)));
+      for (const [name, object] of source.objects) {
+        const last = before.get(name);
+        const entry = this.#entryOf(object, last);
+        found.set(name, entry);
+        isChanged ||= last === undefined || !isSame(entry, last);
+      }
+      isChanged ||= before.size !== found.size;
       entries.set(source, found);
     }
     this.#entries = entries;
+    if (!isChanged) return undefined;
     const all = [...entries.values()].flatMap((found) => [...found.values()]);
     return {
       resources: buildResourceSet(all.flatMap(({ resource }) => resource ?? [])),
@@ -137,16 +164,18 @@ export class KubernetesSource implements Source {
     };
   }
 
-  #entryOf(object: KubeObject, before: Entry | undefined): Entry {
-    const { resourceVersion: version, generation } = object.metadata;
+  #entryOf(object: KubeObject, last: Entry | undefined): Entry {
+    const { resourceVersion: version, generation, uid } = object.metadata;
+    // An object that was made anew has no earlier versions.
+    const before = last?.uid === uid ? last : undefined;
     if (before !== undefined && before.version === version) return before;
     const parsed = (this.#options.parse ?? parseObject)(object);
     if (parsed.kind === "ok") {
       const { resource } = parsed;
-      const id = `${resource.kind}/${resource.namespace}/${resource.name}`;
+      const id = resourceId(resource);
       // A write of a status alone changes nothing: the same value tells the compiler so.
       const same = before?.resource?.version === resource.version ? before.resource : resource;
-      return { version, id, problems: [], resource: same, generation };
+      return { uid, version, id, problems: [], resource: same, generation };
     }
     const problems = parsed.findings.map(({ reason, path, message, fix }): Problem => ({
       reason,
@@ -157,6 +186,17 @@ export class KubernetesSource implements Source {
       message,
       fix,
     }));
-    return { version, id: parsed.id, problems, resource: before?.resource, generation };
+    return { uid, version, id: parsed.id, problems, resource: before?.resource, generation };
   }
+}
+
+/** Whether two entries of one object lead to the same load. */
+function isSame(a: Entry, b: Entry): boolean {
+  return (
+    a === b ||
+    (a.resource === b.resource &&
+      a.generation === b.generation &&
+      a.problems.length === 0 &&
+      b.problems.length === 0)
+  );
 }

@@ -46,6 +46,7 @@ networkPolicy:
   metricsFrom: {{ toJson $.Values.monitoring.scrapeFrom }}
 audit:
   enabled: {{ .audit.enabled }}
+  claim: {{ .audit.claim | quote }}
 {{- end }}
 http: {address: "0.0.0.0", port: 8082}
 logLevel: {{ .Values.controller.logLevel }}
