@@ -183,7 +183,7 @@ describe("svc token", () => {
     api.put(addressOf("Agent"), { metadata: { name: "a", namespace: "team" }, spec: {} });
     await expect(backend.token("team", "a")).rejects.toThrow("has no token yet");
     api.put(CORE.secret, {
-      metadata: { name: "svc-a-token", namespace: "team" },
+      metadata: { name: "svc-token-a", namespace: "team" },
       data: { token: Buffer.from("svcw_x").toString("base64") },
     });
     expect(await backend.token("team", "a")).toBe("svcw_x");

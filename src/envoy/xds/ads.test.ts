@@ -183,6 +183,32 @@ test("a refusal is reported and shown, not repeated, and gone when the resource 
   expect(ads.status()[0]?.nacks).toEqual([]);
 });
 
+test("each type has its version, and the node's answer for it", async () => {
+  const typeOf = (type: ResourceType) => ads.status()[0]?.types.find((one) => one.type === type);
+  set([cluster("a"), cluster("b")]);
+  const envoy = new FakeEnvoy(client);
+  envoy.send("cluster");
+  const first = await envoy.next();
+  const pending = typeOf("cluster");
+  expect(pending).toMatchObject({ resources: 2, state: "pending" });
+  expect(typeOf("listener")).toMatchObject({ resources: 0, state: "pending" });
+  envoy.ack("cluster", first);
+  await until(() => typeOf("cluster")?.state === "acknowledged");
+  expect(typeOf("cluster")?.version).toBe(pending?.version);
+  // The order of resources is no difference.
+  set([cluster("b"), cluster("a")]);
+  expect(typeOf("cluster")).toEqual({ ...pending, state: "acknowledged" });
+  set([cluster("a", "9s"), cluster("b")]);
+  expect(typeOf("cluster")?.version).not.toBe(pending?.version);
+  envoy.nack("cluster", await envoy.next(), "bad cluster a");
+  await until(() => typeOf("cluster")?.state === "rejected");
+});
+
+/** Waits until the server has heard what makes a condition true. */
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise<void>((resolve) => checks.add(resolve));
+}
+
 /** Waits until the server's answers for some clusters are as wanted. */
 async function answered(wanted: Readonly<Record<string, string>>): Promise<void> {
   const actual = () =>
