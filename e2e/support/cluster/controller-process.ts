@@ -96,6 +96,13 @@ export class ControllerProcess {
     return (await this.#get("/metrics")).text();
   }
 
+  /** Number of reconciliations of its present run; 0 while it does not answer. */
+  async reconciled(): Promise<number> {
+    const text = await this.metrics().catch(() => "");
+    const counts = text.matchAll(/^svc_controller_reconcile_seconds_count\{.*\} (\d+)$/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
   /** @returns the exit code; undefined if the signal ended it */
   async stop(signal: "SIGTERM" | "SIGKILL" = "SIGTERM"): Promise<number | undefined> {
     this.#stopping = true;
