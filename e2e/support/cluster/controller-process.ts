@@ -64,7 +64,8 @@ export class ControllerProcess {
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => (this.output += text));
     this.#child = child;
-    child.on("exit", (code) => {
+    child.on("exit", (code, signal) => {
+      this.output += `(it has ended: ${signal ?? `code ${code}`})\n`;
       if (
         this.#options.restarts === true &&
         code !== null &&
