@@ -92,6 +92,13 @@ export class Controller {
         log.warn({ key, error: messageOf(error), retryMs: Math.round(retryMs) }, "trying again");
       },
     });
+    const requests = new Counter({
+      name: "svc_controller_api_requests_total",
+      help: "Requests to the API server, by method and status; 0 where it did not answer.",
+      labelNames: ["method", "status"],
+      registers: [registry],
+    });
+    connection.onAnswer = ({ method, status }) => requests.inc({ method, status: `${status}` });
     const depth: Gauge = new Gauge({
       name: "svc_controller_queue_depth",
       help: "Objects that wait for their reconciliation.",

@@ -1,8 +1,13 @@
-/** The verdicts and plans of all Agents, by the newest load of resources. */
-import { createHash } from "node:crypto";
+/**
+ * The verdicts and plans of all Agents, by the newest load of resources. An Agent is planned anew
+ * only if something has changed on which its plan depends, so that an edit costs as much as it
+ * changes, however many Agents there are.
+ */
 import type { Compiled } from "../compile/compile.ts";
 import type { KubeObject } from "../kubernetes/objects.ts";
 import type { ObjectStatus } from "../policy/status.ts";
+import type { Agent } from "../resources/agent.ts";
+import { keyOf } from "../resources/metadata.ts";
 import { type Plan, planAgent, type Surroundings } from "./plan.ts";
 
 /** What is decided of an Agent. */
@@ -12,16 +17,19 @@ export interface Judged {
   readonly verdict: ObjectStatus;
   /** undefined if no version of it was ever valid. */
   readonly plan: Plan | undefined;
-  /** Equal ones need no work. */
-  readonly hash: string;
+}
+
+interface Entry extends Judged {
+  /** Everything on which the plan depends: equal ones give equal plans. */
+  readonly inputs: readonly unknown[];
 }
 
 export class Plans {
-  #judged: ReadonlyMap<string, Judged> = new Map();
+  #entries: ReadonlyMap<string, Entry> = new Map();
 
   /** @param key `<namespace>/<name>` */
   get(key: string): Judged | undefined {
-    return this.#judged.get(key);
+    return this.#entries.get(key);
   }
 
   /**
@@ -34,20 +42,62 @@ export class Plans {
     compiled: Compiled,
     around: Surroundings,
   ): ReadonlySet<string> {
-    const judged = new Map<string, Judged>();
+    const entries = new Map<string, Entry>();
     const changed = new Set<string>();
     for (const [key, { object, verdict }] of agents) {
       const agent = compiled.resources.agents.get(key);
-      const plan = agent === undefined ? undefined : planAgent(agent, verdict, compiled, around);
       const { uid } = object.metadata;
-      const hash = createHash("sha256")
-        .update(JSON.stringify([uid, verdict, plan]))
-        .digest("base64");
-      const before = this.#judged.get(key);
-      if (before?.hash !== hash) changed.add(key);
-      judged.set(key, before?.hash === hash ? before : { uid, verdict, plan, hash });
+      const inputs = [
+        uid,
+        ...ofVerdict(verdict),
+        ...(agent === undefined ? [] : inputsOf(agent, compiled, around)),
+      ];
+      const before = this.#entries.get(key);
+      if (before !== undefined && isSame(before.inputs, inputs)) {
+        entries.set(key, before);
+        continue;
+      }
+      const plan = agent === undefined ? undefined : planAgent(agent, verdict, compiled, around);
+      entries.set(key, { uid, verdict, plan, inputs });
+      changed.add(key);
     }
-    this.#judged = judged;
+    this.#entries = entries;
     return changed;
   }
+}
+
+function ofVerdict({ ready, reason, message, observedGeneration }: ObjectStatus) {
+  return [ready, reason, message, observedGeneration] as const;
+}
+
+/**
+ * Resources are compared by identity: a source gives an unchanged one as the same value. What is
+ * compiled of them follows from them.
+ */
+function inputsOf(
+  agent: Agent,
+  { resources }: Compiled,
+  { uidOf, tokenOf, gateway, digestOf }: Surroundings,
+): readonly unknown[] {
+  const { namespace, name, spec } = agent;
+  const inNamespace = (other: string): string => keyOf({ namespace, name: other });
+  const providers = (spec.providers ?? []).flatMap((provider) => {
+    const found = resources.providers.get(inNamespace(provider));
+    if (found === undefined) return [found];
+    const secret = resources.secrets.get(inNamespace(found.spec.auth.secretRef));
+    const digests = [...(secret?.values.keys() ?? [])].map((key) =>
+      digestOf(namespace, { name: found.spec.auth.secretRef, key }),
+    );
+    return [found, secret, ...digests];
+  });
+  const guards = (spec.guards ?? []).map(({ binding }) =>
+    resources.guardBindings.get(inNamespace(binding)),
+  );
+  const token = tokenOf(namespace, name);
+  const hasGateway = gateway !== undefined;
+  return [agent, uidOf(agent), token, hasGateway, gateway?.address, ...providers, null, ...guards];
+}
+
+function isSame(a: readonly unknown[], b: readonly unknown[]): boolean {
+  return a.length === b.length && a.every((value, i) => value === b[i]);
 }

@@ -65,8 +65,13 @@ export class KubeClient {
         readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
       };
       const { apiVersion, kind: name } = kind;
-      // The items of a list leave out what its kind says.
-      const items = (page.items ?? []).map((item) => ({ ...item, apiVersion, kind: name }));
+      // The items of a list of a core kind leave out what its kind says. In the place that a watch
+      // has it, so that both have the same text.
+      const items = (page.items ?? []).map((item) =>
+        (item.kind as string | undefined) === undefined
+          ? Object.assign({ kind: name, apiVersion }, item)
+          : item,
+      );
       yield { items, resourceVersion: page.metadata?.resourceVersion ?? "" };
       next = page.metadata?.continue;
     } while (next !== undefined && next !== "");

@@ -58,7 +58,16 @@ const REQUEST_TIMEOUT_MS = 30_000;
 /** Interval of TCP keep-alive probes: they find a server that is gone behind an idle watch. */
 const KEEPALIVE_MS = 15_000;
 
+/** An answer of the API server. */
+export interface AnswerEvent {
+  readonly method: string;
+  /** HTTP status; 0 if there was no answer. */
+  readonly status: number;
+}
+
 export class ApiConnection {
+  /** Called for each answer, for metrics. */
+  onAnswer: (event: AnswerEvent) => void = () => undefined;
   readonly #config: KubeConfig;
   readonly #server: URL;
   readonly #agents = new Map<string, http.Agent>();
@@ -181,9 +190,17 @@ export class ApiConnection {
     if (signal !== undefined) options.signal = signal;
     const { request: send } = url.protocol === "http:" ? http : https;
     return new Promise((resolve, reject) => {
-      const sent = send(url, options, resolve);
+      let status = 0;
+      const sent = send(url, options, (response) => {
+        status = response.statusCode ?? 0;
+        this.onAnswer({ method, status });
+        resolve(response);
+      });
       sent.on("timeout", () => sent.destroy(new Error("the API server is silent")));
-      sent.on("error", (error) => reject(connectionError(error)));
+      sent.on("error", (error) => {
+        if (status === 0) this.onAnswer({ method, status });
+        reject(connectionError(error));
+      });
       sent.end(text);
     });
   }

@@ -195,8 +195,11 @@ export class FakeApiServer {
     const next = from + limit < all.length ? String(from + limit) : undefined;
     send(response, 200, {
       metadata: { resourceVersion: String(this.#version), continue: next },
-      // As in the real one, without what the list's own kind says.
-      items: all.slice(from, from + limit).map(({ apiVersion: _a, kind: _k, ...item }) => item),
+      // As in the real one, those of a core kind without what the list's own kind says.
+      items: all.slice(from, from + limit).map((object) => {
+        const { apiVersion, kind: _kind, ...item } = object;
+        return apiVersion.includes(".") ? object : item;
+      }),
     });
   }
 

@@ -64,7 +64,8 @@ export class ControllerProcess {
     for (const stream of [child.stdout, child.stderr])
       stream?.setEncoding("utf8").on("data", (text: string) => (this.output += text));
     this.#child = child;
-    child.on("exit", (code) => {
+    child.on("exit", (code, signal) => {
+      this.output += `(it has ended: ${signal ?? `code ${code}`})\n`;
       if (
         this.#options.restarts === true &&
         code !== null &&
@@ -94,6 +95,13 @@ export class ControllerProcess {
 
   async metrics(): Promise<string> {
     return (await this.#get("/metrics")).text();
+  }
+
+  /** Number of reconciliations of its present run; 0 while it does not answer. */
+  async reconciled(): Promise<number> {
+    const text = await this.metrics().catch(() => "");
+    const counts = text.matchAll(/^svc_controller_reconcile_seconds_count\{.*\} (\d+)$/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   }
 
   /** @returns the exit code; undefined if the signal ended it */
