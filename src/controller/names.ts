@@ -26,7 +26,7 @@ const HASH_LENGTH = 8;
 /** Cuts a name to a length; what is cut is replaced by a hash of the whole. */
 export function boundedName(name: string, max = MAX_LABEL): string {
   if (name.length <= max) return name;
-  return `${name.slice(0, max - HASH_LENGTH - 1).replace(/[-.]+$/, "")}-${shortHash(name)}`;
+  return `${name.slice(0, max - HASH_LENGTH - 1).replace(/(?<![-.])[-.]+$/, "")}-${shortHash(name)}`;
 }
 
 /** A hash for names and annotations, as hexadecimal digits. */

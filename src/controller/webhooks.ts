@@ -57,5 +57,5 @@ export function webhookUrl(
   { namespace, name }: ObjectName,
   token: string,
 ): string {
-  return `${baseUrl.replace(/\/+$/, "")}/webhooks/${namespace}/${name}/${token}`;
+  return `${baseUrl.replace(/(?<!\/)\/+$/, "")}/webhooks/${namespace}/${name}/${token}`;
 }

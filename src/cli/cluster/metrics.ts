@@ -29,9 +29,9 @@ export function mergeMetrics(texts: ReadonlyMap<string, string>): string {
         if (!head.includes(line)) head.push(line);
         continue;
       }
-      const sample = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (.*)$/.exec(line);
-      if (sample === null) continue;
-      const [, name = "", labels = "", value = ""] = sample;
+      const sample = parseSample(line);
+      if (sample === undefined) continue;
+      const { name, labels, value } = sample;
       const base = name.replace(SUFFIX, "");
       const all = `pod="${pod}"${labels === "" ? "" : `,${labels}`}`;
       familyOf(families.has(base) ? base : name).samples.push(`${name}{${all}} ${value}`);
@@ -41,4 +41,17 @@ export function mergeMetrics(texts: ReadonlyMap<string, string>): string {
     .flatMap(({ head, samples }) => [...head, ...samples])
     .map((line) => `${line}\n`)
     .join("");
+}
+
+/** Parses `name{labels} value` or `name value`; a value holds no brace. */
+function parseSample(
+  line: string,
+): { readonly name: string; readonly labels: string; readonly value: string } | undefined {
+  const name = /^[a-zA-Z_:][a-zA-Z0-9_:]*/.exec(line)?.[0];
+  if (name === undefined) return undefined;
+  const rest = line.slice(name.length);
+  const end = rest.lastIndexOf("}");
+  const labels = rest.startsWith("{") && end > 0 ? rest.slice(1, end) : "";
+  const value = rest.slice(rest.startsWith("{") ? end + 1 : 0);
+  return value.startsWith(" ") ? { name, labels, value: value.slice(1) } : undefined;
 }
