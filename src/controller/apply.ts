@@ -69,8 +69,8 @@ export class Applier {
   }
 
   /**
-   * Server-side apply leaves what others have added, such as a container: the planned fields replace
-   * all of them.
+   * Server-side apply leaves what others have added, such as a container: the planned fields
+   * replace all of them.
    */
   async #replace(kind: KubeKind, planned: KubeObject, applied: KubeObject): Promise<void> {
     const { managedFields: _fields, ...metadata } = applied.metadata;

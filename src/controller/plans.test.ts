@@ -69,7 +69,7 @@ function loader() {
       for (const [key, resource] of map) {
         const id = `${(resource as unknown as { kind: string }).kind}/${key}`;
         const same = known.get(id);
-        if (same?.version === resource.version) map.set(key, same as typeof resource);
+        if (same?.version === resource.version) map.set(key, same);
         else known.set(id, resource);
       }
     return compile(load, options);

@@ -121,7 +121,7 @@ export function podTemplate(input: PodInput, config: ControllerConfig): Manifest
   };
 }
 
-/** Needs user 0 and NET_ADMIN in the pod's network namespace, and ends before anything else runs. */
+/** Needs user 0 and NET_ADMIN in the pod's network namespace, and ends before all others run. */
 function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manifest {
   const { images, sidecar, gateway } = config;
   return {

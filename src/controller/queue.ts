@@ -1,8 +1,8 @@
 /**
  * WorkQueue calls a function for each key that is due: never twice at once for the same key, and
  * again if the key became due meanwhile. A key whose work failed is due again after a delay that
- * doubles, or after the time that the server has asked for. Keys are worked on in the order in which
- * they became due, so that one that changes all the time keeps no other waiting.
+ * doubles, or after the time that the server has asked for. Keys are worked on in the order in
+ * which they became due, so that one that changes all the time keeps no other waiting.
  */
 import type { Clock } from "../platform/clock.ts";
 

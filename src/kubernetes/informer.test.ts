@@ -22,7 +22,7 @@ const put = (name: string, value = "1"): KubeObject =>
   });
 const lists = () => server.requests.filter(({ query }) => query.get("watch") === null).length;
 const watched = () => server.requests.filter(({ query }) => query.get("watch") === "true");
-const until = vi.waitFor.bind(vi) as typeof vi.waitFor;
+const until = vi.waitFor.bind(vi);
 
 beforeEach(async () => {
   server = await FakeApiServer.start();

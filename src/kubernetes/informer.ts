@@ -38,7 +38,7 @@ const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 30_000;
 /** The server ends a watch after this time; a different time for each one spreads their ends. */
 const WATCH_SECONDS = 240;
-/** The server sends a bookmark about every minute, so that a longer silence is a broken connection. */
+/** The server sends a bookmark about every minute: a longer silence is a broken connection. */
 const SILENCE_MS = 150_000;
 
 export class Informer {

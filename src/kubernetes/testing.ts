@@ -183,7 +183,7 @@ export class FakeApiServer {
       return [200, this.#store(address, { ...found, status: given["status"] } as KubeObject)];
     if (method === "POST" || method === "PUT") return [200, this.#store(address, given)];
     const metadata = { ...found?.metadata, ...given.metadata };
-    return [200, this.#store(address, { ...found, ...given, metadata } as KubeObject)];
+    return [200, this.#store(address, { ...found, ...given, metadata })];
   }
 
   #list(address: Address, query: URLSearchParams, response: http.ServerResponse): void {
