@@ -32,7 +32,11 @@ async function main(): Promise<void> {
     pod: "controller-0",
     namespace: bed.system,
     namespaces: [bed.namespace],
-    settings: { logLevel: "warn" },
+    restarts: true,
+    settings: {
+      logLevel: "warn",
+      leaderElection: { leaseSeconds: 15, renewSeconds: 10, retrySeconds: 2 },
+    },
   });
   try {
     await declare(bed);

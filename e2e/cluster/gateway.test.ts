@@ -167,7 +167,7 @@ beforeAll(async () => {
   await kubectl("wait", "--for=condition=Ready", "modelprovider/slow", "--timeout=60s");
   for (const name of ["caller", "limited"]) {
     await kubectl("wait", "--for=condition=Ready", `agent/${name}`, "--timeout=60s");
-    const token = await kubectl("get", `secret/svc-${name}-token`, "-o", "jsonpath={.data.token}");
+    const token = await kubectl("get", `secret/svc-token-${name}`, "-o", "jsonpath={.data.token}");
     tokens.set(name, Buffer.from(token, "base64").toString());
   }
   const address = await system("get", "service/svc-gateway", "-o", "jsonpath={.spec.clusterIP}");

@@ -1,5 +1,5 @@
 /** Test helpers: resources from a text, a configuration, and surroundings without a cluster. */
-import { type CompileOptions } from "../compile/compile.ts";
+import type { CompileOptions } from "../compile/compile.ts";
 import { plugins } from "../providers/registry.ts";
 import { parseObject } from "../resources/parse.ts";
 import { buildResourceSet } from "../resources/resource-set.ts";
