@@ -129,13 +129,8 @@ export function podTemplate(input: PodInput, config: ControllerConfig): PodManif
   };
 }
 
-<<<<<<< HEAD
 /** Needs user 0 and NET_ADMIN in the network namespace, and ends before anything else runs. */
 function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): PodManifest {
-=======
-/** Needs user 0 and NET_ADMIN in the pod's network namespace, and ends before all others run. */
-function redirect({ gatewayAddress }: PodInput, config: ControllerConfig): Manifest {
->>>>>>> storm
   const { images, sidecar, gateway } = config;
   return {
     name: REDIRECT,
