@@ -28,6 +28,7 @@ export default defineConfig({
           name: "cluster",
           include: ["e2e/cluster/**/*.test.ts"],
           globalSetup: ["e2e/support/cluster/setup.ts"],
+          setupFiles: ["e2e/support/cluster/fresh.ts"],
           // They share one node.
           fileParallelism: false,
           testTimeout: 120_000,

@@ -3,9 +3,9 @@ import { table } from "./table.ts";
 
 export interface CheckResult {
   readonly level: "OK" | "WARN" | "FAIL";
-  /** What was checked. */
+  /** Name of the check. */
   readonly name: string;
-  /** What was found, and for a warning or a failure what to do. */
+  /** The finding, and for a warning or a failure its fix. */
   readonly message: string;
 }
 

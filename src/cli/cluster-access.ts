@@ -1,4 +1,4 @@
-/** What commands do to an installation in a cluster besides its objects. */
+/** Operations of commands on an installation in a cluster besides those on its objects. */
 import type { CheckResult } from "./checks.ts";
 
 export interface ClusterAccess {

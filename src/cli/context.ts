@@ -27,6 +27,6 @@ export interface Context {
    * @returns its exit code; undefined if there is no such program
    */
   readonly runProgram: (file: string, args: readonly string[]) => Promise<number | undefined>;
-  /** What is done to an installation in a cluster besides its objects. */
+  /** Operations on an installation in a cluster besides those on its objects. */
   readonly cluster: (target: ClusterTarget) => Promise<ClusterAccess>;
 }

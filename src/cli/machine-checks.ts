@@ -90,7 +90,7 @@ function checkSetpriv(): CheckResult {
       );
 }
 
-/** What `svc run` needs, which is a part of svc that not everybody uses. */
+/** Requirements of `svc run`, which not everybody uses. */
 function checkRun(): CheckResult {
   if (!has("nft") && !has("iptables-restore"))
     return warn("svc run", "needs nft or iptables. On Debian: apt-get install nftables");

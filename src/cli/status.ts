@@ -24,7 +24,7 @@ export interface StatusReport {
   /** Reason; undefined if ready. */
   readonly reason: string | undefined;
   readonly objects: readonly ObjectState[];
-  /** What is not in use as written. */
+  /** Parts that are not in use as written. */
   readonly problems: readonly string[];
   readonly envoys: readonly NodeStatus[];
   /** State of the audit chain, the worst of several; undefined if there is none. */

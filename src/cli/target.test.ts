@@ -16,7 +16,7 @@ afterEach(() => {
 
 type Env = Readonly<Record<string, string>>;
 
-/** What is chosen for a user whose home has the named parts. */
+/** Returns the target that is chosen for a user whose home has the named parts. */
 function chosen(has: readonly string[], target: BackendTarget, more: Env = {}): string {
   if (has.includes("kubeconfig")) {
     mkdirSync(path.join(home, ".kube"));

@@ -165,7 +165,7 @@ export class CliWorld {
   };
   /** Time that commands have waited, in milliseconds. */
   slept = 0;
-  /** What happens meanwhile. */
+  /** Runs meanwhile. */
   onSleep: () => Promise<void> = () => Promise.resolve();
   #seed = 0;
 

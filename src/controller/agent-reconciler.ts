@@ -52,7 +52,7 @@ export class AgentReconciler {
   async reconcile(key: string): Promise<void> {
     const { world, plans } = this.#options;
     const object = world.find("Agent", key);
-    // What an agent owns is deleted with it, by the garbage collector.
+    // The garbage collector deletes the objects of a deleted Agent.
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
     const judged = plans.get(key);
     // The object was made anew, and its plan follows.

@@ -157,7 +157,7 @@ export class Controller {
       own: (object) => this.#onOwn(object),
     });
     this.#onInputs();
-    // What an earlier process gave, and nobody needs any more.
+    // Roles of an earlier process that nobody needs any more.
     for (const group of world.access.values())
       for (const object of group) this.#queue.add(`Access/${object.metadata.namespace ?? ""}`);
   }
@@ -199,7 +199,7 @@ export class Controller {
     }
   }
 
-  /** What differs for an object is its work. */
+  /** Makes objects due whose plan or verdict has changed. */
   #replan(): void {
     const world = this.#world;
     if (world === undefined || this.#surroundings === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * What an installation needs once, and what nobody has to make by hand: the keys of workload
- * tokens, and the ConfigMap of price overrides. Neither is ever changed when it exists.
+ * Makes the objects that an installation needs once: the keys of workload tokens, and the ConfigMap
+ * of price overrides. Neither is ever changed when it exists.
  */
 import { randomBytes } from "node:crypto";
 import type { KubeClient } from "../kubernetes/client.ts";

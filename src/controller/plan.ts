@@ -23,7 +23,7 @@ import { networkPolicySpec } from "./network-policy.ts";
 import { type PodManifest, podTemplate, type SecretRef } from "./pod.ts";
 import { sidecarOptions } from "./sidecar-options.ts";
 
-/** What the plan of each agent depends on besides the resources. */
+/** Inputs of each agent's plan besides the resources. */
 export interface Surroundings {
   readonly config: ControllerConfig;
   /** Addresses of the cluster's DNS servers. */
@@ -57,7 +57,7 @@ export interface Plan {
   readonly ttlSeconds: number | undefined;
   /** UID of the Agent. */
   readonly uid: string;
-  /** Of every object, so that it is deleted with the Agent. */
+  /** Owner of every object, so that it is deleted with the Agent. */
   readonly owner: OwnerReference;
   /** Why the workload is not brought into being, or up to date; undefined if nothing is wrong. */
   readonly blocked: { readonly reason: Reason; readonly message: string } | undefined;
@@ -208,7 +208,7 @@ function runOf({ spec }: Agent): string {
   const { image, command, args, workingDir, env, runAsUser, volumes, resources, providers } = spec;
   const { activeDeadlineSeconds, backoffLimit } = spec.job ?? {};
   const work = { image, command, args, workingDir, env, runAsUser, volumes, resources, providers };
-  return shortHash(json({ ...work, models: spec.models, activeDeadlineSeconds, backoffLimit }));
+  return shortHash(json({ ...work, activeDeadlineSeconds, backoffLimit }));
 }
 
 /** Each variable of the sidecar, and the value of a Secret that the kubelet gives it. */

@@ -10,7 +10,7 @@ import type { Agent } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { type Plan, planAgent, type Surroundings } from "./plan.ts";
 
-/** What is decided of an Agent. */
+/** The decisions on an Agent. */
 export interface Judged {
   /** UID of the object that was judged. */
   readonly uid: string | undefined;

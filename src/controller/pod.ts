@@ -47,7 +47,7 @@ export type PodManifest = Readonly<Record<string, unknown>>;
 const NODE = "/usr/local/bin/node";
 const APP = "/opt/svc";
 
-/** What every container is denied. */
+/** Privileges that every container is denied. */
 const CONFINED = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ["ALL"] },

@@ -1,5 +1,5 @@
 /**
- * What a sidecar reads in its pod: its options, which it reads once, and the specs of its
+ * The files that a sidecar reads in its pod: its options, which it reads once, and the specs of its
  * Providers, which it watches. Both are keys of the ConfigMap `svc-{workload}-providers`.
  */
 import { hostsOf } from "../binding/hosts.ts";

@@ -9,7 +9,7 @@ import { type PublishedCondition, type Reason, withTransitionTimes } from "../po
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { kubeKindOf } from "../sources/kubernetes/own-informers.ts";
 
-/** What is written. */
+/** The values that are written. */
 export interface StatusFields {
   readonly ready: boolean;
   readonly reason: Reason;

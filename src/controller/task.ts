@@ -1,5 +1,5 @@
 /**
- * What has to be done with the Job of a task. Pure. A Job cannot be changed: what concerns the task
+ * Decides the next step for the Job of a task. Pure. A Job cannot be changed: a change of the task
  * makes another run, and everything else, such as a newer sidecar, leaves a run under way as it is.
  */
 import type { KubeObject } from "../kubernetes/objects.ts";

@@ -1,4 +1,4 @@
-/** What the controller knows of the cluster: copies that informers keep. */
+/** The controller's knowledge of the cluster: copies that informers keep. */
 import { type Compiled, compile } from "../compile/compile.ts";
 import type { KubeClient } from "../kubernetes/client.ts";
 import { type Informer, withoutManagedFields } from "../kubernetes/informer.ts";
@@ -251,7 +251,7 @@ function secretsOfController({ modelProviders, providers }: ResourceSet): Readon
   ]);
 }
 
-/** Of a pod nothing is read but what its containers wait for. */
+/** Keeps the parts of a pod that are read: its names, and the states of its containers. */
 function statusOnly(pod: KubeObject): KubeObject {
   const { name, namespace, resourceVersion, labels, annotations, deletionTimestamp } = pod.metadata;
   const { initContainerStatuses, containerStatuses } = (pod["status"] ?? {}) as Record<

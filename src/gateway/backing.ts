@@ -1,4 +1,4 @@
-/** What stands behind a gateway: where its resources come from, and where their statuses go. */
+/** Source of a gateway's resources, and destination of their statuses. */
 import { WorkloadTokens } from "../access/workload-tokens.ts";
 import type { Env } from "../compile/policy-secrets.ts";
 import type { Clock } from "../platform/clock.ts";

@@ -23,7 +23,7 @@ import type { UsageOf } from "./objects.ts";
 
 export interface ClusterStatusOptions {
   readonly client: KubeClient;
-  /** Of the kinds whose statuses are written. */
+  /** Informers of the kinds whose statuses are written. */
   readonly informers: readonly Informer[];
   readonly usage: UsageOf;
   /** Returns whether this replica writes. */

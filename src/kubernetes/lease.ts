@@ -40,7 +40,7 @@ interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
-/** What an attempt to acquire or renew the Lease has found. */
+/** The result of an attempt to acquire or renew the Lease. */
 type Attempt = "held" | "taken" | "unknown";
 
 export class LeaderElection {

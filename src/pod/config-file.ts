@@ -6,7 +6,7 @@ import type * as z from "zod";
 import { explainIssues } from "../resources/explain.ts";
 import { formatPath } from "../resources/problem.ts";
 
-/** What is wrong with the configuration, with the place and the fix. */
+/** A mistake in the configuration, with its place and fix. */
 export class ConfigFileError extends Error {
   override readonly name = "ConfigFileError";
 }

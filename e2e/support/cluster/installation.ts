@@ -55,7 +55,7 @@ export async function install(lab: Lab, { values = {} }: InstallOptions = {}): P
 export async function uninstall(lab: Lab): Promise<void> {
   await lab.helm(["uninstall", "svc", "--namespace", SYSTEM, "--wait", "--ignore-not-found"]);
   await lab.kubectl(["delete", "namespace", SYSTEM, "--ignore-not-found"]);
-  await lab.kubectl(["delete", "crd", "-l", "app.kubernetes.io/name=svc", "--ignore-not-found"]);
+  await lab.kubectl(["delete", "--ignore-not-found", `--filename=${path.join(ROOT, "crds")}`]);
 }
 
 /** One of our objects, as YAML that kubectl takes. */

@@ -24,7 +24,7 @@ done`;
 const MAX_BYTES = 16 * 1024 ** 3;
 const MAX_HEADER = 512;
 
-/** What a pod sent is not an archive of chains. */
+/** The bytes that a pod sent are not an archive of chains. */
 export class ArchiveError extends Error {
   override readonly name = "ArchiveError";
 }

@@ -17,7 +17,7 @@ import { workloadKeysOf } from "../../sources/kubernetes/workload-keys.ts";
 const SERVICE: KubeKind = { apiVersion: "v1", kind: "Service", plural: "services" };
 const SELECTOR = "app.kubernetes.io/part-of=svc,app.kubernetes.io/component=";
 
-/** What the checks need of the programs' configuration; undefined values cannot be read. */
+/** Settings of the programs that the checks need; an undefined one cannot be read. */
 interface Config {
   readonly workloadKeySecret: string;
   readonly interception: "init" | "sysctl";

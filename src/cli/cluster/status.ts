@@ -8,7 +8,7 @@ import { askPod, GATEWAY_PORTS, gatewayPods, type Pod, whyUnanswered } from "./p
 import type { ClusterSession } from "./session.ts";
 import { addressOf, JUDGED_KINDS, stateOf } from "./views.ts";
 
-/** What a gateway's pod says of itself. */
+/** The status that a gateway's pod reports. */
 export interface GatewayAnswer {
   readonly pod: Pod;
   /** undefined if it does not answer. */
