@@ -172,7 +172,7 @@ describe("a call of the agent", () => {
     const { code, stdout, stderr } = await run("audit", "verify");
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/^svc-gateway-\S+: good/m);
-    expect(stdout).toContain(`sidecar-${namespace}-helper: good`);
+    expect(stdout).toMatch(/^sidecar-svc-helper-\S+: good/m);
     expect(stdout).not.toContain("BAD");
   });
 
