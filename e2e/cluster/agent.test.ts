@@ -381,26 +381,34 @@ test("the audit chains of pods that are gone are whole, beside those of the pods
   expect(chains.size, said).toBeGreaterThanOrEqual(3);
 });
 
-test("a pod passes Pod Security 'restricted', but for the redirect's init container", async () => {
-  const text = await kubectl([
-    "label",
-    "--dry-run=server",
-    "--overwrite",
-    "namespace",
-    namespace,
-    "pod-security.kubernetes.io/enforce=baseline",
-  ]).catch((error: CommandError) => error.stderr);
-  expect(text).toContain("labeled");
-  const pods = JSON.parse(await kubectl(["get", "pods", "-o", "json"])) as {
-    readonly items: readonly {
-      readonly spec: {
-        readonly automountServiceAccountToken: boolean;
-        readonly initContainers: readonly { readonly name: string }[];
-      };
-    }[];
+test("a pod meets Pod Security 'restricted' but for the container that redirects", async () => {
+  const restricted = `${namespace}-restricted`;
+  await lab.kubectl(["create", "namespace", restricted]);
+  const label = "pod-security.kubernetes.io/enforce=restricted";
+  await lab.kubectl(["label", "namespace", restricted, label]);
+  const { template } = (
+    JSON.parse(await kubectl(["get", "deployment/svc-helper", "-o", "json"])) as {
+      readonly spec: { readonly template: { readonly spec: PodSpec } };
+    }
+  ).spec;
+  const tried = async (spec: PodSpec): Promise<string> => {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "tried" }, spec };
+    const args = ["--namespace", restricted, "create", "--dry-run=server", "-f", "-"];
+    return lab.kubectl(args, JSON.stringify(pod)).catch((error: CommandError) => error.stderr);
   };
-  for (const { spec } of pods.items) {
-    expect(spec.automountServiceAccountToken).toBe(false);
-    expect(spec.initContainers.map(({ name }) => name)).toEqual(["svc-redirect", "svc-sidecar"]);
-  }
+  const { initContainers } = template.spec;
+  expect(initContainers.map(({ name }) => name)).toEqual(["svc-redirect", "svc-sidecar"]);
+  expect(template.spec.automountServiceAccountToken).toBe(false);
+  const whole = await tried(template.spec);
+  expect(whole).toContain('violates PodSecurity "restricted');
+  expect(whole).toContain('container "svc-redirect"');
+  expect(whole).not.toMatch(/containers? "(?:agent|svc-sidecar)"/);
+  const rest = { ...template.spec, initContainers: initContainers.slice(1) };
+  expect(await tried(rest)).toContain("pod/tried created");
+  await lab.kubectl(["delete", "namespace", restricted]);
 });
+
+interface PodSpec {
+  readonly automountServiceAccountToken: boolean;
+  readonly initContainers: readonly { readonly name: string }[];
+}

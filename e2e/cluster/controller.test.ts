@@ -236,6 +236,15 @@ test("an object of somebody else is not overwritten, and the Agent says so", asy
   await made(agent);
 });
 
+test("what the API server refuses is told by the Agent, until it is put right", async () => {
+  const agent = fresh();
+  const resources = { requests: { memory: "2Gi" }, limits: { memory: "1Gi" } };
+  await bed.agent(agent, { resources });
+  expect((await bed.reason(agent, "ApplyRefused")).message).toContain("memory limit");
+  await bed.agent(agent, {});
+  await made(agent);
+});
+
 test("deleting an Agent deletes all that was made for it", async () => {
   const agent = fresh();
   await bed.agent(agent, { triggers: [{ webhook: {} }] });

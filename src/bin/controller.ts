@@ -36,7 +36,7 @@ async function main(): Promise<void> {
     clock: systemClock,
     log,
     onStarted: () => controller.lead(),
-    // What was under way must not go on beside another leader: a new process begins anew.
+    // The process ends, because work under way must not go on beside another leader.
     onStopped: () => {
       if (!leaving) fail(new Error("the Lease was lost; the process ends, and begins anew"));
     },

@@ -18,7 +18,7 @@ export interface GuardProblem {
 }
 
 export interface ResolvedGuards {
-  /** What can be enforced: a rejected override leaves the binding's own enforcement. */
+  /** The guards to enforce. A rejected override leaves the binding's own enforcement. */
   readonly resolved: GuardSpecs;
   readonly problems: readonly GuardProblem[];
 }

@@ -3,7 +3,7 @@
  * is there, so that it may run at any time, any number of times, and by two processes at once.
  */
 import type { KubeClient } from "../kubernetes/client.ts";
-import { isNotFound } from "../kubernetes/connection.ts";
+import { ApiError, isNotFound } from "../kubernetes/connection.ts";
 import { CORE, type KubeKind, type KubeObject, nameOf } from "../kubernetes/objects.ts";
 import type { ObjectStatus } from "../policy/status.ts";
 import { type AgentState, agentState, type EndedRun } from "./agent-status.ts";
@@ -58,17 +58,17 @@ export class AgentReconciler {
     // The object was made anew, and its plan follows.
     if (judged === undefined || judged.uid !== object.metadata.uid) return;
     const subject = subjectOf(key, object, judged);
-    let taken: NameTakenError | undefined;
+    let refused: Refused | undefined;
     try {
       await this.#bringAbout(subject);
     } catch (error) {
-      if (!(error instanceof NameTakenError)) throw error;
-      taken = error;
+      refused = refusalOf(error);
+      if (refused === undefined) throw error;
     }
     const token = await this.#webhook(subject);
-    await this.#writeStatus(subject, token, taken);
-    // Nothing tells when the other object is gone.
-    if (taken !== undefined) throw taken;
+    await this.#writeStatus(subject, token, refused);
+    // Nothing tells when the reason is gone.
+    if (refused !== undefined) throw refused.error;
   }
 
   async #bringAbout(subject: Subject): Promise<void> {
@@ -154,14 +154,16 @@ export class AgentReconciler {
   async #writeStatus(
     subject: Subject,
     token: string | undefined,
-    taken: NameTakenError | undefined,
+    refused: Refused | undefined,
   ): Promise<void> {
     const { statuses, baseUrl, world } = this.#options;
     const { key, object, plan, verdict, ended } = subject;
     const observed = { workload: this.#workload(subject), pods: world.podsOf(key) };
     const state: AgentState = {
       ...agentState(verdict, plan, observed, ended),
-      ...(taken === undefined ? {} : { ready: false, reason: "NameTaken", message: taken.message }),
+      ...(refused === undefined
+        ? {}
+        : { ready: false, reason: refused.reason, message: refused.error.message }),
     };
     await statuses.write(object, {
       ready: state.ready,
@@ -192,6 +194,22 @@ export class AgentReconciler {
   #child(kind: KubeKind, namespace: string, name: string): KubeObject | undefined {
     return this.#options.world.children.get(kind)?.get(`${namespace}/${name}`);
   }
+}
+
+/** A failure that lasts until somebody changes something, and that the status tells. */
+interface Refused {
+  readonly reason: "NameTaken" | "ApplyRefused";
+  readonly error: Error;
+}
+
+/** The API server refuses an object itself with these; others pass by themselves. */
+const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
+
+function refusalOf(error: unknown): Refused | undefined {
+  if (error instanceof NameTakenError) return { reason: "NameTaken", error };
+  return error instanceof ApiError && REFUSALS.has(error.status)
+    ? { reason: "ApplyRefused", error }
+    : undefined;
 }
 
 function subjectOf(key: string, object: KubeObject, { plan, verdict }: Judged): Subject {

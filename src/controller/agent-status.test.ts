@@ -52,6 +52,15 @@ describe("a service", () => {
     expect(state).toMatchObject({ ready: false, reason: "PodsNotReady", phase });
   });
 
+  test("says why its pods may not be made", () => {
+    const message = 'violates PodSecurity "restricted:latest"';
+    const failing = { type: "ReplicaFailure", status: "True", message };
+    const status = { ...current, readyReplicas: 0, updatedReplicas: 0, conditions: [failing] };
+    expect(of(deployment(status)).message).toBe(`0 of 2 pods are ready; ${message}`);
+    const past = { ...status, conditions: [{ ...failing, status: "False" }] };
+    expect(of(deployment(past)).message).toBe("0 of 2 pods are ready");
+  });
+
   test("says why containers cannot start, once each, and not what passes", () => {
     const pods = [
       waiting("ImagePullBackOff", "no such image"),

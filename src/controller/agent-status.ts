@@ -24,11 +24,19 @@ export interface AgentState {
   readonly completedRun: string | undefined;
 }
 
+/** Longest part of somebody else's message that is shown. */
+const MAX_TOLD = 200;
+
 interface DeploymentStatus {
   readonly observedGeneration?: number;
   readonly updatedReplicas?: number;
   readonly readyReplicas?: number;
   readonly replicas?: number;
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly message?: string;
+  }[];
 }
 
 interface JobStatus {
@@ -45,6 +53,7 @@ interface JobStatus {
 const FAILED: ReadonlySet<Reason> = new Set<Reason>([
   "RunsAsRoot",
   "ReservedUser",
+  "ReservedVolume",
   "InvalidSpec",
   "NotSupportedYet",
   "TaskFailed",
@@ -89,7 +98,15 @@ function ofDeployment({ workload, pods }: ObservedWorkload): AgentState {
   const isCurrent = status.observedGeneration === workload.metadata.generation;
   if (isCurrent && updatedReplicas === wanted && readyReplicas >= wanted && replicas === wanted)
     return { ready: true, reason: "Ready", message: "", phase: "Running", completedRun };
-  const message = [`${readyReplicas} of ${wanted} pods are ready`, ...waitingReasons(pods)];
+  const failure = status.conditions?.find(
+    ({ type, status: holds }) => type === "ReplicaFailure" && holds === "True",
+  );
+  const message = [
+    `${readyReplicas} of ${wanted} pods are ready`,
+    // A quota, or the Pod Security Standard of the namespace.
+    ...(failure?.message === undefined ? [] : [failure.message.slice(0, MAX_TOLD)]),
+    ...waitingReasons(pods),
+  ];
   return {
     ...PENDING,
     phase: readyReplicas > 0 ? "Running" : "Pending",
@@ -158,9 +175,9 @@ function waitingReasons(pods: readonly KubeObject[]): readonly string[] {
     return [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].flatMap(
       ({ name, state }) => {
         const { reason = "", message = "" } = state?.waiting ?? {};
-        return reason === "" || PASSING.has(reason)
-          ? []
-          : [`container ${name}: ${reason}${message === "" ? "" : `: ${message.slice(0, 200)}`}`];
+        if (reason === "" || PASSING.has(reason)) return [];
+        const told = message === "" ? "" : `: ${message.slice(0, MAX_TOLD)}`;
+        return [`container ${name}: ${reason}${told}`];
       },
     );
   });

@@ -2,6 +2,7 @@
  * The controller: gathers what the cluster has, decides what it should have, and applies the
  * difference. Work is a key of a queue, so that many changes of one object are one reconciliation.
  */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
@@ -119,7 +120,7 @@ export class Controller {
     const base = { client: this.#client, clock, log };
     const keys = await this.#keys();
     const tokens = new WorkloadTokens(...keys);
-    const secrets = new SecretDigests({ ...base, namespaces }, keys[0] as Uint8Array);
+    const secrets = new SecretDigests({ ...base, namespaces }, this.#digestKey());
     const world = await World.open({ ...base, config, tokens, secrets });
     const dnsServers = config.dns.servers.length > 0 ? config.dns.servers : systemDnsServers();
     this.#surroundings = () => ({
@@ -182,6 +183,15 @@ export class Controller {
       });
       this.#workloadKey.start();
     });
+  }
+
+  /**
+   * The key of Secrets' digests: the same for every replica, and through a rotation of the workload
+   * key, which would otherwise roll all pods a second time when a replica restarts.
+   */
+  #digestKey(): Uint8Array {
+    const [secret] = this.#workloadKey.objects.values();
+    return createHash("sha256").update(`digests\n${secret?.metadata.uid}`).digest();
   }
 
   async #install(): Promise<void> {

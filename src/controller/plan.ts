@@ -261,6 +261,7 @@ function blockOf(
   {
     gateway,
     config: {
+      audit,
       sidecar,
       gateway: { host },
     },
@@ -271,6 +272,12 @@ function blockOf(
     return {
       reason: "ReservedUser",
       message: `spec.runAsUser: ${sidecar.uid} is the sidecar's user; choose another`,
+    };
+  const claims = (agent.spec.volumes ?? []).map((one) => one.persistentVolumeClaim?.claimName);
+  if (claims.includes(audit.claim))
+    return {
+      reason: "ReservedVolume",
+      message: `spec.volumes: the claim ${audit.claim} holds audit chains; choose another`,
     };
   const absent = missing.get(keyOf(agent));
   if (absent !== undefined) return { reason: "DegradedProviders", message: absent.join("; ") };

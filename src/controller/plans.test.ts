@@ -59,7 +59,7 @@ data: ${keys}
 `;
 }
 
-/** What a source gives: resources of an earlier load that have not changed, as the same values. */
+/** Loads resources as a source does: unchanged ones of an earlier load are the same values. */
 function loader() {
   const known = new Map<string, { readonly version: string }>();
   return (sample: Sample) => {

@@ -5,7 +5,12 @@ import { isNotFound } from "../kubernetes/connection.ts";
 import type { EventRecorder } from "../kubernetes/events.ts";
 import type { KubeObject } from "../kubernetes/objects.ts";
 import type { TimeSource } from "../platform/clock.ts";
-import { type PublishedCondition, type Reason, withTransitionTimes } from "../policy/status.ts";
+import {
+  boundedMessage,
+  type PublishedCondition,
+  type Reason,
+  withTransitionTimes,
+} from "../policy/status.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { kubeKindOf } from "../sources/kubernetes/own-informers.ts";
 
@@ -36,7 +41,8 @@ export class StatusWriter {
    * @returns whether it was written
    * @throws ApiError
    */
-  async write(object: KubeObject, given: StatusFields): Promise<boolean> {
+  async write(object: KubeObject, fullStatus: StatusFields): Promise<boolean> {
+    const given = { ...fullStatus, message: boundedMessage(fullStatus.message) };
     const { ready, reason, message, fields = {} } = given;
     const found = (object["status"] ?? {}) as Readonly<Record<string, unknown>>;
     const { name, namespace = "" } = object.metadata;

@@ -222,6 +222,22 @@ test("a compilation that fails leaves everything as it was, and is logged", asyn
   expect(world.reconciler.problems).toHaveLength(1);
 });
 
+test("a problem is logged once, however often the rest changes, and again when it comes back", async () => {
+  const broken = "---\nkind: [";
+  const world = new World(MOCK + agent("a") + broken);
+  const told = () =>
+    world.captured.lines.filter(({ msg }) => msg === "resource not in use as written").length;
+  expect(told()).toBe(1);
+  for (const name of ["b", "c", "d"]) world.source.change(MOCK + agent(name) + broken);
+  await settled();
+  expect(told()).toBe(1);
+  world.source.change(MOCK + agent("d"));
+  await settled();
+  world.source.change(MOCK + agent("d") + broken);
+  await settled();
+  expect(told()).toBe(2);
+});
+
 test("a first load that cannot be compiled is an error", () => {
   expect(
     () =>

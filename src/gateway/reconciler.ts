@@ -47,8 +47,11 @@ export class Reconciler {
   #apply(load: LoadResult): void {
     const { compile, rollout, clock, log } = this.#options;
     const compiled = compile(load, clock.now());
+    const known = new Set(this.#problems);
     this.#problems = load.problems.map(formatProblem);
-    for (const problem of this.#problems) log.warn({ problem }, "resource not in use as written");
+    // Each is logged once, however often the rest of the source changes.
+    for (const problem of this.#problems)
+      if (!known.has(problem)) log.warn({ problem }, "resource not in use as written");
     rollout.apply(compiled);
     this.#recheck.set(compiled.recheckAt);
   }

@@ -9,7 +9,7 @@ let server: FakeApiServer;
 let clock: FakeClock;
 let log: CapturedLog;
 let informer: Informer;
-/** What listeners were told: `+name`, `~name`, `-name`. */
+/** Calls of listeners: `+name` (added), `~name` (changed), `-name` (deleted). */
 let told: string[];
 
 const at = (name: string): string => `/api/v1/namespaces/a/configmaps/${name}`;

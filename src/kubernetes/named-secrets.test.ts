@@ -62,3 +62,14 @@ test("forgets at once what is named no longer, and ends its watch", async () => 
   expect(secrets.objects.size).toBe(0);
   await vi.waitFor(() => expect(server.watches).toBe(0));
 });
+
+test("one namespace cannot use up the connections of all", async () => {
+  const many = Array.from({ length: 300 }, (_, i) => `team/s${String(i).padStart(3, "0")}`);
+  secrets.track(new Set([...many, "other/one"]));
+  await secrets.synced();
+  const asked = new Set(
+    server.requests.map(({ path, query }) => path + query.get("fieldSelector")),
+  );
+  expect([...asked].filter((one) => one.includes("/team/"))).toHaveLength(256);
+  expect([...asked].filter((one) => one.includes("/other/"))).toHaveLength(1);
+});

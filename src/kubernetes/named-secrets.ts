@@ -25,11 +25,19 @@ export interface NamedSecretsOptions {
   readonly log: Pick<Logger, "warn" | "error">;
 }
 
+/**
+ * Maximum number of Secrets of one namespace that are watched: each watch is a connection, and who
+ * writes in one namespace must not use up those of all.
+ */
+const MAX_PER_NAMESPACE = 256;
+
 export class NamedSecrets implements Secrets {
   readonly #options: NamedSecretsOptions;
   readonly #watches = new Map<string, Informer>();
   readonly #objects = new Map<string, KubeObject>();
   readonly #listeners = new Set<() => void>();
+  /** Namespaces with too many, which were logged. */
+  #crowded: ReadonlySet<string> = new Set();
 
   constructor(options: NamedSecretsOptions) {
     this.#options = options;
@@ -48,7 +56,9 @@ export class NamedSecrets implements Secrets {
     this.#listeners.add(listener);
   }
 
-  track(names: ReadonlySet<string>): void {
+  /** Secrets of a namespace beyond the first 256, by name, count as if they did not exist. */
+  track(all: ReadonlySet<string>): void {
+    const names = this.#within(all);
     for (const [name, watch] of this.#watches) {
       if (names.has(name)) continue;
       this.#watches.delete(name);
@@ -62,6 +72,27 @@ export class NamedSecrets implements Secrets {
     const watches = [...this.#watches.values()];
     this.#watches.clear();
     await Promise.all(watches.map(async (watch) => watch.stop()));
+  }
+
+  #within(names: ReadonlySet<string>): ReadonlySet<string> {
+    const counts = new Map<string, number>();
+    const kept = new Set<string>();
+    for (const name of [...names].toSorted()) {
+      const [namespace = ""] = name.split("/");
+      const count = (counts.get(namespace) ?? 0) + 1;
+      counts.set(namespace, count);
+      if (count <= MAX_PER_NAMESPACE) kept.add(name);
+    }
+    for (const [namespace, count] of counts)
+      if (count > MAX_PER_NAMESPACE && !this.#crowded.has(namespace))
+        this.#options.log.error(
+          { namespace, secrets: count, watched: MAX_PER_NAMESPACE },
+          "the namespace names too many Secrets; those beyond count as if they did not exist",
+        );
+    this.#crowded = new Set(
+      [...counts].flatMap(([namespace, count]) => (count > MAX_PER_NAMESPACE ? [namespace] : [])),
+    );
+    return kept;
   }
 
   #watch(key: string): void {

@@ -1,4 +1,4 @@
-/** What is asked of the store and written to it, and when: the store's answers are the test's. */
+/** Questions and writes to the store, and their times; the tests give the store's answers. */
 import { Registry } from "prom-client";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";

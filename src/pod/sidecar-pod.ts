@@ -1,7 +1,7 @@
 /**
- * A sidecar in its pod: the service that decides, and its Envoy as a child process. There is one of
- * these in every pod, so that no further process supervises them: when one ends, the container
- * does, and the kubelet starts it again.
+ * A sidecar in its pod: the service that decides, and its Envoy as a child process, which it starts
+ * again when it ends. There is one of these in every pod, so that no further process supervises the
+ * service: when it ends, the container does, and the kubelet starts that again.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";

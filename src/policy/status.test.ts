@@ -86,6 +86,15 @@ describe("withProgrammed", () => {
   });
 });
 
+test("a message that is too long is cut, in its condition too", () => {
+  const message = "mock/a: ModelProvider mock is not ready; ".repeat(1_000);
+  const long = statusOf({ ...verdict, message }, undefined);
+  expect(long.message).toBe(`${message.slice(0, 4_096)}...`);
+  expect(long.conditions[0]?.message).toBe(long.message);
+  const exact = "x".repeat(4_096);
+  expect(statusOf({ ...verdict, message: exact }, undefined).message).toBe(exact);
+});
+
 describe("withTransitionTimes", () => {
   const T0 = Date.UTC(2026, 10, 22, 12);
   const times = (statuses: readonly PublishedStatus[]) =>

@@ -23,10 +23,14 @@ export const REASONS = [
   "RunsAsRoot",
   /** Its `runAsUser` is the sidecar's: it is not run. */
   "ReservedUser",
+  /** One of its volumes is that of the audit chains: it is not run. */
+  "ReservedVolume",
   /** The Service of the gateway does not exist: agents could reach nothing. */
   "GatewayNotFound",
   /** An object that is not the controller's has the name of one that it needs. */
   "NameTaken",
+  /** The API server refuses one of its objects, for example by a quota or an admission rule. */
+  "ApplyRefused",
   /** Its pods are not ready yet. */
   "PodsNotReady",
   /** Its task has failed. */
@@ -124,14 +128,28 @@ export interface ObjectStatus extends Verdict {
 }
 
 /**
+ * Maximum number of characters of a message: an Agent may name a thousand models, and what an
+ * object of Kubernetes holds is bounded.
+ */
+export const MAX_STATUS_MESSAGE = 4_096;
+
+/** Cuts a message that is too long. */
+export function boundedMessage(text: string): string {
+  if (text.length <= MAX_STATUS_MESSAGE) return text;
+  return `${text.slice(0, MAX_STATUS_MESSAGE).toWellFormed()}...`;
+}
+
+/**
  * Builds the status of an object.
  * @param generation `metadata.generation` of its newest version; undefined if there is none
  */
 export function statusOf(verdict: Verdict, generation: number | undefined): ObjectStatus {
-  const { kind, ready, reason, message } = verdict;
+  const { kind, ready, reason } = verdict;
+  const message = boundedMessage(verdict.message);
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   return {
     ...verdict,
+    message,
     ...observed,
     ...(kind === "Agent" && (reason in PROBLEM_REASONS || reason === "RunsAsRoot")
       ? { phase: "Failed" }

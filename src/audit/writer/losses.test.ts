@@ -28,7 +28,7 @@ test("what was taken is counted no more, until it is put back", () => {
   expect(losses.empty).toBe(false);
   const all = losses.take();
   expect([Object.fromEntries(all.byType), all.since]).toEqual([{ A: 3, B: 1, C: 1 }, "t0"]);
-  // What was reported once is not changed later.
+  // A later loss does not change an earlier report.
   expect(Object.fromEntries(taken.byType)).toEqual({ A: 2, B: 1 });
 });
 

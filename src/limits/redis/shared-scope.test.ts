@@ -1,4 +1,4 @@
-/** What is written to the store's scripts, word by word, and how their answers are read. */
+/** Arguments of the store's scripts, word by word, and the reading of their answers. */
 import { describe, expect, test } from "vitest";
 import type { Amounts, Check } from "../contract.ts";
 import type { HeldLease } from "../memory/held-lease.ts";
@@ -198,7 +198,7 @@ describe("a write", () => {
       const writes = write(scope, [{ account: "agent", day: DAY }]);
       const last = writes.length - 1;
       expect(writes.map(({ args }, index) => sizes(args, index === last)[section])).toEqual(parts);
-      // What has ended, and the questions, are told once: with the last part.
+      // Only the last part has the ended leases and the questions.
       expect(writes.map(({ args }) => args[5])).toEqual(writes.map((_, n) => (n === last ? 1 : 0)));
     }
   });
