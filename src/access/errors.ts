@@ -51,6 +51,33 @@ export const ERRORS = {
     meaning: "The model exists, but the caller or its provider does not allow it.",
   },
   model_not_found: { status: 404, meaning: "No provider of the caller has this model." },
+  server_not_allowed: {
+    status: 403,
+    meaning: "The access key is for another MCP server, or for a ModelProvider.",
+  },
+  server_not_found: { status: 404, meaning: "There is no MCP server of this name." },
+  server_not_ready: { status: 503, meaning: "The MCP server's Provider is not ready." },
+  origin_not_allowed: {
+    status: 403,
+    meaning: "The request comes from a web page whose origin is not allowed.",
+  },
+  host_not_allowed: { status: 403, meaning: "The `Host` header names a host that is not ours." },
+  tool_not_allowed: {
+    status: 403,
+    meaning:
+      "The policy does not allow the tool, prompt or resource. MCP clients get the status 200 " +
+      "with this error in the body, which all of them show.",
+  },
+  session_not_found: {
+    status: 404,
+    meaning: "The MCP session has ended, or belongs to another key or server: start a new one.",
+  },
+  header_mismatch: {
+    status: 400,
+    meaning: "An MCP header differs from the body that it mirrors.",
+  },
+  not_acceptable: { status: 406, meaning: "The `Accept` header excludes what MCP answers with." },
+  unsupported_media_type: { status: 415, meaning: "The body is not `application/json`." },
   field_not_allowed: {
     status: 403,
     meaning:
@@ -64,7 +91,10 @@ export const ERRORS = {
   not_found: { status: 404, meaning: "The gateway has no such path." },
   method_not_allowed: { status: 405, meaning: "The path does not allow this method." },
   request_timeout: { status: 408, meaning: "The request body did not arrive in time." },
-  body_too_large: { status: 413, meaning: "The request body is above 32 MiB." },
+  body_too_large: {
+    status: 413,
+    meaning: "The request body is above 32 MiB, or above 1 MiB for MCP servers.",
+  },
   unsupported_encoding: {
     status: 415,
     meaning: "The request body is compressed; send it uncompressed.",
@@ -92,7 +122,16 @@ export const ERRORS = {
   },
   requests_per_day_exceeded: {
     status: 429,
-    meaning: "The access key's requests for today are used up.",
+    meaning:
+      "The requests of the access key, or of its MCP server for all keys, are used up today.",
+  },
+  upstream_unauthorized: {
+    status: 502,
+    meaning: "The MCP server does not accept the gateway's credential.",
+  },
+  credential_unavailable: {
+    status: 503,
+    meaning: "The gateway has no credential for the MCP server at the moment.",
   },
   external_tokens_per_day_exceeded: {
     status: 429,

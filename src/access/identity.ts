@@ -115,9 +115,10 @@ function keyError(
 
 /**
  * Returns whether external access is allowed. A provider that is not in use is detected later, by
- * its models.
+ * its models or as a server.
  */
 function isOpen(snapshot: PolicySnapshot, key: AccessKeyPolicy): boolean {
+  if (key.mcp !== undefined) return snapshot.closedMcpServers.get(key.mcp.server) !== "disabled";
   const provider = snapshot.providers.get(key.providerKey);
   return provider === undefined || provider.external !== undefined;
 }

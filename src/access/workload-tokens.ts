@@ -37,6 +37,11 @@ export class WorkloadTokens {
     return true;
   }
 
+  /** The keys: the first is the current one. The list is another one after each change. */
+  get keys(): readonly Uint8Array[] {
+    return this.#keys;
+  }
+
   /** `svcw_<random>`. */
   tokenOf(namespace: string, name: string): string {
     return tokenBy(this.#keys[0] as Uint8Array, namespace, name);

@@ -154,11 +154,10 @@ describe("create", () => {
       1,
       "spec.restrictions.allowedCIDRs[0]: must be a CIDR block",
     ],
-    [["--name", "a", "--provider", "mcp"], 1, "spec.provider: not supported yet"],
     [
       ["--name", "a", "--model-provider", "p", "--allowed-mcp-tool", "t"],
       1,
-      "allowedMcpTools: not supported yet",
+      "allowedMcpTools and deniedMcpTools are for keys of a provider",
     ],
   ])("%j: %i", async (flags, code, words) => {
     const ran = await world.run("access-key", "create", ...flags);
@@ -283,7 +282,7 @@ test("list shows no hash", async () => {
   for (const output of ["table", "wide", "name"])
     expect((await world.run("access-key", "list", "-o", output)).stdout).not.toContain("c0ffee");
   expect((await world.run("access-key", "list")).stdout).toBe(
-    "NAME  MODEL-PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p               " +
+    "NAME  PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p               " +
       "yes    Ready   -       -         in 30d\n",
   );
 });

@@ -85,7 +85,7 @@ describe("tables", () => {
       "",
     ]);
     expect(lines((await world.run("get", "accesskeys")).stdout)).toEqual([
-      "NAME | MODEL-PROVIDER | READY | REASON | TOKENS | REQUESTS | EXPIRES",
+      "NAME | PROVIDER | READY | REASON | TOKENS | REQUESTS | EXPIRES",
       "old | openai | yes | Ready | - | - | 2h ago",
       "new | openai | yes | Ready | - | - | never",
       "",

@@ -7,6 +7,7 @@ import type { Secret } from "../platform/secret.ts";
 import type { Reason, Verdict } from "../policy/status.ts";
 import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import type { BindingSpec, BindingSpecs } from "../resources/binding-spec.ts";
+import { mcpAuth } from "../resources/mcp-server.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Provider } from "../resources/provider.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
@@ -41,6 +42,9 @@ export interface CompiledBindings {
   /** By `<namespace>/<name>` of the Agent: descriptions of its Providers that cannot be used. */
   readonly missing: ReadonlyMap<string, readonly string[]>;
 }
+
+/** A service that needs no credential. */
+const NO_AUTH = { required: [], optional: [] };
 
 type Usable = { readonly kind: "usable"; readonly secrets: ReadonlyMap<string, Secret> };
 type Unusable = { readonly kind: "unusable"; readonly reason: Reason; readonly message: string };
@@ -94,9 +98,12 @@ function judge(
   const settings = service(spec.type);
   if (settings === undefined)
     return unusable("ConfigInvalid", `there is no plugin for the service ${spec.type}`);
-  const auth = Object.hasOwn(settings.authTypes, spec.auth.type)
-    ? settings.authTypes[spec.auth.type]
-    : undefined;
+  const auth =
+    spec.auth === undefined
+      ? NO_AUTH
+      : Object.hasOwn(settings.authTypes, spec.auth.type)
+        ? settings.authTypes[spec.auth.type]
+        : undefined;
   if (auth === undefined) {
     return unusable(
       "AuthTypeUnknown",
@@ -123,6 +130,11 @@ function judge(
         (known.length === 0 ? "none" : known.join(", ")),
     );
   }
+  if (spec.type === "mcp") {
+    const form = mcpAuth(spec.auth?.type, spec.config);
+    if (form.kind === "error") return unusable("ConfigInvalid", form.message);
+  }
+  if (spec.auth === undefined) return { kind: "usable", secrets: new Map() };
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;
   const secret = resources.secrets.get(`${namespace}/${spec.auth.secretRef}`);
   if (secret === undefined) return unusable("SecretDoesNotExist", `${label} does not exist`);
@@ -197,7 +209,7 @@ function bindingOf(
     name,
     type,
     ...(hosts === undefined ? {} : { hosts }),
-    auth: { type: spec.auth.type, env },
+    auth: { type: spec.auth?.type ?? "none", env },
     config,
     policy,
     scope,

@@ -1,8 +1,9 @@
-/** An AccessKey's part of the policy: one ModelProvider, narrowed. */
+/** An AccessKey's part of the policy: one ModelProvider or one MCP server, narrowed. */
 import { compileCidrs } from "../platform/cidr.ts";
-import type { AccessKeyPolicy, ModelGrant, ModelResolution } from "../policy/snapshot.ts";
+import type { AccessKeyPolicy, McpGrant, ModelGrant, ModelResolution } from "../policy/snapshot.ts";
 import type { AccessKey, AccessKeySpec } from "../resources/access-key.ts";
 import { compilePatterns, covers, intersect, isPattern } from "../resources/model-names.ts";
+import { listsOfKey } from "./mcp-servers.ts";
 import type { ScopedProvider } from "./policy-agent.ts";
 
 /**
@@ -17,6 +18,7 @@ export class CompiledKey implements AccessKeyPolicy {
   readonly revoked: boolean;
   readonly expiresAt: number | undefined;
   readonly providerKey: string;
+  readonly mcp: McpGrant | undefined;
   readonly limits: AccessKeyPolicy["limits"];
   readonly #scoped: ScopedProvider | undefined;
   readonly #providerName: string;
@@ -34,6 +36,14 @@ export class CompiledKey implements AccessKeyPolicy {
     this.expiresAt = spec.expiresAt === undefined ? undefined : Date.parse(spec.expiresAt);
     this.#providerName = spec.modelProvider ?? "";
     this.providerKey = `${namespace}/${this.#providerName}`;
+    this.mcp =
+      spec.provider === undefined
+        ? undefined
+        : {
+            provider: spec.provider,
+            server: `${namespace}/${spec.provider}`,
+            lists: listsOfKey(spec),
+          };
     this.limits = {
       maxTokensPerDay: spec.limits.maxTokensPerDay,
       maxRequestsPerDay: spec.limits.maxRequestsPerDay,
@@ -69,6 +79,11 @@ export class CompiledKey implements AccessKeyPolicy {
   }
 
   resolveModel(model: string): ModelResolution {
+    if (this.mcp !== undefined) {
+      const { provider } = this.mcp;
+      const reason = `AccessKey ${this.name} is for the Provider ${provider}, not for models`;
+      return { kind: "denied", reason };
+    }
     const scoped = this.#scoped;
     if (scoped === undefined)
       return { kind: "denied", reason: `ModelProvider ${this.#providerName} is not ready` };

@@ -15,6 +15,7 @@ import { createHash } from "node:crypto";
 import type {
   AgentPolicy,
   KeyEntry,
+  McpServerPolicy,
   PolicySnapshot,
   ModelProviderPolicy,
 } from "../policy/snapshot.ts";
@@ -28,6 +29,7 @@ import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
 import type { SecretResource } from "../resources/secret.ts";
+import { type CompiledMcpServers, compileMcpServers } from "./mcp-servers.ts";
 import { CompiledKey, idleRestrictions } from "./policy-key.ts";
 import type { ProviderScope, ScopedProvider } from "./policy-agent.ts";
 import { CompiledAgent } from "./policy-agent.ts";
@@ -138,9 +140,13 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     reportAgent(agent, scope, report);
   }
 
+  const mcpServers = compileMcpServers(resources, env);
+  for (const [key, server] of mcpServers.open)
+    mark("mcp", key, resources.providers.get(key)?.version ?? "", ...credentialMarks(server));
+
   const keysByHash = compileKeys(
     [...resources.accessKeys.values()].filter((key) => !skips(key)),
-    scopes,
+    { scopes, mcpServers },
     options.now,
     report,
   );
@@ -151,6 +157,8 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     agentsByTokenHash,
     keysByHash,
     providers,
+    mcpServers: mcpServers.open,
+    closedMcpServers: mcpServers.closed,
   };
   const recheckAt = nextExpiry(resources.accessKeys.values(), options.now);
   return { snapshot, statuses: sortVerdicts(statuses), recheckAt };
@@ -168,13 +176,31 @@ function nextExpiry(keys: Iterable<AccessKey>, now: number): number | undefined 
 
 type Report = (resource: Resource, ready: boolean, reason: Reason, message: string) => void;
 
+/** What keys may be for. */
+interface KeyTargets {
+  readonly scopes: Map<string, MutableScope>;
+  readonly mcpServers: CompiledMcpServers;
+}
+
+/** Returns the secrets of a server: a changed one is another policy. */
+function credentialMarks({ credential }: McpServerPolicy): readonly string[] {
+  switch (credential.kind) {
+    case "none":
+      return [];
+    case "header":
+      return [credential.value.reveal()];
+    case "client-credentials":
+      return [credential.clientId.reveal(), credential.clientSecret.reveal()];
+  }
+}
+
 /**
  * Revoked and expired keys stay known, so that they are refused with the right reason. Keys with
  * the same hash are all unusable: their order must not decide which one counts.
  */
 function compileKeys(
   keys: readonly AccessKey[],
-  scopes: Map<string, MutableScope>,
+  targets: KeyTargets,
   now: number,
   report: Report,
 ): ReadonlyMap<string, KeyEntry> {
@@ -192,7 +218,7 @@ function compileKeys(
       continue;
     }
     const { spec } = key;
-    const scope = scopeOf(scopes, key.namespace);
+    const scope = scopeOf(targets.scopes, key.namespace);
     const scoped = scope.ready.get(spec.modelProvider ?? "");
     const policy = new CompiledKey(key, scoped);
     found.set(spec.keySHA256, { key: policy, graceUntil: undefined });
@@ -202,7 +228,7 @@ function compileKeys(
         graceUntil: Date.parse(spec.previous.expiresAt),
       });
     }
-    reportKey(key, scope, now, report);
+    reportKey(key, scope, targets, now, report);
   }
   return found;
 }
@@ -213,13 +239,20 @@ function hashesOf({ spec }: AccessKey): readonly string[] {
     : [spec.keySHA256, spec.previous.keySHA256];
 }
 
-function reportKey(key: AccessKey, scope: MutableScope, now: number, report: Report): void {
+function reportKey(
+  key: AccessKey,
+  scope: MutableScope,
+  { mcpServers }: KeyTargets,
+  now: number,
+  report: Report,
+): void {
   const { spec } = key;
   const provider = spec.modelProvider ?? "";
   const scoped = scope.ready.get(provider);
   if (spec.revoked) return report(key, false, "KeyRevoked", "");
   if (spec.expiresAt !== undefined && Date.parse(spec.expiresAt) <= now)
     return report(key, false, "KeyExpired", `since ${spec.expiresAt}`);
+  if (spec.provider !== undefined) return reportMcpKey(key, spec.provider, mcpServers, report);
   if (scoped === undefined) {
     const known = scope.notReady.has(provider);
     return report(
@@ -242,6 +275,31 @@ function reportKey(key: AccessKey, scope: MutableScope, now: number, report: Rep
   const message = `ModelProvider ${provider} exposes no such model: ${idle.join(", ")}`;
   const all = idle.length === spec.restrictions.allowedModels?.length;
   report(key, !all, all ? "ModelNotAllowed" : "DegradedRestrictions", message);
+}
+
+function reportMcpKey(
+  key: AccessKey,
+  provider: string,
+  { open, closed }: CompiledMcpServers,
+  report: Report,
+): void {
+  const id = `${key.namespace}/${provider}`;
+  if (open.has(id)) return report(key, true, "Ready", "");
+  switch (closed.get(id)) {
+    case "disabled":
+      return report(
+        key,
+        false,
+        "ExternalAccessDisabled",
+        `Provider ${provider}: spec.externalAccess.enabled is not true`,
+      );
+    case "not-ready":
+      return report(key, false, "ProviderNotReady", `Provider ${provider} is not ready`);
+    case undefined: {
+      const message = `there is no Provider ${provider} of type mcp`;
+      return report(key, false, "UnknownProvider", message);
+    }
+  }
 }
 
 interface MutableScope extends ProviderScope {

@@ -219,7 +219,7 @@ function secretRefsOf(
 ): ReadonlyMap<string, SecretRef> {
   const refs = new Map<string, SecretRef>();
   for (const { name, auth } of bindings) {
-    const secret = resources.providers.get(`${agent.namespace}/${name}`)?.spec.auth.secretRef;
+    const secret = resources.providers.get(`${agent.namespace}/${name}`)?.spec.auth?.secretRef;
     for (const [key, variable] of Object.entries(auth.env))
       if (secret !== undefined) refs.set(variable, { name: secret, key });
   }

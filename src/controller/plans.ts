@@ -84,9 +84,11 @@ function inputsOf(
   const providers = (spec.providers ?? []).flatMap((provider) => {
     const found = resources.providers.get(inNamespace(provider));
     if (found === undefined) return [found];
-    const secret = resources.secrets.get(inNamespace(found.spec.auth.secretRef));
+    const secretRef = found.spec.auth?.secretRef;
+    if (secretRef === undefined) return [found];
+    const secret = resources.secrets.get(inNamespace(secretRef));
     const digests = [...(secret?.values.keys() ?? [])].map((key) =>
-      digestOf(namespace, { name: found.spec.auth.secretRef, key }),
+      digestOf(namespace, { name: secretRef, key }),
     );
     return [found, secret, ...digests];
   });

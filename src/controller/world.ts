@@ -247,7 +247,9 @@ function secretsOfController({ modelProviders, providers }: ResourceSet): Readon
     ...[...modelProviders.values()].flatMap(({ namespace, spec }) =>
       spec.apiKeySecretRef === undefined ? [] : [`${namespace}/${spec.apiKeySecretRef.name}`],
     ),
-    ...[...providers.values()].map(({ namespace, spec }) => `${namespace}/${spec.auth.secretRef}`),
+    ...[...providers.values()].flatMap(({ namespace, spec }) =>
+      spec.auth === undefined ? [] : [`${namespace}/${spec.auth.secretRef}`],
+    ),
   ]);
 }
 

@@ -39,6 +39,10 @@ export const gatewayOptionsSchema = z.strictObject({
   external: z.strictObject({ address: z.string(), port: z.int().min(1).max(65535) }).optional(),
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
+  /** Origins of web pages that may call MCP servers. */
+  mcpAllowedOrigins: z.array(z.string()).default([]),
+  /** Hosts under which the MCP gateway is published; undefined for any. */
+  mcpAllowedHosts: z.array(z.string()).optional(),
   /**
    * Longest wait of a request for Redis, in milliseconds, before this process decides by what it
    * knows itself.

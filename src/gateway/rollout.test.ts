@@ -25,6 +25,8 @@ function policyAt(version: string, host: string): PolicySnapshot {
     agentsByTokenHash: new Map(),
     keysByHash: new Map(),
     providers: new Map([["default/p", provider]]),
+    mcpServers: new Map(),
+    closedMcpServers: new Map(),
   };
 }
 

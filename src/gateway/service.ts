@@ -28,6 +28,12 @@ import { CallRegistry } from "../llm/call-registry.ts";
 import { ExpectedDemand } from "../llm/request/expected-demand.ts";
 import { LlmMetrics } from "../llm/settlement/metrics.ts";
 import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
+import { FIXED_CREDENTIALS } from "../mcp/gateway/credentials.ts";
+import { McpMetrics } from "../mcp/gateway/metrics.ts";
+import { McpProcessor, type McpProcessorOptions } from "../mcp/gateway/processor.ts";
+import { MCP_PROCESSOR } from "../mcp/gateway/surface.ts";
+import { MCP_REFUSED, McpTrail, TOOL_CALL } from "../mcp/gateway/trail.ts";
+import { SessionSeal } from "../mcp/protocol/seal.ts";
 import { Relay } from "../llm/attempts/relay.ts";
 import { localReplyFlags } from "../llm/answer/response-flags.ts";
 import { retryAfterMs } from "../llm/attempts/retry-after.ts";
@@ -63,6 +69,9 @@ import { usageFrom } from "./usage.ts";
 export interface GatewayService {
   close(): Promise<void>;
 }
+
+/** Types of the records that are summarised when there are too many. */
+const REFUSALS = [LLM_REFUSED, MCP_REFUSED, TOOL_CALL].join(", ");
 
 /**
  * Mean round trip to Envoy above which the gateway is busy: see {@link FairShare}. A round trip
@@ -120,10 +129,10 @@ export async function startGateway(
   const refusals =
     writer === undefined
       ? undefined
-      : new RefusalLog({ sink: writer, of: LLM_REFUSED, clock, log, registry });
-  const audit = new AuditTrail(
-    writer === undefined || refusals === undefined ? undefined : { sink: writer, refusals },
-  );
+      : new RefusalLog({ sink: writer, of: REFUSALS, clock, log, registry });
+  const records =
+    writer === undefined || refusals === undefined ? undefined : { sink: writer, refusals };
+  const audit = new AuditTrail(records);
   const accounting = new Accounting({
     clock,
     prices: () => prices.current(),
@@ -229,6 +238,31 @@ export async function startGateway(
     createProcessor: (exchange) => new AttemptProcessor(exchange, attemptOptions),
   });
 
+  const mcpOptions: McpProcessorOptions = {
+    policy: () => policy.current,
+    clientAddress,
+    origins: {
+      allowedOrigins: new Set(options.mcpAllowedOrigins),
+      allowedHosts: options.mcpAllowedHosts && new Set(options.mcpAllowedHosts),
+    },
+    limits,
+    share,
+    seal: new SessionSeal(() => tokens.keys),
+    credentials: FIXED_CREDENTIALS,
+    trail: new McpTrail(records),
+    metrics: new McpMetrics(registry),
+    clock,
+    newCallId: randomUUID,
+    uploadMs: options.uploadIdleMs,
+  };
+  const mcp = await serveExtProc({
+    path: socket(MCP_PROCESSOR.socket),
+    maxMessageBytes,
+    clock,
+    onDefect: defects.reporter("mcp"),
+    createProcessor: (exchange) => new McpProcessor(exchange, mcpOptions),
+  });
+
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
   ads.register(control);
   registerAccessLog(control, protos, defects.reporter("access_log"), (report) => {
@@ -309,7 +343,7 @@ export async function startGateway(
         server.close();
         server.closeAllConnections();
       }
-      await Promise.all([llm.close(), attempts.close()]);
+      await Promise.all([llm.close(), attempts.close(), mcp.close()]);
       relay.close();
       // After the last call that could still be settled, and the last refusal.
       await refusals?.close();

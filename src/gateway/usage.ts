@@ -42,7 +42,10 @@ function subjectOf(object: ObjectStatus, counter: UsageCounter): Subject {
       return { scope: externalServiceScope(keyOf(object)), account: PROVIDER_ACCOUNT };
     case "access-key":
       return {
-        scope: externalScope(`${object.namespace}/${counter.modelProvider}`),
+        scope:
+          "provider" in counter
+            ? externalServiceScope(`${object.namespace}/${counter.provider}`)
+            : externalScope(`${object.namespace}/${counter.modelProvider}`),
         account: keyAccount(object.name),
       };
   }

@@ -375,6 +375,8 @@ describe("a call on its way", () => {
       agentsByTokenHash: new Map(),
       keysByHash: new Map(),
       providers: new Map(),
+      mcpServers: new Map(),
+      closedMcpServers: new Map(),
     };
     expect(trip.requestBody(chat("openai/m")).exchange.last.kind).toBe("proceed");
     expect(shared.trip().requestHeaders().exchange.responded.status).toBe(401);

@@ -239,6 +239,7 @@ export function accessKey(
     revoked: false,
     expiresAt: undefined,
     providerKey: opened.key,
+    mcp: undefined,
     limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
     grants: [],
     allowsAddress: () => true,
@@ -257,6 +258,8 @@ export function snapshot(...providers: readonly ModelProviderPolicy[]): PolicySn
     agentsByTokenHash: new Map([[hashKey(TOKEN), agent(...providers)]]),
     keysByHash: new Map(),
     providers: new Map(providers.map((each) => [each.key, each])),
+    mcpServers: new Map(),
+    closedMcpServers: new Map(),
   };
 }
 

@@ -98,6 +98,59 @@ export interface ExternalPolicy {
   readonly maxTokensPerDay: number | undefined;
 }
 
+/** Lists of one kind of items of an MCP server. */
+export interface ItemLists {
+  /** Names, or URIs with `*`, that may be used; undefined for all. */
+  readonly allowed: readonly string[] | undefined;
+  /** Names, or URIs with `*`, that may not be used. */
+  readonly denied: readonly string[];
+}
+
+/** The lists of a Provider (`spec.policy.mcp`) or of an access key. */
+export interface McpLists {
+  readonly tools: ItemLists;
+  readonly prompts: ItemLists;
+  readonly resources: ItemLists;
+}
+
+/** How the gateway authenticates itself to an MCP server. */
+export type McpCredential =
+  | { readonly kind: "none" }
+  /** A header with a value that does not expire. */
+  | { readonly kind: "header"; readonly name: string; readonly value: Secret }
+  /** OAuth 2.0 client credentials (RFC 6749 section 4.4): a bearer token that is renewed. */
+  | {
+      readonly kind: "client-credentials";
+      readonly tokenUrl: string;
+      readonly clientId: Secret;
+      readonly clientSecret: Secret;
+      /** Parameters of the token request, such as `scope`. */
+      readonly parameters: Readonly<Record<string, string>>;
+    };
+
+/** An MCP server that access keys may use: a Provider of type `mcp` with external access. */
+export interface McpServerPolicy {
+  /** `<namespace>/<name>` of the Provider. */
+  readonly key: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** What the server speaks. */
+  readonly transport: "http" | "sse";
+  readonly endpoint: {
+    readonly tls: boolean;
+    readonly host: string;
+    readonly port: number;
+  };
+  /** Path and query of its URL. */
+  readonly path: string;
+  readonly credential: McpCredential;
+  readonly lists: McpLists;
+  /** Violations are recorded, and not refused (`spec.audit.enforcement: audit`). */
+  readonly auditOnly: boolean;
+  /** Requests per day (UTC) across all keys; undefined for no limit. */
+  readonly maxRequestsPerDay: number | undefined;
+}
+
 /** A model an agent may use. */
 export interface ModelGrant {
   /** `<provider>/<model>` as the agent's spec writes it. */
@@ -136,6 +189,8 @@ export interface AccessKeyPolicy {
   readonly expiresAt: number | undefined;
   /** Key into {@link PolicySnapshot.providers}, which lacks it if the provider is not in use. */
   readonly providerKey: string;
+  /** The MCP server that the key is for; undefined if it is for a ModelProvider. */
+  readonly mcp: McpGrant | undefined;
   readonly limits: {
     readonly maxTokensPerDay: number | undefined;
     readonly maxRequestsPerDay: number | undefined;
@@ -147,6 +202,16 @@ export interface AccessKeyPolicy {
   allowsModel(model: string): boolean;
   /** Resolves a model of its ModelProvider that the key may use. */
   resolveModel(model: string): ModelResolution;
+}
+
+/** What an access key may use of its MCP server. */
+export interface McpGrant {
+  /** Name of the Provider, in the key's namespace. */
+  readonly provider: string;
+  /** Key into {@link PolicySnapshot.mcpServers}, which lacks it if the Provider is not in use. */
+  readonly server: string;
+  /** The key's own lists, which narrow the Provider's. */
+  readonly lists: McpLists;
 }
 
 /**
@@ -192,6 +257,10 @@ export interface PolicySnapshot {
   /** By SHA-256 (hex) of the raw key. */
   readonly keysByHash: ReadonlyMap<string, KeyEntry>;
   readonly providers: ReadonlyMap<string, ModelProviderPolicy>;
+  /** By `<namespace>/<name>` of the Provider: those with external access that are in use. */
+  readonly mcpServers: ReadonlyMap<string, McpServerPolicy>;
+  /** `<namespace>/<name>` of every other Provider of type `mcp`, with what keeps it from use. */
+  readonly closedMcpServers: ReadonlyMap<string, "disabled" | "not-ready">;
 }
 
 export const EMPTY_SNAPSHOT: PolicySnapshot = {
@@ -199,4 +268,6 @@ export const EMPTY_SNAPSHOT: PolicySnapshot = {
   agentsByTokenHash: new Map(),
   keysByHash: new Map(),
   providers: new Map(),
+  mcpServers: new Map(),
+  closedMcpServers: new Map(),
 };

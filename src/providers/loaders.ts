@@ -21,6 +21,7 @@ export const loaders: ReadonlyMap<string, () => Promise<Module>> = new Map<
   ["discord", () => import("./discord/plugin.ts")],
   ["gcp", () => import("./gcp/plugin.ts")],
   ["github", () => import("./github/plugin.ts")],
+  ["mcp", () => import("./mcp/plugin.ts")],
   ["slack", () => import("./slack/plugin.ts")],
 ]);
 

@@ -1,6 +1,7 @@
 /**
- * AccessKey: lets a developer outside the cluster call one ModelProvider through the gateway. It
- * holds the SHA-256 of the key, never the key. Restrictions only narrow what the provider allows.
+ * AccessKey: lets a developer outside the cluster call one ModelProvider or one MCP server through
+ * the gateway. It holds the SHA-256 of the key, never the key. Restrictions only narrow what the
+ * provider allows.
  */
 import * as z from "zod";
 import { cidrSchema } from "./cidr.ts";
@@ -115,6 +116,27 @@ const specSchema = withRules(
       field: "modelProvider",
       message: "must be given, or provider; exactly one of them",
     },
+    {
+      test: ({ provider, restrictions }) =>
+        provider !== undefined ||
+        (restrictions.allowedMcpTools === undefined && restrictions.deniedMcpTools === undefined),
+      cel:
+        "has(self.provider) || !has(self.restrictions) || " +
+        "(!has(self.restrictions.allowedMcpTools) && !has(self.restrictions.deniedMcpTools))",
+      field: "restrictions",
+      message: "allowedMcpTools and deniedMcpTools are for keys of a provider",
+    },
+    {
+      test: ({ provider, restrictions, limits }) =>
+        provider === undefined ||
+        (restrictions.allowedModels === undefined && limits.maxTokensPerDay === undefined),
+      cel:
+        "!has(self.provider) || ((!has(self.restrictions) || " +
+        "!has(self.restrictions.allowedModels)) && (!has(self.limits) || " +
+        "!has(self.limits.maxTokensPerDay)))",
+      field: "provider",
+      message: "excludes restrictions.allowedModels and limits.maxTokensPerDay",
+    },
   ],
 );
 
@@ -142,25 +164,23 @@ export const accessKeyKind = defineKind({
   collection: "accessKeys",
   names: { singular: "access-key", plural: "access-keys", short: "ak" },
   reference:
-    "Lets a developer outside the cluster call one ModelProvider. `apiVersion: svc.io/v1`.",
+    "Lets a developer outside the cluster call one ModelProvider, or one MCP server. " +
+    "`apiVersion: svc.io/v1`.",
   schema: accessKeySchema,
-  unsupported: [
-    { path: ["spec", "provider"] },
-    { path: ["spec", "restrictions", "allowedMcpTools"] },
-    { path: ["spec", "restrictions", "deniedMcpTools"] },
-  ],
   build: ({ spec }, base): AccessKey => ({ kind: "AccessKey", ...base, spec }),
   view: ({ spec }) => ({ spec }),
   usage: {
-    counter: (resource) =>
-      resource?.spec.modelProvider === undefined
-        ? undefined
-        : { kind: "access-key", modelProvider: resource.spec.modelProvider },
+    counter: (resource) => {
+      const { modelProvider, provider } = resource?.spec ?? {};
+      if (modelProvider !== undefined) return { kind: "access-key", modelProvider };
+      return provider === undefined ? undefined : { kind: "access-key", provider };
+    },
     fields: ["tokensToday", "requestsToday", "costTodayUSD", "unpricedToday", "inFlight"],
   },
   crd: {
     columns: [
       { name: "ModelProvider", type: "string", jsonPath: ".spec.modelProvider" },
+      { name: "Provider", type: "string", jsonPath: ".spec.provider" },
       ...READY_COLUMNS,
       { name: "Expires", type: "string", jsonPath: ".spec.expiresAt" },
       { name: "Tokens", type: "integer", jsonPath: ".status.tokensToday" },
@@ -171,7 +191,7 @@ export const accessKeyKind = defineKind({
   columns: [
     NAME,
     {
-      title: "MODEL-PROVIDER",
+      title: "PROVIDER",
       cell: ({ spec }) => text(spec?.["modelProvider"] ?? spec?.["provider"]),
     },
     READY,
@@ -193,6 +213,11 @@ export const accessKeyKind = defineKind({
       title: "ROTATED-KEY-UNTIL",
       wide: true,
       cell: ({ spec }, now) => expiry(field(spec, "previous", "expiresAt"), now, NONE),
+    },
+    {
+      title: "TOOLS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedMcpTools")), "*"),
     },
     MESSAGE,
   ],

@@ -191,16 +191,10 @@ describe("fields that nothing acts on yet", () => {
     ]);
   });
 
-  test("inbound, and what of an AccessKey is for MCP servers", () => {
+  test("inbound", () => {
     expect(lines(`${agent("{}")}inbound: {port: 80}\n`)).toEqual([
       "f.yaml:5: Agent a: inbound: not supported yet (remove it for now: it would have no effect)",
     ]);
-    const key = (spec: string) =>
-      "apiVersion: svc.io/v1\nkind: AccessKey\nmetadata: {name: k}\nspec: {keySHA256: " +
-      `"${"0".repeat(64)}", ${spec}}\n`;
-    expect(lines(key("provider: mcp-server"))).toHaveLength(1);
-    expect(lines(key("modelProvider: p, restrictions: {deniedMcpTools: [rm]}"))).toHaveLength(1);
-    expect(lines(key("modelProvider: p"))).toEqual([]);
   });
 
   test("an Agent as root is no error of its spec: its status says Failed", () =>

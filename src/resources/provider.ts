@@ -16,9 +16,11 @@ import {
   text,
 } from "./columns.ts";
 import { defineKind } from "./kind.ts";
+import { mcpPolicySchema, mcpServerSchema } from "./mcp-server.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
+import { withRules } from "./rule.ts";
 import { SERVICE_TYPES } from "./service-types.ts";
 
 /** `pulls:read`, `s3:*`, `*`: each `*` matches any text. */
@@ -82,6 +84,9 @@ export const policySchema = z.strictObject({
       "Rules on method and path: the first match applies; if there are rules, a request " +
         "that matches none is denied.",
     ),
+  mcp: mcpPolicySchema
+    .optional()
+    .describe("What may be used of an MCP server; for `type: mcp` only."),
 });
 
 export const scopeSchema = z.strictObject({
@@ -117,8 +122,9 @@ export const auditSchema = z.strictObject({
     .describe("One log line for each request, also at the default log level of `svc run`."),
 });
 
-const specSchema = z.strictObject({
+const providerFields = z.strictObject({
   type: z.enum(SERVICE_TYPES).describe("Kind of the service."),
+  mcp: mcpServerSchema.optional().describe("The MCP server; required for `type: mcp`."),
   hosts: z
     .array(hostPattern)
     .min(1)
@@ -132,7 +138,10 @@ const specSchema = z.strictObject({
         "Name of a Secret in the same namespace; its keys are the service's.",
       ),
     })
-    .describe("The real credential. Only the sidecar has it."),
+    .optional()
+    .describe(
+      "The real credential, which agents never see. Required, unless an MCP server needs none.",
+    ),
   config: z
     .record(z.string(), z.string().max(4096))
     .default({})
@@ -149,8 +158,38 @@ const specSchema = z.strictObject({
       maxRequestsPerDay: z.int().min(0).optional().describe("Requests per day across all keys."),
     })
     .optional()
-    .describe("Use through the MCP gateway."),
+    .describe("Use through the MCP gateway; for `type: mcp` only."),
 });
+
+const specSchema = withRules(providerFields, [
+  {
+    test: ({ type, mcp }) => (type === "mcp") === (mcp !== undefined),
+    cel: "(self.type == 'mcp') == has(self.mcp)",
+    field: "mcp",
+    message: "must be given if type is mcp, and only then",
+  },
+  {
+    test: ({ type, auth }) => type === "mcp" || auth !== undefined,
+    cel: "self.type == 'mcp' || has(self.auth)",
+    field: "auth",
+    message: "must be given",
+  },
+  {
+    test: ({ type, policy }) => type === "mcp" || policy.mcp === undefined,
+    cel: "self.type == 'mcp' || !has(self.policy) || !has(self.policy.mcp)",
+    field: "policy",
+    message: "has mcp, which is for type mcp only",
+  },
+  {
+    test: ({ type, mcp, externalAccess }) =>
+      externalAccess?.enabled !== true || (type === "mcp" && mcp?.transport !== "stdio"),
+    cel:
+      "!has(self.externalAccess) || !self.externalAccess.enabled || " +
+      "(self.type == 'mcp' && has(self.mcp) && self.mcp.transport != 'stdio')",
+    field: "externalAccess",
+    message: "is for MCP servers with a URL: type mcp, transport http or sse",
+  },
+]);
 
 export const providerSchema = z.strictObject({
   apiVersion: z.literal(API_VERSION),
@@ -179,10 +218,6 @@ export const providerKind = defineKind({
   names: { singular: "provider", plural: "providers", short: "prov" },
   reference: "An external service that agents call through their sidecar. `apiVersion: svc.io/v1`.",
   schema: providerSchema,
-  unsupported: [
-    { path: ["spec", "externalAccess", "enabled"], matters: (value) => value === true },
-    { path: ["spec", "externalAccess", "maxRequestsPerDay"] },
-  ],
   build: ({ spec }, base): Provider => ({ kind: "Provider", ...base, spec }),
   view: ({ spec }) => ({ spec }),
   usage: { counter: () => ({ kind: "provider" }), fields: ["requestsToday"] },

@@ -20,4 +20,6 @@ export type UsageCounter =
   /** All external calls of the Provider itself. */
   | { readonly kind: "provider" }
   /** The calls of the AccessKey itself, at a ModelProvider of its namespace. */
-  | { readonly kind: "access-key"; readonly modelProvider: string };
+  | { readonly kind: "access-key"; readonly modelProvider: string }
+  /** The calls of the AccessKey itself, at a Provider of its namespace. */
+  | { readonly kind: "access-key"; readonly provider: string };

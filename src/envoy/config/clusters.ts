@@ -1,7 +1,8 @@
 /** Clusters: our own servers, each ModelProvider and its chain, and the internal attempts. */
 import { isIP } from "node:net";
 import type { CircuitBreakers, Cluster as ClusterConfig } from "../../gen/messages.ts";
-import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
+import type { McpServerPolicy, ModelProviderPolicy } from "../../policy/snapshot.ts";
+import type { Endpoint } from "../../resources/base-url.ts";
 import {
   httpOptions,
   oneEndpoint,
@@ -19,6 +20,7 @@ import {
   Cluster,
   localCluster,
   MAX_ATTEMPTS,
+  mcpCluster,
   relayedCluster,
   RelaySocket,
   upstreamCluster,
@@ -110,9 +112,22 @@ function relayCluster(name: string, runDir: string): ClusterConfig {
   };
 }
 
+/** Time after which a silent connection is probed, and between probes, in seconds. */
+const PROBE_SECONDS = 60;
+
+/** Builds the cluster of an MCP server. Its streams may be silent for hours. */
+export function mcpServerCluster(server: McpServerPolicy, caFile: string): ClusterConfig {
+  return {
+    ...providerCluster(mcpCluster(server), server, caFile),
+    upstreamConnectionOptions: {
+      tcpKeepalive: { keepaliveTime: PROBE_SECONDS, keepaliveInterval: PROBE_SECONDS },
+    },
+  };
+}
+
 function providerCluster(
   name: string,
-  provider: ModelProviderPolicy,
+  provider: { readonly endpoint: Pick<Endpoint, "host" | "port" | "tls"> },
   caFile: string,
 ): ClusterConfig {
   const { host, port, tls } = provider.endpoint;

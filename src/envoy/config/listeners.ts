@@ -27,6 +27,7 @@ import {
   Cluster,
   InternalHeader,
   localCluster,
+  McpSocket,
   RelaySocket,
 } from "./names.ts";
 import { filterName } from "./routes.ts";
@@ -53,6 +54,26 @@ export const EXTERNAL_IDLE: IdleTimes = { connection: "90s", headers: "10s" };
 
 const ACCEPTS_PER_EVENT = 4;
 
+const SOL_SOCKET = 1;
+const SO_KEEPALIVE = 9;
+const IPPROTO_TCP = 6;
+const TCP_KEEPIDLE = 4;
+const TCP_KEEPINTVL = 5;
+const TCP_KEEPCNT = 6;
+
+/**
+ * TCP's keepalive (tcp(7)), which accepted connections inherit: a client that is gone without a
+ * word is noticed after some minutes, though its stream is silent.
+ */
+const PROBE_CLIENTS: Pick<Listener, "socketOptions"> = {
+  socketOptions: [
+    { description: "keepalive", level: SOL_SOCKET, name: SO_KEEPALIVE, intValue: 1 },
+    { description: "seconds until a probe", level: IPPROTO_TCP, name: TCP_KEEPIDLE, intValue: 120 },
+    { description: "seconds between", level: IPPROTO_TCP, name: TCP_KEEPINTVL, intValue: 30 },
+    { description: "probes", level: IPPROTO_TCP, name: TCP_KEEPCNT, intValue: 4 },
+  ],
+};
+
 export interface GatewayListener {
   readonly name: CallerListenerName;
   readonly at: ListenerAddress;
@@ -67,6 +88,7 @@ export function gatewayListener({ name, at, idle, processors }: GatewayListener)
     name,
     trafficDirection: "INBOUND",
     address: socketAddress(at.address, at.port),
+    ...PROBE_CLIENTS,
     // A wave of new connections does not delay open ones.
     maxConnectionsToAcceptPerSocketEvent: ACCEPTS_PER_EVENT,
     ...serving({
@@ -107,6 +129,35 @@ export function gatewayListener({ name, at, idle, processors }: GatewayListener)
       streamIdleTimeout: "30s",
       localReplyConfig: localReplies(),
       httpFilters: [...processors.map(processorFilter), noEchoes(), reportingRouter()],
+    }),
+  };
+}
+
+/**
+ * Builds the listener on which the bridge of MCP's old transport calls the gateway for its clients.
+ * Private: only this user may open the socket, and the bridge passes on the headers that Envoy gave
+ * it, so that a client keeps its address.
+ */
+export function loopListener(
+  name: CallerListenerName,
+  processors: readonly ProcessorEndpoint[],
+  runDir: string,
+): Listener {
+  return {
+    name,
+    address: { pipe: { path: `${runDir}/${McpSocket.loop}`, mode: 0o600 } },
+    ...serving({
+      ...routesNamed(name),
+      statPrefix: name,
+      generateRequestId: false,
+      preserveExternalRequestId: true,
+      skipXffAppend: true,
+      useRemoteAddress: false,
+      normalizePath: true,
+      mergeSlashes: true,
+      streamIdleTimeout: "0s",
+      localReplyConfig: localReplies(),
+      httpFilters: [...processors.map(processorFilter), noEchoes(), router()],
     }),
   };
 }

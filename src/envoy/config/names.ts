@@ -1,5 +1,5 @@
 /** Names shared by Envoy's configuration and the processors. */
-import type { ModelProviderPolicy } from "../../policy/snapshot.ts";
+import type { McpServerPolicy, ModelProviderPolicy } from "../../policy/snapshot.ts";
 
 /** Clusters that are always there. */
 export const Cluster = {
@@ -36,6 +36,12 @@ export const InternalHeader = {
   upstream: "x-svc-upstream",
   /** Cluster after the relay: see `llm/attempts/relay.ts`. */
   relay: "x-svc-relay",
+  /** Cluster of an MCP server. */
+  server: "x-svc-server",
+  /** To the bridge: the access key and the server of a request, an opaque text. */
+  mcpOwner: "x-svc-mcp-owner",
+  /** To the bridge: the cluster of the MCP server that it converts for. */
+  mcpEgress: "x-svc-mcp-egress",
   /** Address of the connection's peer, as Envoy sees it: see `access/client-address.ts`. */
   peer: "x-svc-peer",
   /** On Envoy's local replies: `<response flags> <details>`. */
@@ -76,6 +82,27 @@ export function upstreamCluster(provider: ModelProviderPolicy): string {
 export function chainCluster(provider: ModelProviderPolicy): string {
   return `chain/${place(provider)}`;
 }
+
+/** Cluster of an MCP server. */
+export function mcpCluster({ key, endpoint }: McpServerPolicy): string {
+  return `mcp/${key}@${endpoint.tls ? "https" : "http"}://${endpoint.host}:${endpoint.port}`;
+}
+
+/** Unix sockets of the bridge between the transports of MCP, in the run folder. */
+export const McpSocket = {
+  /** The bridge's socket for clients of the old transport. */
+  clients: "mcp-clients.sock",
+  /** The bridge's socket in place of servers that speak the old transport. */
+  servers: "mcp-servers.sock",
+  /** Envoy's socket, on which the bridge calls the gateway for its clients. */
+  loop: "mcp-loop.sock",
+} as const;
+
+/** The bridge in place of MCP servers that speak the old transport. */
+export const MCP_SERVERS_BRIDGE = { name: "mcp-servers", socket: McpSocket.servers } as const;
+
+/** The bridge for MCP clients that speak the old transport. */
+export const MCP_CLIENTS_BRIDGE = { name: "mcp-clients", socket: McpSocket.clients } as const;
 
 /**
  * Size of Envoy's buffers. It is above the body limit of every surface, so that an allowed body is

@@ -1,12 +1,18 @@
 /** Compiles the policy and the surfaces into Envoy's resources. Pure. */
 import type { PolicySnapshot } from "../../policy/snapshot.ts";
 import type { EnvoyResources } from "../xds/snapshot.ts";
-import { processorCluster, providerClusters, serviceCluster } from "./clusters.ts";
+import {
+  mcpServerCluster,
+  processorCluster,
+  providerClusters,
+  serviceCluster,
+} from "./clusters.ts";
 import {
   attemptListener,
   EXTERNAL_IDLE,
   gatewayListener,
   INTERNAL_IDLE,
+  loopListener,
   type IdleTimes,
   type ListenerAddress,
   relayListener,
@@ -22,6 +28,7 @@ import {
   type Surface,
   surfacesOf,
 } from "./surface.ts";
+import { MCP_SERVERS_BRIDGE } from "./names.ts";
 
 export interface EnvoyOptions {
   /** The surfaces that callers reach. */
@@ -51,6 +58,8 @@ interface Listening {
 export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): EnvoyResources {
   const { attempts, external, gateway, runDir, surfaces } = options;
   checkSurfaces(surfaces, [attempts]);
+  const looped = surfacesOf(surfaces, CallerListener.loop);
+  const loops = looped.length === 0 ? [] : [CallerListener.loop];
   const listening: Listening[] = [
     { name: CallerListener.internal, at: gateway, idle: INTERNAL_IDLE },
   ];
@@ -60,17 +69,22 @@ export function compileEnvoy(policy: PolicySnapshot, options: EnvoyOptions): Env
     cluster: [
       ...[...processorsOf(surfaces), attempts].map((one) => processorCluster(one, runDir)),
       ...servicesOf(surfaces).map((one) => serviceCluster(one, runDir)),
+      ...loops.map(() => serviceCluster(MCP_SERVERS_BRIDGE, runDir)),
       ...providerClusters(policy.providers.values(), options),
+      ...[...policy.mcpServers.values()].map((server) => mcpServerCluster(server, options.caFile)),
     ],
     listener: [
       ...listening.map((one) =>
         gatewayListener({ ...one, processors: processorsOf(surfacesOf(surfaces, one.name)) }),
       ),
+      ...loops.map((name) => loopListener(name, processorsOf(looped), runDir)),
       attemptListener("svc-attempt", attempts),
       relayListener("svc-relay", runDir),
     ],
     route: [
-      ...listening.map(({ name }) => callerRoutes(name, surfacesOf(surfaces, name))),
+      ...[...listening.map(({ name }) => name), ...loops].map((name) =>
+        callerRoutes(name, surfacesOf(surfaces, name)),
+      ),
       attemptRoutes("svc-attempt"),
       relayRoutes("svc-relay"),
     ],

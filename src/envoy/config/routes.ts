@@ -42,6 +42,8 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   "content-encoding",
   InternalHeader.cluster,
   InternalHeader.upstream,
+  InternalHeader.server,
+  InternalHeader.mcpOwner,
   InternalHeader.peer,
 ];
 
@@ -130,6 +132,26 @@ const ON_ITS_WAY: Route = {
   route: { ...TO_PROVIDER, timeout: NO_LIMIT, idleTimeout: ANSWER_IDLE },
 };
 
+/**
+ * Routes to the MCP server's cluster that the processor has chosen. A call of a tool must not be
+ * repeated: only a request that has not been sent is sent again.
+ */
+const TO_SERVER: RouteAction = {
+  clusterHeader: InternalHeader.server,
+  clusterNotFoundResponseCode: "SERVICE_UNAVAILABLE",
+  retryPolicy: { retryOn: "connect-failure,refused-stream,reset-before-request", numRetries: 1 },
+};
+
+/**
+ * A forwarded request to an MCP server: like {@link ON_ITS_WAY}. Streams may be silent for hours.
+ */
+const TO_SERVER_ON_ITS_WAY: Route = {
+  name: "forwarded-mcp",
+  match: { prefix: "/", headers: [{ name: InternalHeader.server, presentMatch: true }] },
+  requestHeadersToRemove: [...NOT_FOR_UPSTREAMS, "origin", "referer"],
+  route: { ...TO_SERVER, timeout: NO_LIMIT, idleTimeout: NO_LIMIT },
+};
+
 /** Builds the routes of a surface, one for each path. */
 function surfaceRoutes(surface: Surface, all: readonly ProcessorEndpoint[]): Route[] {
   const { name, paths, methods, destination, timeouts } = surface;
@@ -141,12 +163,12 @@ function surfaceRoutes(surface: Surface, all: readonly ProcessorEndpoint[]): Rou
   return paths.map((path) => ({
     name,
     match: { ...matching(path), headers },
-    ...(destination.kind === "provider"
-      ? {
+    ...(destination.kind === "service"
+      ? { route: { cluster: localCluster(destination.service.name), ...limits } }
+      : {
           requestHeadersToRemove: NOT_FOR_UPSTREAMS,
-          route: { ...TO_PROVIDER, ...limits },
-        }
-      : { route: { cluster: localCluster(destination.service.name), ...limits } }),
+          route: { ...(destination.kind === "provider" ? TO_PROVIDER : TO_SERVER), ...limits },
+        }),
     typedPerFilterConfig: processorOfRoute(destination.processor, all),
   }));
 }
@@ -192,6 +214,7 @@ export function callerRoutes(
         domains: ["*"],
         routes: [
           ON_ITS_WAY,
+          TO_SERVER_ON_ITS_WAY,
           ...exact,
           ...template,
           ...(name === CallerListener.internal ? [{ ...HEALTHZ, typedPerFilterConfig: none }] : []),

@@ -124,7 +124,7 @@ test("the order of the surfaces does not matter", () => {
   ];
   const names = (list: readonly Surface[]) =>
     callerRoutes(CallerListener.external, list).virtualHosts?.[0]?.routes?.map(({ name }) => name);
-  const expected = ["forwarded", "exact", "template", "below", "all", "nothing"];
+  const expected = ["forwarded", "forwarded-mcp", "exact", "template", "below", "all", "nothing"];
   expect(names(surfaces)).toEqual(expected);
   expect(names(surfaces.toReversed())).toEqual(expected);
 });
@@ -154,7 +154,7 @@ test("each route has its own processor enabled, and the others disabled", () => 
 });
 
 test("methods and timeouts are those of the surface", () => {
-  const [, one, several] =
+  const [, , one, several] =
     callerRoutes(CallerListener.internal, [
       surface("one", { methods: ["POST"], timeouts: { answerMs: 30_000, idleMs: 1_500 } }),
       surface("several", { methods: ["GET", "DELETE"] }),

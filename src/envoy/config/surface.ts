@@ -5,8 +5,15 @@
 import type { ProcessingMode, StringMatcher } from "../../gen/messages.ts";
 import { BUFFER_LIMIT_BYTES, RESERVED_NAMES } from "./names.ts";
 
-/** Names of the listeners for callers: the internal one, and the one for an ingress. */
-export const CallerListener = { internal: "svc-gateway", external: "svc-external" } as const;
+/**
+ * Names of the listeners of surfaces: the internal one, the one for an ingress, and the one on
+ * which the bridge of MCP's old transport calls the gateway for its clients.
+ */
+export const CallerListener = {
+  internal: "svc-gateway",
+  external: "svc-external",
+  loop: "svc-mcp-loop",
+} as const;
 
 export type CallerListenerName = (typeof CallerListener)[keyof typeof CallerListener];
 
@@ -47,6 +54,11 @@ export type SurfaceDestination =
    * header has no destination. Failed attempts are retried.
    */
   | { readonly kind: "provider"; readonly processor: ProcessorEndpoint }
+  /**
+   * The cluster of an MCP server, which the processor names in `x-svc-server`. A request without
+   * this header has no destination. It is sent once.
+   */
+  | { readonly kind: "server"; readonly processor: ProcessorEndpoint }
   /** An HTTP server of ours; undefined processor for none. */
   | {
       readonly kind: "service";

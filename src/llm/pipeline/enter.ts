@@ -6,7 +6,7 @@
 import type { Admission, Amounts } from "../../limits/contract.ts";
 import { MAX_REQUEST_BODY_BYTES } from "../surface.ts";
 import { type LimitSubject, subjectOf } from "../../limits/subject.ts";
-import { limitRefusal } from "../settlement/budget.ts";
+import { limitRefusal } from "../../access/limit-refusal.ts";
 import { Entry } from "../request/entry.ts";
 import { callerName } from "../../access/caller.ts";
 import { refuse, Refusal } from "../../access/refusal.ts";

@@ -1,6 +1,7 @@
 /** The stage that reserves tokens and money for the worst case. */
 import type { Admission, Amounts } from "../../limits/contract.ts";
-import { limitRefusal, microUsdOf } from "../settlement/budget.ts";
+import { limitRefusal } from "../../access/limit-refusal.ts";
+import { microUsdOf } from "../settlement/budget.ts";
 import type { Refusal } from "../../access/refusal.ts";
 import type { Authorized } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";

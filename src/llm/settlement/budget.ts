@@ -1,13 +1,8 @@
-/**
- * Budgets of a call: converts refusals of the counters to errors for the caller, and settles calls.
- */
-import type { Admission, Amounts, Lease, Limits, CountedUsage } from "../../limits/contract.ts";
-import { PROVIDER_ACCOUNT } from "../../limits/subject.ts";
-import { costOf, formatUsd, toMicrodollars } from "../../pricing/cost.ts";
+/** Budgets of a call: what it may cost, and its settlement. */
+import type { Lease, Limits, CountedUsage } from "../../limits/contract.ts";
+import { costOf, toMicrodollars } from "../../pricing/cost.ts";
 import type { PriceBook } from "../../pricing/price-book.ts";
 import type { CallRequest } from "../call.ts";
-import { type ErrorCode, publicError, type PublicError } from "../../access/errors.ts";
-import { Refusal, retryAfterSeconds } from "../../access/refusal.ts";
 
 /**
  * Returns the cost of the given tokens, rounded up to micro-dollars; undefined if the model has no
@@ -31,13 +26,6 @@ export function microUsdOf(
   return Number(toMicrodollars(costOf(price, counts).total));
 }
 
-type RefusedAdmission = Extract<Admission, { kind: "refused" }>;
-
-/** @param asked undefined before the body is read: the error then contains no amount */
-export function limitRefusal(refused: RefusedAdmission, asked: Amounts | undefined): Refusal {
-  return new Refusal(limitError(refused, asked), { retryAfterMs: refused.retryAfterMs });
-}
-
 /**
  * Counts the usage of a call, and returns the unused part of its reservation.
  *
@@ -53,59 +41,3 @@ export function settleReservation(
   else if (used.requests > 0 || used.tokens > 0)
     limits.record(subject.scope, subject.accounts, used, admittedAt);
 }
-
-/** Returns an error that names the limit, its value, and when it resets. */
-function limitError(
-  { check, used, reserved, retryAfterMs }: RefusedAdmission,
-  asked: Amounts | undefined,
-): PublicError {
-  const seconds = retryAfterSeconds(retryAfterMs);
-  switch (check.kind) {
-    case "rate":
-      return publicError(
-        "requests_per_minute_exceeded",
-        `The limit requestsPerMinute of ${check.limit} is reached; a request is possible ` +
-          `again in ${seconds} s.`,
-      );
-    case "concurrency":
-      return publicError(
-        "concurrent_requests_exceeded",
-        `The limit maxConcurrentRequests of ${check.limit} is reached: that many requests ` +
-          "are in flight. Wait for one to end.",
-      );
-    case "daily": {
-      const { code, name } =
-        DAILY[check.account === PROVIDER_ACCOUNT ? "provider" : "caller"][check.unit];
-      const amount = (value: number): string =>
-        check.unit === "microUsd" ? `${formatUsd(BigInt(value) * 1_000_000n)} USD` : String(value);
-      const wanted = asked === undefined ? "" : `, up to ${amount(asked[check.unit])} asked for`;
-      return publicError(
-        code,
-        `The limit ${name} of ${amount(check.limit)} does not allow this request: ` +
-          `${amount(used)} used today, ${amount(reserved)} reserved ` +
-          `by calls under way${wanted}. It resets at 00:00 UTC, in ${seconds} s.`,
-      );
-    }
-  }
-}
-
-const DAILY: Readonly<
-  Record<
-    "caller" | "provider",
-    Record<"tokens" | "requests" | "microUsd", { code: ErrorCode; name: string }>
-  >
-> = {
-  caller: {
-    tokens: { code: "tokens_per_day_exceeded", name: "maxTokensPerDay" },
-    requests: { code: "requests_per_day_exceeded", name: "maxRequestsPerDay" },
-    microUsd: { code: "cost_per_day_exceeded", name: "maxCostPerDayUSD" },
-  },
-  provider: {
-    tokens: {
-      code: "external_tokens_per_day_exceeded",
-      name: "externalAccess.maxTokensPerDay",
-    },
-    requests: { code: "requests_per_day_exceeded", name: "externalAccess.maxRequestsPerDay" },
-    microUsd: { code: "cost_per_day_exceeded", name: "maxCostPerDayUSD" },
-  },
-};

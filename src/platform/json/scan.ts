@@ -106,6 +106,45 @@ export function scanJson(bytes: Buffer, limits: JsonLimits = JSON_LIMITS): JsonS
   };
 }
 
+/** Offsets of a value: of its first byte, and after its last. */
+export interface JsonSpan {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * Finds the elements of the outermost array, as strictly as {@link scanJson} does members.
+ *
+ * @returns undefined if the text is not an array
+ * @throws JsonError
+ */
+export function scanJsonElements(
+  bytes: Buffer,
+  limits: JsonLimits = JSON_LIMITS,
+): readonly JsonSpan[] | undefined {
+  if (!isUtf8(bytes)) throw new JsonError("text that is not UTF-8", 0);
+  let at = skipSpace(bytes, 0);
+  if (bytes[at] !== OPEN_BRACKET) return undefined;
+  const scanner = new ValueScanner(bytes, limits, new StringScanner(bytes));
+  const elements: JsonSpan[] = [];
+  at = skipSpace(bytes, at + 1);
+  if (bytes[at] === CLOSE_BRACKET) at += 1;
+  else {
+    for (;;) {
+      const end = scanner.skip(at, 1);
+      elements.push({ start: at, end });
+      at = skipSpace(bytes, end);
+      if (bytes[at] === CLOSE_BRACKET) break;
+      if (bytes[at] !== COMMA) throw unexpected(bytes, at);
+      at = skipSpace(bytes, at + 1);
+    }
+    at += 1;
+  }
+  const behind = skipSpace(bytes, at);
+  if (behind < bytes.length) throw unexpected(bytes, behind);
+  return elements;
+}
+
 /** Scans the outermost object and records its members. @returns the offset after it */
 function scanOutermost(
   bytes: Buffer,
