@@ -263,6 +263,7 @@ describe("options", () => {
       ...good,
       environment: "process",
       trustedProxies: [],
+      mcpAllowedOrigins: [],
       redisTimeoutMs: 40,
       leaseMs: 30_000,
       uploadIdleMs: 15_000,

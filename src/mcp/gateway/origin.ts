@@ -25,17 +25,32 @@ export function checkOrigin(
   authority: string,
   { allowedOrigins, allowedHosts }: OriginRules,
 ): Refusal | undefined {
-  if (origin !== undefined && !allowedOrigins.has(origin)) {
+  const host = hostOf(authority);
+  const isOwn = origin !== undefined && isOwnPage(origin, authority, host, allowedHosts);
+  if (origin !== undefined && !isOwn && !allowedOrigins.has(origin)) {
     return refuse(
       "origin_not_allowed",
       "Requests of web pages are allowed from the origins of --mcp-allowed-origin only.",
     );
   }
-  const host = hostOf(authority);
   const isKnown = allowedHosts === undefined || allowedHosts.has(host) || LOOPBACK.test(host);
   return isKnown
     ? undefined
     : refuse("host_not_allowed", "The Host header names none of the hosts of --mcp-allowed-host.");
+}
+
+/**
+ * Returns whether a page comes from the gateway's own address: of a name that nobody else can have
+ * resolved, because it is this machine's or is configured.
+ */
+function isOwnPage(
+  origin: string,
+  authority: string,
+  host: string,
+  allowedHosts: ReadonlySet<string> | undefined,
+): boolean {
+  const isSame = origin === `http://${authority}` || origin === `https://${authority}`;
+  return isSame && (LOOPBACK.test(host) || (allowedHosts?.has(host) ?? false));
 }
 
 /** `[::1]:8080` -> `::1`, `Example.com.:80` -> `example.com`. */

@@ -229,11 +229,12 @@ function withNewlines(parts: readonly Buffer[]): Buffer {
   return Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [newline, part])));
 }
 
-/** Returns the chunk itself if it is forwarded whole. */
+/** Returns the chunk itself if its parts are forwarded as they are, all of them. */
 function joined(out: readonly Buffer[], chunk: Buffer): readonly Buffer[] {
-  const isWhole =
-    out.length > 0 &&
-    out.every((part) => part.buffer === chunk.buffer) &&
-    out.reduce((sum, part) => sum + part.length, 0) === chunk.length;
-  return isWhole ? [chunk] : out;
+  let at = chunk.byteOffset;
+  for (const part of out) {
+    if (part.buffer !== chunk.buffer || part.byteOffset !== at) return out;
+    at += part.length;
+  }
+  return at === chunk.byteOffset + chunk.length ? [chunk] : out;
 }
