@@ -17,6 +17,7 @@ import { AuditMetrics } from "../audit/writer/metrics.ts";
 import { REFUSAL_LIMITS } from "../audit/refusals/refusals.ts";
 import { VolumeWatch } from "../audit/writer/volume.ts";
 import { Gateway, provider } from "../llm/testing.ts";
+import { McpMetrics } from "../mcp/gateway/metrics.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
@@ -204,6 +205,7 @@ describe("the service", () => {
       const { log } = new CapturedLog();
       const clock = new FakeClock();
       expect(new Defects({ log, clock, registry })).toBeDefined();
+      expect(new McpMetrics(registry)).toBeDefined();
       const space = { dir: ".", space: {}, files: systemFiles, clock, log, registry };
       expect(new VolumeWatch(space)).toBeDefined();
       for (const { name, labels } of rows) {

@@ -20,6 +20,19 @@ import { McpRefusal } from "./refuse.ts";
 /** Maximum size in bytes of an event in which lists are looked for. */
 const MAX_LIST_EVENT_BYTES = 16 * 1_048_576;
 
+/**
+ * Headers of the server that say who may call it, and how: the gateway says that of itself. See
+ * `headers` in surface.ts.
+ */
+const NOT_FOR_CLIENTS = [
+  "access-control-allow-origin",
+  "access-control-allow-credentials",
+  "access-control-allow-headers",
+  "access-control-allow-methods",
+  "access-control-expose-headers",
+  "www-authenticate",
+] as const;
+
 /** Maximum size in bytes of an error that is read. */
 const MAX_ERROR_BYTES = 16_384;
 
@@ -108,7 +121,9 @@ export class McpAnswer {
     for (const [name, value] of this.#request.cors) set.push([name, value]);
     const session = headers.get(McpHeader.session);
     if (session !== undefined) set.push([McpHeader.session, this.#sealed(session)]);
-    const changes: HeaderChanges = { set };
+    const own = new Set(set.map(([name]) => name));
+    const remove = NOT_FOR_CLIENTS.filter((name) => headers.has(name) && !own.has(name));
+    const changes: HeaderChanges = { set, remove };
     const reply = { headers: changes } as const;
     if (endOfStream) return this.#end(() => this.#exchange.proceed("response_headers", reply));
     this.#mode = this.#modeOf(status, headers);
@@ -119,7 +134,10 @@ export class McpAnswer {
       case "events":
         if (this.#mode.kind === "events") this.#events.streamed();
         return this.#exchange.proceed("response_headers", {
-          headers: { set, remove: this.#mode.kind === "events" ? ["content-length"] : [] },
+          headers: {
+            set,
+            remove: this.#mode.kind === "events" ? [...remove, "content-length"] : remove,
+          },
           responseBodyMode: "streamed",
         });
       case "lists":

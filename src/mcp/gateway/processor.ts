@@ -333,7 +333,8 @@ export class McpProcessor implements Processor {
         policy,
         // A resumed stream may hold any answer of its session.
         filters:
-          !server.auditOnly && (content === undefined ? !isOpen : content.judged.lists.length > 0),
+          !server.auditOnly &&
+          (content === undefined ? method === "GET" && !isOpen : content.judged.lists.length > 0),
         recorded: this.#calls.length > 0,
         ids: content === undefined ? [] : idsOf(content.frame),
         cors: this.#cors,

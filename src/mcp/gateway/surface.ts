@@ -29,6 +29,8 @@ export const MCP_PROCESSOR: ProcessorEndpoint = {
     { exact: "content-length" },
     { exact: "content-encoding" },
     { exact: "origin" },
+    { exact: "www-authenticate" },
+    { prefix: "access-control-" },
     { exact: "x-forwarded-for" },
     { prefix: "mcp-" },
     { exact: McpHeader.lastEventId },

@@ -51,11 +51,16 @@ export function judgeFrame({ messages }: Frame, policy: McpPolicy): JudgedFrame 
   return { used, denied: undefined, lists: [...lists] };
 }
 
+/** Methods that only begin or end notifications, and that revision 2026-07-28 has removed. */
+const WATCHING = new Set(["resources/subscribe", "resources/unsubscribe"]);
+
 function itemsOf(message: CallMessage): UsedItem[] {
   const { method, params } = message;
   const kind = Object.hasOwn(ITEM_METHODS, method) ? ITEM_METHODS[method] : undefined;
   if (kind !== undefined) {
     const member = NAME_MEMBER[kind];
+    // Names nothing to watch: the server says what is wrong, as it does without a gateway.
+    if (WATCHING.has(method) && params[member] === undefined) return [];
     return [{ kind, name: textOf(message, params[member], `params.${member}`), message }];
   }
   if (method === COMPLETE_METHOD) return [completed(message)];

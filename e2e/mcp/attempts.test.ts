@@ -1,0 +1,375 @@
+/**
+ * The tries of somebody who wants a denied tool, or a list that hides it not, through the real Envoy.
+ * The upstream is scripted, because no well-behaved server answers like this.
+ */
+import http from "node:http";
+import { buffer } from "node:stream/consumers";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { mcpKeyYaml, mcpProviderYaml } from "../support/mcp/resources.ts";
+import { type ScriptedAnswer, ScriptedServer, toolList } from "../support/mcp/scripted.ts";
+import { rawKey } from "../support/resources.ts";
+import { Stack } from "../support/stack.ts";
+
+let stack: Stack;
+let server: ScriptedServer;
+
+beforeAll(async () => {
+  server = await ScriptedServer.start();
+  stack = await Stack.start({
+    files: {
+      "server.yaml": mcpProviderYaml("server", {
+        url: server.url,
+        spec: ["policy: {mcp: {deniedTools: [rm]}}"],
+      }),
+      "other.yaml": mcpProviderYaml("other", { url: server.url }),
+      "key.yaml": mcpKeyYaml("laptop", "server"),
+      "second.yaml": mcpKeyYaml("second", "server", ["restrictions: {allowedMcpTools: [ls]}"]),
+      "to-other.yaml": mcpKeyYaml("to-other", "other"),
+    },
+  });
+});
+
+afterAll(async () => {
+  await stack?.stop();
+  await server?.stop();
+});
+
+beforeEach(() => {
+  server.received.length = 0;
+  server.answer = () => ({ body: '{"jsonrpc":"2.0","id":1,"result":{}}' });
+});
+
+interface Sent {
+  readonly key?: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly body?: string | Buffer;
+}
+
+interface Got {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly text: string;
+}
+
+const JSON_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+};
+
+/** Sends exactly these bytes. */
+async function send({ key = "laptop", method = "POST", path, headers, body }: Sent): Promise<Got> {
+  const all: Record<string, string | undefined> = {
+    ...(body === undefined ? { accept: "text/event-stream" } : JSON_HEADERS),
+    authorization: `Bearer ${rawKey(key)}`,
+    ...headers,
+  };
+  const set = Object.fromEntries(
+    Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== undefined),
+  );
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      `${stack.externalUrl}${path ?? "/ext/mcp/server"}`,
+      { method, headers: set, agent: false },
+      (response) => {
+        buffer(response).then(
+          (bytes) =>
+            resolve({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              text: bytes.toString("utf8"),
+            }),
+          reject,
+        );
+      },
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+}
+
+const call = (name: string, more = ""): string =>
+  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)}${more}}}`;
+
+const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+const STATELESS = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}';
+
+describe("a denied call never reaches the server", () => {
+  const wide = (text: string) =>
+    [...text].map((c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
+  test.each<[string, string | Buffer, Readonly<Record<string, string>>]>([
+    ["as it is", call("rm"), {}],
+    ["with an escape", call("rm").replace('"rm"', String.raw`"\u0072m"`), {}],
+    ["with escaped keys", call("rm").replace('"name"', String.raw`"n\u0061me"`), {}],
+    ["in capitals", call("RM"), {}],
+    ["wide", call(wide("rm")), {}],
+    ["with a hidden character", call("r\u200Bm"), {}],
+    ["with a space", call("rm "), {}],
+    ["with NUL", call("rm\0"), {}],
+    ["a look-alike", call("r\u043C"), {}],
+    ["with two names", call("ls", ',"name":"rm"'), {}],
+    ["with Name", call("ls", ',"Name":"rm"'), {}],
+    ["with two params", call("ls").replace('"id"', '"params":{"name":"rm"},"id"'), {}],
+    ["with Params", call("ls").replace('"id"', '"Params":{"name":"rm"},"id"'), {}],
+    ["with Method", call("rm").replace('"method"', '"Method"'), {}],
+    ["Tools/Call", call("rm").replace("tools/call", "Tools/Call"), {}],
+    ["a method with a space", call("rm").replace("tools/call", "tools/call "), {}],
+    ["as a notification", call("rm").replace('"id":1,', ""), {}],
+    ["in a batch", `[${call("ls")},${call("rm")}]`, {}],
+    ["in a batch of one", `[${call("rm")}]`, {}],
+    ["in a batch in a batch", `[[${call("rm")}]]`, {}],
+    ["behind another message", `${call("ls")}\n${call("rm")}`, {}],
+    ["with a byte order mark", `\uFEFF${call("rm")}`, {}],
+    ["in UTF-16", Buffer.from(call("rm"), "utf16le"), {}],
+    ["in UTF-7", call("rm"), { "content-type": "application/json; charset=utf-7" }],
+    ["with invalid UTF-8", Buffer.from(call("r\xFFm"), "latin1"), {}],
+    ["as a form", call("rm"), { "content-type": "application/x-www-form-urlencoded" }],
+    ["as text", call("rm"), { "content-type": "text/plain" }],
+    ["compressed", call("rm"), { "content-encoding": "gzip" }],
+    ["nested deeply", call("ls", `,"arguments":${"[".repeat(100)}${"]".repeat(100)}`), {}],
+    ["Mcp-Name unlike the body", call("rm"), { "mcp-name": "ls" }],
+    ["Mcp-Name of an allowed one", call("ls"), { "mcp-name": "rm" }],
+    ["Mcp-Method unlike the body", call("rm"), { "mcp-method": "tools/list" }],
+    [
+      "stateless",
+      call("rm", `,${STATELESS}`),
+      { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "rm" },
+    ],
+    [
+      "stateless, Mcp-Name unlike the body",
+      call("rm", `,${STATELESS}`),
+      { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "ls" },
+    ],
+    ["stateless without the headers", call("ls", `,${STATELESS}`), {}],
+    [
+      "a retry with answers",
+      call("rm", ',"inputResponses":{},"requestState":"s"'),
+      { "mcp-method": "tools/call" },
+    ],
+  ])("%s", async (_, body, headers) => {
+    const got = await send({ body, headers });
+    expect(got.text).toMatch(/"error"/);
+    expect(JSON.parse(got.text)).toBeDefined();
+    expect(server.received).toEqual([]);
+  });
+
+  test("an allowed one reaches it as it was sent", async () => {
+    const body = `  ${call("ls", ',"arguments":{"n":12345678901234567890.0,"t":"\\u0041"}')} `;
+    await send({ body, headers: { "x-svc-server": "svc_api", "mcp-session-id": undefined } });
+    expect(server.received).toMatchObject([{ method: "POST", path: "/mcp?tenant=1", body }]);
+    const { authorization, "x-svc-server": own } = server.received[0]?.headers ?? {};
+    expect([authorization, own]).toEqual([undefined, undefined]);
+  });
+
+  test("a key's own list narrows", async () => {
+    const body = call("cat");
+    expect((await send({ body, key: "second" })).text).toContain("tool_not_allowed");
+    expect((await send({ body: call("rm"), key: "second" })).text).toContain("tool_not_allowed");
+    expect((await send({ body: call("ls"), key: "second" })).text).not.toContain("error");
+    expect(server.received).toHaveLength(1);
+  });
+});
+
+describe("the answer to a denied call", () => {
+  test("is an error that clients show", async () => {
+    const got = await send({ body: call("rm") });
+    expect([got.status, got.headers["content-type"]]).toEqual([200, "application/json"]);
+    expect(JSON.parse(got.text)).toMatchObject({
+      jsonrpc: "2.0",
+      id: 1,
+      error: { code: 403, data: { code: "tool_not_allowed", status: 403 } },
+    });
+  });
+
+  test("answers each request of a batch", async () => {
+    const body = `[${call("ls").replace('"id":1', '"id":"a"')},${call("rm")}]`;
+    const answers = JSON.parse((await send({ body })).text) as readonly { id: unknown }[];
+    expect(answers.map(({ id }) => id)).toEqual(["a", 1]);
+  });
+});
+
+describe("bodies", () => {
+  test("1 MiB passes, one byte more does not", async () => {
+    const room = 1_048_576 - call("ls", ',"arguments":{"t":""}').length;
+    const full = call("ls", `,"arguments":{"t":"${"x".repeat(room)}"}`);
+    expect(full.length).toBe(1_048_576);
+    expect((await send({ body: full })).status).toBe(200);
+    expect((await send({ body: `${full} ` })).status).toBe(413);
+    const chunked = { "transfer-encoding": "chunked" };
+    expect((await send({ body: `${full} `, headers: chunked })).status).toBe(413);
+    expect(server.received).toHaveLength(1);
+  });
+});
+
+describe("a list shows no denied tool", () => {
+  const listed = toolList("ls", "rm");
+  const event = (data: string) => `event: message\nid: 1\ndata: ${data}\n\n`;
+  const stream = { "content-type": "text/event-stream" };
+  test.each<[string, ScriptedAnswer]>([
+    ["JSON", { body: listed }],
+    [
+      "JSON with parameters",
+      { body: listed, headers: { "content-type": "Application/JSON; a=b" } },
+    ],
+    ["an event", { body: event(listed), headers: stream }],
+    ["an event without its end", { body: event(listed).trimEnd(), headers: stream }],
+    [
+      "an event in several lines",
+      { body: `data: {\ndata: ${listed.slice(1)}\n\n`, headers: stream },
+    ],
+    ["an event with CR", { body: `data: ${listed}\r\r`, headers: stream }],
+    ["a later event", { body: `${event("{}")}: c\n\n${event(listed)}`, headers: stream }],
+    ["a batch in an event", { body: event(`[${listed}]`), headers: stream }],
+    ["a batch", { body: `[${listed}]` }],
+    ["escaped keys", { body: listed.replace('"tools"', String.raw`"t\u006fols"`) }],
+    ["an escaped name", { body: listed.replace('"rm"', String.raw`"\u0072m"`) }],
+    ["two lists", { body: listed.replace('"tools"', '"tools":[],"tools"') }],
+    ["two results", { body: listed.replace('"result"', '"result":{},"result"') }],
+    ["a byte order mark", { body: `\uFEFF${listed}` }],
+    ["text", { body: listed, headers: { "content-type": "text/plain" } }],
+    ["no type", { body: listed, headers: { "content-type": "" } }],
+    ["HTML", { body: listed, headers: { "content-type": "text/html" } }],
+    ["JSON lines", { body: listed, headers: { "content-type": "application/json-seq" } }],
+    ["201", { body: listed, status: 201 }],
+    ["202", { body: listed, status: 202 }],
+    ["206", { body: listed, status: 206 }],
+    ["404", { body: listed, status: 404 }],
+    ["500", { body: listed, status: 500 }],
+    ["a redirect", { body: listed, status: 307, headers: { location: "http://127.0.0.1:1/" } }],
+    ["gzip", { body: listed, headers: { "content-encoding": "gzip" } }],
+    ["a 401", { body: listed, status: 401 }],
+  ])("%s", async (_, answer) => {
+    server.answer = () => answer;
+    const { text } = await send({ body: LIST });
+    expect(server.received).toHaveLength(1);
+    expect(text).not.toMatch(/"(?:rm|\\u0072m)"/);
+  });
+
+  test("on a stream that is opened by itself, or resumed", async () => {
+    server.answer = () => ({ body: event(listed), headers: stream });
+    const { text } = await send({ method: "GET" });
+    expect(text).toContain('"ls"');
+    expect(text).not.toContain('"rm"');
+  });
+
+  test("a page that becomes empty keeps its cursor, and what remains its bytes", async () => {
+    const body =
+      '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"rm"}],"nextCursor":"c", "n":1.0e2}}';
+    server.answer = () => ({ body });
+    expect((await send({ body: LIST })).text).toBe(body.replace('{"name":"rm"}', ""));
+  });
+});
+
+describe("sessions", () => {
+  const session = { "mcp-session-id": "upstream-session" };
+
+  /** Opens a session. @returns its id */
+  async function open(key: string, path?: string): Promise<string> {
+    server.answer = () => ({ body: '{"jsonrpc":"2.0","id":1,"result":{}}', headers: session });
+    const body = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}';
+    const got = await send({ key, body, ...(path === undefined ? {} : { path }) });
+    return String(got.headers["mcp-session-id"]);
+  }
+
+  test("belong to the key and the server that opened them", async () => {
+    const id = await open("laptop");
+    expect(id).not.toContain("upstream");
+    server.received.length = 0;
+    const tries: Sent[] = [
+      { key: "second" },
+      { key: "to-other", path: "/ext/mcp/other" },
+      { headers: { "mcp-session-id": "upstream-session" } },
+      { headers: { "mcp-session-id": `${id}A` } },
+      { headers: { "mcp-session-id": `${id}, ${id}` } },
+      { headers: { "mcp-session-id": "" } },
+    ];
+    for (const method of ["POST", "GET", "DELETE"])
+      for (const one of tries) {
+        const headers = { "mcp-session-id": id, ...one.headers };
+        const sent = { ...one, method, headers, ...(method === "POST" ? { body: LIST } : {}) };
+        expect((await send(sent)).status).toBe(404);
+      }
+    expect(server.received).toEqual([]);
+    await send({ body: LIST, headers: { "mcp-session-id": id } });
+    expect(server.received[0]?.headers["mcp-session-id"]).toBe("upstream-session");
+  });
+
+  test("events are replayed in their own session alone", async () => {
+    const [mine, theirs] = [await open("laptop"), await open("second")];
+    server.answer = () => ({
+      body: "id: 41\ndata: {}\n\n",
+      headers: { "content-type": "text/event-stream" },
+    });
+    const { text } = await send({
+      method: "GET",
+      headers: { "mcp-session-id": theirs },
+      key: "second",
+    });
+    const eventId = /^id: (.+)$/m.exec(text)?.[1] ?? "";
+    server.received.length = 0;
+    const resume = (id: string, key: string, last: string) =>
+      send({ method: "GET", key, headers: { "mcp-session-id": id, "last-event-id": last } });
+    expect((await resume(mine, "laptop", eventId)).status).toBe(400);
+    expect((await resume(mine, "laptop", "41")).status).toBe(400);
+    expect((await resume(theirs, "second", `${eventId}1`)).status).toBe(400);
+    expect((await send({ method: "GET", headers: { "last-event-id": eventId } })).status).toBe(400);
+    expect(server.received).toEqual([]);
+    await resume(theirs, "second", eventId);
+    expect(server.received[0]?.headers["last-event-id"]).toBe("41");
+  });
+
+  test("that the server has forgotten are reported with 404", async () => {
+    const id = await open("laptop");
+    for (const [status, message] of [
+      [404, "Session not found"],
+      [400, "Bad Request: No valid session ID provided"],
+    ] as const) {
+      const error = { code: -32_000, message };
+      server.answer = () => ({ status, body: JSON.stringify({ jsonrpc: "2.0", error, id: null }) });
+      expect((await send({ body: LIST, headers: { "mcp-session-id": id } })).status).toBe(404);
+    }
+  });
+});
+
+describe("who may call", () => {
+  test.each<[string, Sent, number, string]>([
+    ["no key", { headers: { authorization: undefined } }, 401, "missing_key"],
+    ["a wrong key", { headers: { authorization: "Bearer svc_x" } }, 401, "invalid_key"],
+    ["a key of another server", { key: "to-other" }, 403, "server_not_allowed"],
+    ["an unknown server", { path: "/ext/mcp/none" }, 404, "server_not_found"],
+    ["an escaped name", { path: "/ext/mcp/%73erver" }, 200, ""],
+    ["a path below", { path: "/ext/mcp/server/x" }, 404, ""],
+    ["a path around", { path: "/ext/mcp/other/../server" }, 200, ""],
+    ["a web page", { headers: { origin: "https://evil.example" } }, 403, "origin_not_allowed"],
+    ["a page without origin", { headers: { origin: "null" } }, 403, "origin_not_allowed"],
+    [
+      "a page by DNS rebinding",
+      { headers: { origin: "http://evil.example", host: "evil.example" } },
+      403,
+      "origin_not_allowed",
+    ],
+    ["PUT", { method: "PUT" }, 405, "method_not_allowed"],
+  ])("%s", async (_, sent, status, code) => {
+    const got = await send({ body: LIST, ...sent });
+    expect(got.status).toBe(status);
+    expect(got.text).toContain(code);
+    expect(server.received.length).toBe(status === 200 ? 1 : 0);
+    expect(got.headers["www-authenticate"]).toBe(status === 401 ? "Bearer" : undefined);
+  });
+
+  test("every method needs a key", async () => {
+    for (const method of ["GET", "DELETE", "OPTIONS"])
+      expect((await send({ method, headers: { authorization: undefined } })).status).toBe(401);
+    expect(server.received).toEqual([]);
+  });
+
+  test("discovery of an authorization server finds none", async () => {
+    for (const path of [
+      "/.well-known/oauth-protected-resource/ext/mcp/server",
+      "/.well-known/oauth-authorization-server",
+      "/register",
+    ])
+      expect((await send({ method: "GET", path })).status).toBe(404);
+  });
+});
