@@ -1,12 +1,12 @@
 /**
- * Cost of many resources for the controller, at a real API server: time and requests until all are
- * reconciled, memory, and the time from an edit to its effect. Run by hand, with the laboratory up:
+ * Cost of many resources for the controller and for a gateway, at a real API server: time and
+ * requests until all are reconciled, memory, and the time from an edit to its effect. Run by hand,
+ * with the laboratory up:
  *
  *     node bench/cluster/scale.ts [agents] [providers for each]
  *
- * The agents have no pods, so that the figures are the controller's and the API server's.
+ * The agents have no pods, so that the figures are those of our processes and the API server.
  */
-import { readFileSync } from "node:fs";
 import { CORE } from "../../src/kubernetes/objects.ts";
 import { kubeKindOf } from "../../src/sources/kubernetes/own-informers.ts";
 import { ControllerBed } from "../../e2e/support/cluster/controller-bed.ts";
@@ -14,6 +14,8 @@ import { ControllerProcess } from "../../e2e/support/cluster/controller-process.
 import { attachLab } from "../../e2e/support/cluster/lab.ts";
 import { until } from "../../e2e/support/wait.ts";
 import { median, percentile } from "../stats.ts";
+import { GatewayProcess } from "./gateway-process.ts";
+import { cpuSecondsOf, memoryOf } from "./process-figures.ts";
 
 const AGENTS = Number(process.argv[2] ?? 500);
 const PROVIDERS_EACH = Number(process.argv[3] ?? 4);
@@ -47,22 +49,10 @@ async function main(): Promise<void> {
     await settled(controller, AGENTS * (1 + PROVIDERS_EACH));
     print("everything reconciled after", seconds(performance.now() - startedAt));
     print("requests", requestsOf(await controller.metrics()));
-    print("memory", memoryOf(controller));
-    print("CPU", cpuOf(controller));
-    await edits(bed, "policy of a Provider -> ConfigMap", async (i) => {
-      const name = `agent-${i}-provider-0`;
-      const action = `pulls:w${i}${Date.now()}`;
-      await bed.provider(name, { policy: { allow: [action] } });
-      return async () =>
-        JSON.stringify(await bed.find(CORE.configMap, `svc-agent-${i}-providers`)).includes(action);
-    });
-    await edits(bed, "environment of an Agent -> Deployment", async (i) => {
-      const value = `w${i}${Date.now()}`;
-      await bed.agent(`agent-${i}`, specOf(i, value));
-      return async () =>
-        JSON.stringify(await bed.find(CORE.deployment, `svc-agent-${i}`)).includes(value);
-    });
-    print("memory after the edits", memoryOf(controller));
+    print("memory", memoryOf(controller.pid));
+    print("CPU", `${cpuSecondsOf(controller.pid).toFixed(1)} s`);
+    await allEdits(bed);
+    print("memory after the edits", memoryOf(controller.pid));
     await controller.stop();
     await controller.start();
     const restartedAt = performance.now();
@@ -70,21 +60,70 @@ async function main(): Promise<void> {
     await settled(controller, AGENTS * (1 + PROVIDERS_EACH));
     print("restarted and settled after", seconds(performance.now() - restartedAt));
     print("requests of the restart", requestsOf(await controller.metrics()));
-    print("memory after the restart", memoryOf(controller));
+    print("memory after the restart", memoryOf(controller.pid));
+    await measureGateway(bed, "without resources", [bed.system]);
+    await measureGateway(bed, "with all resources", [bed.namespace]);
   } finally {
     await controller.stop();
     await bed.close();
   }
 }
 
+/** Measures a gateway that watches some namespaces, while the controller runs. */
+async function measureGateway(
+  bed: ControllerBed,
+  what: string,
+  namespaces: readonly string[],
+): Promise<void> {
+  const { lab, folder, system } = bed;
+  const startedAt = performance.now();
+  const gateway = new GatewayProcess({
+    kubeconfig: lab.kubeconfig,
+    folder,
+    namespace: system,
+    namespaces,
+  });
+  try {
+    await gateway.ready();
+    print(`gateway ${what}: ready after`, seconds(performance.now() - startedAt));
+    await gateway.idle();
+    print(`gateway ${what}: memory`, memoryOf(gateway.service));
+    print(`gateway ${what}: memory of Envoy`, memoryOf(gateway.envoy));
+    print(`gateway ${what}: CPU`, `${cpuSecondsOf(gateway.service).toFixed(1)} s`);
+    await allEdits(bed);
+    await gateway.idle();
+    print(`gateway ${what}: memory after the edits`, memoryOf(gateway.service));
+  } finally {
+    await gateway.stop();
+  }
+}
+
+async function allEdits(bed: ControllerBed): Promise<void> {
+  await edits(bed, "policy of a Provider -> ConfigMap", async (i) => {
+    const name = `agent-${i}-provider-0`;
+    const action = `pulls:w${i}${Date.now()}`;
+    await bed.provider(name, { policy: { allow: [action] } });
+    return async () =>
+      JSON.stringify(await bed.find(CORE.configMap, `svc-agent-${i}-providers`)).includes(action);
+  });
+  await edits(bed, "environment of an Agent -> Deployment", async (i) => {
+    const value = `w${i}${Date.now()}`;
+    await bed.agent(`agent-${i}`, specOf(i, value));
+    return async () =>
+      JSON.stringify(await bed.find(CORE.deployment, `svc-agent-${i}`)).includes(value);
+  });
+}
+
 const specOf = (i: number, value: string): object => ({
   replicas: 0,
+  models: ["mock/small"],
   providers: Array.from({ length: PROVIDERS_EACH }, (_, j) => `agent-${i}-provider-${j}`),
   env: [{ name: "VALUE", value }],
 });
 
 async function declare(bed: ControllerBed): Promise<void> {
   const startedAt = performance.now();
+  await bed.declare("ModelProvider", "mock", { provider: "mock" });
   const work = Array.from({ length: AGENTS }, (_, i) => async () => {
     for (let j = 0; j < PROVIDERS_EACH; j += 1) {
       const name = `agent-${i}-provider-${j}`;
@@ -140,25 +179,6 @@ function requestsOf(metrics: string): string {
   for (const [, method = "", status = "", count] of lines)
     counts.set(`${method} ${status}`, Number(count));
   return [...counts].map(([name, count]) => `${name}: ${count}`).join(", ");
-}
-
-function memoryOf({ pid }: ControllerProcess): string {
-  const text = readFileSync(`/proc/${pid}/status`, "utf8");
-  const of = (name: string): string => {
-    const [, kib = "0"] = new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(text) ?? [];
-    return `${Math.round(Number(kib) / 1_024)} MiB`;
-  };
-  return `RSS ${of("VmRSS")}, peak ${of("VmHWM")}`;
-}
-
-/** User and system time of a process, in units of USER_HZ, which is 100. */
-function cpuOf({ pid }: ControllerProcess): string {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  const [user, system] = text
-    .slice(text.lastIndexOf(")") + 2)
-    .split(" ")
-    .slice(11, 13);
-  return seconds((Number(user) + Number(system)) * 10);
 }
 
 function print(name: string, value: string): void {

@@ -5,14 +5,16 @@
 import { randomBytes } from "node:crypto";
 import dgram from "node:dgram";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { BUSY_SCRIPT, reportsOf } from "../support/cluster/busy-agent.ts";
 import { install, manifest, secret, uninstall } from "../support/cluster/installation.ts";
 import { attachLab, type Lab } from "../support/cluster/lab.ts";
 import { CommandError } from "../support/cluster/run.ts";
+import { spawnSvc, svc, type SvcResult, withToken } from "../support/cluster/svc.ts";
 import { GitBackend } from "../support/git-backend.ts";
 import { Outside } from "../support/services.ts";
 import { until } from "../support/wait.ts";
@@ -131,6 +133,9 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
+/** The pods that read claims. */
+const READERS = ["get", "pods", "-l", "app.kubernetes.io/component=audit-reader", "-o", "name"];
+
 describe("what the agent can do", () => {
   test("an official SDK calls a model through the gateway, with no setting of its own", async () => {
     const said = await nodeScript(`
@@ -230,27 +235,6 @@ describe("what the agent cannot do", () => {
 });
 
 describe("a change of a Provider, while the agent calls all the time", () => {
-  const CALL = `
-    const url = "https://api.github.com/repos/acme/app/issues";
-    let failed = 0, calls = 0, going = true;
-    process.on("SIGTERM", () => (going = false));
-    const report = () => console.log(JSON.stringify({ calls, failed }));
-    const openai = process.env.OPENAI_BASE_URL + "/chat/completions";
-    const chat = { method: "POST", headers: { authorization: "Bearer " + process.env.OPENAI_API_KEY,
-      "content-type": "application/json" }, body: JSON.stringify({ model: "mock/small",
-      messages: [{ role: "user", content: "Hello" }] }) };
-    while (going) {
-      calls += 2;
-      for (const [where, init] of [[url, {}], [openai, chat]])
-        await fetch(where, init).then(async (answer) => {
-          await answer.text();
-          if (answer.status !== 200) { failed += 1; console.log(where, answer.status); }
-        }, (error) => { failed += 1; console.log(where, String(error.cause ?? error)); });
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      if (calls % 50 === 0) report();
-    }
-    report();
-    console.log("the end");`;
   const podsOf = async (): Promise<readonly string[]> =>
     (
       await kubectl([
@@ -264,12 +248,6 @@ describe("a change of a Provider, while the agent calls all the time", () => {
     ).split(" ");
   const patch = (kind: string, name: string, spec: object): Promise<string> =>
     kubectl(["patch", kind, name, "--type=merge", "-p", JSON.stringify({ spec })]);
-  const reports = (log: string): readonly { readonly calls: number; readonly failed: number }[] =>
-    log
-      .split("\n")
-      .filter((line) => line.startsWith("{"))
-      .map((line) => JSON.parse(line) as { calls: number; failed: number });
-
   beforeAll(async () => {
     await kubectl(
       ["apply", "-f", "-"],
@@ -287,7 +265,7 @@ describe("a change of a Provider, while the agent calls all the time", () => {
         manifest("Agent", "busy", {
           image: "localhost/agent:dev",
           imagePullPolicy: "Never",
-          command: ["node", "--input-type=module", "--eval", CALL],
+          command: ["node", "--input-type=module", "--eval", BUSY_SCRIPT],
           models: ["mock/small"],
           providers: ["busy"],
         }),
@@ -327,7 +305,7 @@ describe("a change of a Provider, while the agent calls all the time", () => {
     ]);
     expect(restarts).toBe("0 0");
     const log = await kubectl(["logs", "deployment/svc-busy", "-c", "agent"]);
-    expect(reports(log).at(-1)?.failed, log).toBe(0);
+    expect(reportsOf(log).at(-1)?.failed, log).toBe(0);
   });
 
   test("another list of Providers makes another pod; the old one's last calls pass", async () => {
@@ -336,7 +314,7 @@ describe("a change of a Provider, while the agent calls all the time", () => {
     await patch("agent", "busy", { providers: ["busy", "second"] });
     const whole = await log;
     expect(whole).toContain("the end");
-    expect(reports(whole).at(-1)?.failed, whole).toBe(0);
+    expect(reportsOf(whole).at(-1)?.failed, whole).toBe(0);
     await kubectl(["wait", "--for=condition=Ready", "agent/busy", "--timeout=60s"]);
     await until(async () => !(await podsOf()).includes(before), { what: "the old pod to be gone" });
     expect(await podsOf()).toHaveLength(1);
@@ -364,21 +342,13 @@ describe("a change of a Provider, while the agent calls all the time", () => {
   });
 });
 
-test("the audit chains of pods that are gone are whole, beside those of the pods that run", async () => {
-  const said = await kubectl([
-    "exec",
-    "deployment/svc-busy",
-    "--container",
-    "svc-sidecar",
-    "--",
-    "node",
-    "/opt/svc/dist/svc.js",
-    "audit",
-    "verify",
-    "/var/lib/svc/audit",
-  ]);
-  const chains = new Set(said.match(/sidecar-svc-busy-[a-z0-9-]+/g));
-  expect(chains.size, said).toBeGreaterThanOrEqual(3);
+test("the audit chains of pods that are gone are read through one that runs, each once", async () => {
+  const { code, stdout, stderr } = await svc(lab.kubeconfig, ["audit", "verify"]);
+  expect({ code, stderr }).toMatchObject({ code: 0 });
+  const chains = stdout.match(/^sidecar-svc-busy-[a-z0-9-]+: good/gm) ?? [];
+  expect(chains.length, stdout).toBeGreaterThanOrEqual(3);
+  expect(new Set(chains).size).toBe(chains.length);
+  expect(await kubectl(READERS)).toBe("");
 });
 
 test("a pod meets Pod Security 'restricted' but for the container that redirects", async () => {
@@ -407,6 +377,92 @@ test("a pod meets Pod Security 'restricted' but for the container that redirects
   expect(await tried(rest)).toContain("pod/tried created");
   await lab.kubectl(["delete", "namespace", restricted]);
 });
+
+describe("when no pod of an agent runs any more", () => {
+  const audit = (...args: readonly string[]): Promise<SvcResult> =>
+    svc(lab.kubeconfig, ["audit", ...args]);
+
+  beforeAll(async () => {
+    await inAgent("curl", "-sS", "https://api.github.com/repos/acme/app/issues");
+    await kubectl(["delete", "agents", "--all"]);
+    await until(async () => (await kubectl(["get", "pods", "-o", "name"])) === "", {
+      what: "the pods to be gone",
+      timeoutMs: 60_000,
+    });
+    // The pod that reads must be admitted where agents are not.
+    const label = "pod-security.kubernetes.io/enforce=restricted";
+    await lab.kubectl(["label", "namespace", namespace, label]);
+  });
+
+  test("svc audit shows their calls, each once", async () => {
+    const { code, stdout, stderr } = await audit("helper", "-n", namespace, "-o", "json");
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    const records = stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as ServiceRecord);
+    expect(records).toContainEqual(
+      expect.objectContaining({
+        type: "SERVICE_CALL",
+        chain: expect.stringMatching(/^sidecar-svc-helper-/) as unknown,
+        fields: expect.objectContaining({ host: "api.github.com", allowed: true }) as unknown,
+      }),
+    );
+    const places = records.map(({ chain, seq }) => `${chain} ${seq}`);
+    expect(new Set(places).size).toBe(places.length);
+    // Chains of other agents were not even copied.
+    expect(stdout).not.toContain("sidecar-svc-busy");
+  });
+
+  test("svc audit verify accepts their chains, and leaves no pod behind", async () => {
+    const { code, stdout, stderr } = await audit("verify");
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stdout).toMatch(/^sidecar-svc-helper-\S+: good/m);
+    await until(async () => (await kubectl(READERS)) === "", { what: "the reader to be gone" });
+  });
+
+  test("an interrupted command leaves none behind either", async () => {
+    const child = spawnSvc(lab.kubeconfig, ["audit", "verify"]);
+    const ended = once(child, "exit");
+    await until(async () => (await kubectl(READERS)) !== "", { what: "the reader" });
+    child.kill("SIGINT");
+    expect(await ended).toEqual([null, "SIGINT"]);
+    await until(async () => (await kubectl(READERS)) === "", { what: "the reader to be gone" });
+  });
+
+  test("a user who may not create pods is told so, and reads the chains of pods that run", async () => {
+    const rights = "configmaps,persistentvolumeclaims,pods/exec";
+    const role = ["--verb=get,list,create", `--resource=${rights}`];
+    await lab.kubectl(["create", "clusterrole", namespace, ...role]);
+    await lab.kubectl([
+      "create",
+      "clusterrole",
+      `${namespace}-pods`,
+      "--verb=list",
+      "--resource=pods",
+    ]);
+    const account = `--serviceaccount=${namespace}:auditor`;
+    await kubectl(["create", "serviceaccount", "auditor"]);
+    for (const name of [namespace, `${namespace}-pods`])
+      await lab.kubectl(["create", "clusterrolebinding", name, `--clusterrole=${name}`, account]);
+    const file = path.join(folder, "auditor.kubeconfig");
+    const token = (await kubectl(["create", "token", "auditor"])).trim();
+    writeFileSync(file, withToken(readFileSync(lab.kubeconfig, "utf8"), token));
+    const { code, stdout, stderr } = await svc(file, ["audit", "verify"]);
+    for (const name of [namespace, `${namespace}-pods`])
+      await lab.kubectl(["delete", `clusterrole/${name}`, `clusterrolebinding/${name}`]);
+    expect(stderr).toContain(`svc: the chains of claim ${namespace}/svc-audit were not read: `);
+    expect(stderr).toContain('cannot create resource "pods"');
+    expect(stderr).toContain(`needs the rights create, get and delete of pods`);
+    expect(stdout).toMatch(/^svc-gateway-\S+: good/m);
+    expect(code).toBe(1);
+  });
+});
+
+interface ServiceRecord {
+  readonly chain: string;
+  readonly seq: number;
+}
 
 interface PodSpec {
   readonly automountServiceAccountToken: boolean;

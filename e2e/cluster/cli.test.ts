@@ -4,13 +4,12 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parse, stringify } from "yaml";
 import type { CheckResult } from "../../src/cli/checks.ts";
 import type { ProxyReport } from "../../src/cli/proxies.ts";
 import type { ObjectView } from "../../src/cli/backend.ts";
 import { install, manifest, SYSTEM, uninstall } from "../support/cluster/installation.ts";
 import { attachLab, type Lab } from "../support/cluster/lab.ts";
-import { svc, type SvcResult } from "../support/cluster/svc.ts";
+import { svc, type SvcResult, withToken } from "../support/cluster/svc.ts";
 import { until } from "../support/wait.ts";
 
 const namespace = `cli-${randomBytes(4).toString("hex")}`;
@@ -226,10 +225,8 @@ test("a user without rights is told which one is missing", async () => {
   const account = ["-n", namespace, "create"];
   await lab.kubectl([...account, "serviceaccount", "nobody"]);
   const token = (await lab.kubectl([...account, "token", "nobody"])).trim();
-  const config = parse(readFileSync(lab.kubeconfig, "utf8")) as { users: { user: object }[] };
-  for (const entry of config.users) entry.user = { token };
   const file = path.join(folder, "nobody.kubeconfig");
-  writeFileSync(file, stringify(config));
+  writeFileSync(file, withToken(readFileSync(lab.kubeconfig, "utf8"), token));
   const { code, stderr } = await svc(file, ["get", "agents", "-n", namespace]);
   expect([code, stderr]).toEqual([
     1,

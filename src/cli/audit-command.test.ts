@@ -17,7 +17,7 @@ import type { ClusterAccess } from "./cluster-access.ts";
 import { CliError } from "./errors.ts";
 
 let world: AuditWorld;
-/** The pods of a cluster, and the folders whose chains they have. */
+/** The pods and claims of a cluster, and the folders whose chains they have. */
 let pods: Readonly<Record<string, string | undefined>> = {};
 const copied: { readonly dir: string; readonly workload: string | undefined }[] = [];
 const cluster: ClusterAccess = {
@@ -25,10 +25,10 @@ const cluster: ClusterAccess = {
   copyChains: (dir, workload) => {
     copied.push({ dir, workload });
     return Promise.resolve(
-      Object.entries(pods).map(([pod, from], i) => {
+      Object.entries(pods).map(([place, from], i) => {
         const target = path.join(dir, String(i));
         if (from !== undefined) cpSync(from, target, { recursive: true });
-        return { pod, dir: target, problem: from === undefined ? "it is gone" : undefined };
+        return { place, dir: target, problem: from === undefined ? "it is gone" : undefined };
       }),
     );
   },
@@ -385,37 +385,39 @@ describe("a cluster", () => {
     await write("gw-1", ...SOME);
   });
 
-  test("the chains of all pods are shown together, and the copies are removed", async () => {
-    pods = { "svc-system/gw-1": world.dir, "team/a": world.dir };
+  test("the chains of all places are shown together, and the copies are removed", async () => {
+    pods = { "pod svc-system/gw-1": world.dir, "claim team/a": world.dir };
     const one = await run(["--type", "llm", "-o", "json"]);
     const both = await run(["--type", "llm", "-o", "json", ...target]);
     expect(lines(both.stdout)).toEqual(lines(one.stdout).flatMap((line) => [line, line]));
     expect([both.code, both.stderr]).toEqual([
       0,
-      "Read the audit chains of 2 of 2 running pods.\n",
+      "Read the audit chains of 2 of 2 pods and claims.\n",
     ]);
     expect(copied.map(({ dir }) => existsSync(dir))).toEqual([false]);
   });
 
   test("only the chains of the named agent are asked for", async () => {
-    pods = { "svc-system/gw-1": world.dir };
+    pods = { "pod svc-system/gw-1": world.dir };
     await run(["hello", "-n", "team", ...target]);
     await run(target);
     expect(copied.map(({ workload }) => workload)).toEqual(["team/hello", undefined]);
   });
 
-  test("a pod that was not read is named, and fails the command", async () => {
-    pods = { "svc-system/gw-1": world.dir, "team/a": undefined };
+  test("a place that was not read is named, and fails the command", async () => {
+    pods = { "pod svc-system/gw-1": world.dir, "claim team/a": undefined };
     const { code, stderr } = await run(["verify", ...target]);
-    expect(stderr).toContain("svc: the chain of pod team/a was not read: it is gone\n");
+    expect(stderr).toContain("svc: the chains of claim team/a were not read: it is gone\n");
     expect(code).toBe(1);
-    pods = { "svc-system/gw-1": world.dir };
+    pods = { "pod svc-system/gw-1": world.dir };
     expect((await run(["verify", ...target])).code).toBe(0);
   });
 
   test("without a chain", async () => {
     pods = {};
-    expect((await run(target)).stderr).toContain("There is no audit chain in the pods that run.");
+    expect((await run(target)).stderr).toContain(
+      "There is no audit chain in the pods and claims of the cluster.",
+    );
   });
 
   test("cannot be followed", async () => {

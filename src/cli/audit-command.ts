@@ -197,16 +197,17 @@ async function onChains(
     return action({ dirs: [dir], place: dir, verify: `svc audit verify ${dir}` });
   }
   const access = await context.cluster(cluster);
-  await withTemporaryFolder("svc-audit-", async (copy) => {
-    const pods = await access.copyChains(copy, workload);
-    const unread = pods.filter(({ problem }) => problem !== undefined);
+  await withTemporaryFolder("svc-audit-", async (copy, atEnd) => {
+    const copied = await access.copyChains(copy, workload, atEnd);
+    const unread = copied.filter(({ problem }) => problem !== undefined);
     context.stderr(
-      `Read the audit chains of ${pods.length - unread.length} of ${pods.length} running pods.\n`,
+      `Read the audit chains of ${copied.length - unread.length} of ${copied.length} pods and ` +
+        "claims.\n",
     );
-    for (const { pod, problem } of unread)
-      context.stderr(`svc: the chain of pod ${pod} was not read: ${plain(problem ?? "")}\n`);
-    const dirs = pods.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : []));
-    await action({ dirs, place: "the pods that run", verify: "svc audit verify" });
+    for (const { place, problem } of unread)
+      context.stderr(`svc: the chains of ${place} were not read: ${plain(problem ?? "")}\n`);
+    const dirs = copied.flatMap(({ dir, problem }) => (problem === undefined ? [dir] : []));
+    await action({ dirs, place: "the pods and claims of the cluster", verify: "svc audit verify" });
     if (unread.length > 0) context.setExitCode(1);
   });
 }

@@ -47,6 +47,14 @@ export function namesOf(agent: string) {
   } as const;
 }
 
+/** Maximum length of what the API server puts a random suffix behind. */
+const MAX_GENERATED = 58;
+
+/** Beginning of the names of an agent's pods; those of other agents may begin with it, too. */
+export function podPrefixOf(agent: string): string {
+  return `${namesOf(agent).workload}-`.slice(0, MAX_GENERATED);
+}
+
 /** Labels of every object of an agent. */
 export function labelsOf(agent: string): Readonly<Record<string, string>> {
   return {

@@ -49,6 +49,11 @@ export const CORE = {
   event: { apiVersion: "v1", kind: "Event", plural: "events" },
   namespace: { apiVersion: "v1", kind: "Namespace", plural: "namespaces" },
   pod: { apiVersion: "v1", kind: "Pod", plural: "pods" },
+  persistentVolumeClaim: {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    plural: "persistentvolumeclaims",
+  },
   secret: { apiVersion: "v1", kind: "Secret", plural: "secrets" },
   deployment: { apiVersion: "apps/v1", kind: "Deployment", plural: "deployments" },
   job: { apiVersion: "batch/v1", kind: "Job", plural: "jobs" },

@@ -20,6 +20,9 @@ export const AUDIT_DIR = "/var/lib/svc";
 /** Roots of `sidecar.upstreamCaConfigMap`. */
 export const EXTRA_ROOTS_FILE = "/etc/svc-roots/ca.crt";
 
+/** Name of the chain of a pod. */
+export const writerOf = (pod: string): string => `sidecar-${pod}`;
+
 const port = z.int().min(1).max(65_535);
 
 export const sidecarPodOptionsSchema = z.strictObject({

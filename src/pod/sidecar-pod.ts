@@ -21,6 +21,7 @@ import {
   RUN_DIR,
   type SidecarPodOptions,
   TRUST_DIR,
+  writerOf,
 } from "./sidecar-options.ts";
 
 export interface SidecarPod {
@@ -106,7 +107,7 @@ function serviceOptions(options: SidecarPodOptions, pod: string): SidecarService
             dir: path.join(AUDIT_DIR, "audit"),
             // In memory, and of this pod alone: nobody can continue its chain when it is gone.
             keyFile: path.join(RUN_DIR, "audit.pem"),
-            writer: `sidecar-${pod}`,
+            writer: writerOf(pod),
             onFailure: "refuse",
             sync: "group",
           },

@@ -8,6 +8,10 @@ export const SYSTEM = "svc-system";
 export interface InstallOptions {
   /** Values as `--set` has them. */
   readonly values?: Readonly<Record<string, string | number | boolean>>;
+  /** Folder of another version of the chart. */
+  readonly chart?: string;
+  /** Whether the Deployments are waited for. @defaultValue true */
+  readonly wait?: boolean;
 }
 
 /** Small requests, so that everything fits on the one node. */
@@ -30,8 +34,11 @@ const VALUES = {
   "agents.sidecar.resources.requests.memory": "16Mi",
 } as const;
 
-/** Installs the chart, or changes its values, and waits until the Deployments are ready. */
-export async function install(lab: Lab, { values = {} }: InstallOptions = {}): Promise<void> {
+/** Installs the chart, or upgrades it, and waits until the Deployments are ready. */
+export async function install(
+  lab: Lab,
+  { values = {}, chart = path.join(ROOT, "charts/svc"), wait = true }: InstallOptions = {},
+): Promise<void> {
   const settings = Object.entries({ ...VALUES, ...values }).flatMap(([name, value]) => [
     "--set",
     `${name}=${value}`,
@@ -40,13 +47,11 @@ export async function install(lab: Lab, { values = {} }: InstallOptions = {}): P
     "upgrade",
     "--install",
     "svc",
-    path.join(ROOT, "charts/svc"),
+    chart,
     "--namespace",
     SYSTEM,
     "--create-namespace",
-    "--wait",
-    "--timeout",
-    "120s",
+    ...(wait ? ["--wait", "--timeout", "120s"] : []),
     ...settings,
   ]);
 }

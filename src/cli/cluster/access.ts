@@ -9,8 +9,8 @@ import { explained, openSession } from "./session.ts";
 export function clusterAccess(target: ClusterTarget): ClusterAccess {
   const session = openSession(target);
   return {
-    copyChains: (dir, workload) =>
-      explained(session, async () => copyChains(session, dir, workload)),
+    copyChains: (dir, workload, atEnd) =>
+      explained(session, async () => copyChains(session, dir, workload, atEnd)),
     check: (root) => checkCluster(session, root),
   };
 }

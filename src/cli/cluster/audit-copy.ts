@@ -1,4 +1,4 @@
-/** Copies the audit chains of pods, through a shell in their containers. */
+/** Copies the audit chains of an installation, through a shell in containers of its pods. */
 import { closeSync, mkdirSync, openSync, readSync, statSync, truncateSync } from "node:fs";
 import path from "node:path";
 import { CHECKPOINTS, findChains, listChain, segmentName } from "../../audit/chain/layout.ts";
@@ -6,95 +6,96 @@ import { AuditError } from "../../audit/errors.ts";
 import { ApiError } from "../../kubernetes/connection.ts";
 import { execInPod } from "../../kubernetes/exec.ts";
 import { AUDIT_DIR } from "../../pod/sidecar-options.ts";
-import type { CopiedPod } from "../cluster-access.ts";
+import type { CopiedChains } from "../cluster-access.ts";
+import type { AtEnd } from "../temporary-folder.ts";
+import { READER_CONTAINER, ReaderError, withReader } from "./audit-reader.ts";
+import { type ChainSource, sourcesOf } from "./audit-sources.ts";
 import { ARCHIVE_SCRIPT, ArchiveError, ArchiveReader } from "./chain-archive.ts";
-import { agentPods, GATEWAY_CONTAINER, gatewayPods, type Pod, portOf, SIDECAR } from "./pods.ts";
 import type { ClusterSession } from "./session.ts";
 
-/** Folder of the chains in the containers of gateways and of sidecars. */
+/** Folder of the chains in the containers of gateways, sidecars and readers. */
 const CHAINS = path.posix.join(AUDIT_DIR, "audit");
 
-/** @param workload `<namespace>/<name>` or `ext:<key>`; undefined for all @throws ApiError */
+/**
+ * @param workload `<namespace>/<name>` or `ext:<key>`; undefined for all
+ * @throws ApiError if pods cannot be listed
+ */
 export async function copyChains(
   session: ClusterSession,
   dir: string,
   workload: string | undefined,
-): Promise<readonly CopiedPod[]> {
-  const copied: CopiedPod[] = [];
+  atEnd: AtEnd,
+): Promise<readonly CopiedChains[]> {
+  const copied: CopiedChains[] = [];
   // One after the other: chains are large, and the connections share the API server.
-  for (const [pod, container] of await sourcesOf(session, workload)) {
-    const name = `${pod.namespace}/${pod.name}`;
+  for (const source of await sourcesOf(session, workload)) {
     const target = path.join(dir, String(copied.length));
     mkdirSync(target, { mode: 0o700 });
-    copied.push({
-      pod: name,
-      dir: target,
-      problem: await copyOne(session, pod, container, target),
-    });
+    const problem = await copyOne(session, source, target, atEnd);
+    copied.push({ place: source.place, dir: target, problem });
   }
   return copied;
 }
 
-/** The pods to read, with the container that has the chains. */
-async function sourcesOf(
-  session: ClusterSession,
-  workload: string | undefined,
-): Promise<readonly (readonly [Pod, string])[]> {
-  const [namespace, agent] = workload === undefined ? [] : workload.split("/");
-  const gateways = onePerVolume((await gatewayPods(session)).filter(({ running }) => running));
-  const agents = workload?.startsWith("ext:")
-    ? []
-    : (await agentPods(session, namespace)).filter(
-        (pod) =>
-          pod.running &&
-          portOf(pod, SIDECAR.container, SIDECAR.port) !== undefined &&
-          (agent === undefined || pod.labels["svc.io/agent"] === agent),
-      );
-  return [
-    ...gateways.map((pod) => [pod, GATEWAY_CONTAINER] as const),
-    ...agents.map((pod) => [pod, SIDECAR.container] as const),
-  ];
-}
-
-/** Gateways that share a volume all see the chains of all. */
-function onePerVolume(pods: readonly Pod[]): readonly Pod[] {
-  const seen = new Set<string>();
-  return pods.filter(({ name, spec }) => {
-    const volume = spec.volumes?.find((one) => one.name === "audit");
-    const claim = volume?.persistentVolumeClaim?.claimName;
-    const key = claim === undefined ? `pod ${name}` : `claim ${claim}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    return true;
-  });
-}
-
 /** @returns why the chains were not copied; undefined if they were */
 async function copyOne(
-  { connection }: ClusterSession,
-  { namespace, name }: Pod,
-  container: string,
+  session: ClusterSession,
+  source: ChainSource,
   dir: string,
+  atEnd: AtEnd,
 ): Promise<string | undefined> {
+  try {
+    switch (source.via) {
+      case "nothing":
+        return source.problem;
+      case "container":
+        await copyFrom(session, source, source.prefix, dir);
+        break;
+      case "reader": {
+        const { reader, prefix } = source;
+        const { namespace } = reader;
+        await withReader(session, reader, atEnd, (pod) =>
+          copyFrom(session, { namespace, pod, container: READER_CONTAINER }, prefix, dir),
+        );
+      }
+    }
+    return undefined;
+  } catch (error) {
+    if (
+      error instanceof ApiError ||
+      error instanceof ArchiveError ||
+      error instanceof AuditError ||
+      error instanceof ReaderError
+    )
+      return error.message;
+    throw error;
+  }
+}
+
+async function copyFrom(
+  { connection }: ClusterSession,
+  {
+    namespace,
+    pod,
+    container,
+  }: { readonly namespace: string; readonly pod: string; readonly container: string },
+  prefix: string,
+  dir: string,
+): Promise<void> {
   const reader = new ArchiveReader(dir);
   try {
     await execInPod(connection, {
       namespace,
-      pod: name,
+      pod,
       container,
-      command: ["/bin/sh", "-c", ARCHIVE_SCRIPT, "sh", CHAINS],
+      command: ["/bin/sh", "-c", ARCHIVE_SCRIPT, "sh", CHAINS, prefix],
       onOutput: (part) => reader.write(part),
     });
     reader.end();
-    for (const chain of findChains(dir)) cutPartialLines(chain.dir);
-    return undefined;
-  } catch (error) {
-    if (error instanceof ApiError || error instanceof ArchiveError || error instanceof AuditError)
-      return error.message;
-    throw error;
   } finally {
     reader.close();
   }
+  for (const chain of findChains(dir)) cutPartialLines(chain.dir);
 }
 
 /** The last lines of a living chain may have been written in part when they were copied. */

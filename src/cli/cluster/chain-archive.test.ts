@@ -1,6 +1,7 @@
 /** The archive of chains: what the script prints in a shell, and what hostile pods may send. */
 import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -19,6 +20,7 @@ let copy: string;
 
 beforeEach(() => {
   dir = mkdtempSync(path.join(os.tmpdir(), "svc-test-"));
+  chmodSync(dir, 0o755);
   copy = path.join(dir, "copy");
   mkdirSync(copy);
 });
@@ -36,6 +38,13 @@ function read(parts: readonly (string | Buffer)[]): void {
 
 const files = (): string[] => readdirSync(copy, { recursive: true, encoding: "utf8" }).toSorted();
 
+function archiveOf(folder: string, prefix = ""): Buffer {
+  const args = ["-c", ARCHIVE_SCRIPT, "sh", folder, prefix];
+  // Root could read everything.
+  const user = process.getuid?.() === 0 ? { uid: 65_534 } : {};
+  return execFileSync("/bin/sh", args, { stdio: ["ignore", "pipe", "pipe"], ...user });
+}
+
 test("a shell's archive of chains, in parts of every size", () => {
   const chain = path.join(dir, "audit/gw-1");
   mkdirSync(chain, { recursive: true });
@@ -47,8 +56,7 @@ test("a shell's archive of chains, in parts of every size", () => {
   writeFileSync(path.join(chain, "audit.pub"), "key\n");
   writeFileSync(path.join(chain, "writer.lock"), "lock");
   symlinkSync(path.join(dir, "audit-keys/gw-1.pem"), path.join(chain, "000003.jsonl"));
-  const args = ["-c", ARCHIVE_SCRIPT, "sh", path.join(dir, "audit")];
-  const archive = execFileSync("/bin/sh", args);
+  const archive = archiveOf(path.join(dir, "audit"));
   expect(archive.toString("latin1").startsWith("2 gw-1/checkpoints.jsonl\nc\n")).toBe(true);
   for (const size of [1, 7, 1_000]) {
     rmSync(copy, { recursive: true });
@@ -66,6 +74,43 @@ test("a shell's archive of chains, in parts of every size", () => {
         readFileSync(path.join(chain, name)),
       );
   }
+});
+
+test("only chains whose names begin as it is wanted are sent", () => {
+  for (const name of ["sidecar-svc-a-1", "sidecar-svc-a-b-1", "sidecar-svc-b-1", "*"]) {
+    mkdirSync(path.join(dir, "audit", name), { recursive: true });
+    writeFileSync(path.join(dir, "audit", name, "audit.pub"), "key\n");
+  }
+  const sent = (prefix: string): string[] =>
+    archiveOf(path.join(dir, "audit"), prefix)
+      .toString()
+      .match(/\S+(?=\/)/g) ?? [];
+  expect(sent("sidecar-svc-a-")).toEqual(["sidecar-svc-a-1", "sidecar-svc-a-b-1"]);
+  expect(sent("sidecar-svc-c-")).toEqual([]);
+  expect(sent("*")).toEqual(["*"]);
+  expect(sent("$(id)")).toEqual([]);
+});
+
+describe("a folder of chains that", () => {
+  test("does not exist is an empty archive", () => {
+    expect(archiveOf(path.join(dir, "audit")).toString()).toBe("");
+  });
+
+  test.each([
+    ["is no folder", () => writeFileSync(path.join(dir, "audit"), "")],
+    ["is in a folder that does not exist", () => rmSync(dir, { recursive: true })],
+  ])("%s is an error", (_name, prepare) => {
+    prepare();
+    expect(() => archiveOf(path.join(dir, "audit"))).toThrow("cd");
+    mkdirSync(dir, { recursive: true });
+  });
+
+  test("holds a chain of another user is an error, not an archive without it", () => {
+    const chain = path.join(dir, "audit/gw-1");
+    mkdirSync(chain, { recursive: true });
+    chmodSync(chain, 0);
+    expect(() => archiveOf(path.join(dir, "audit"))).toThrow("gw-1/ cannot be read");
+  });
 });
 
 describe("a hostile archive is refused", () => {

@@ -8,11 +8,16 @@ import { chainDir, CHECKPOINTS, PUBLIC_KEY, segmentName } from "../../audit/chai
 
 /**
  * Prints `<size> <writer>/<file>`, a line, and the file's content, for each file of each chain in
- * the folder `$1`. The checkpoints come first: what they sign has been written by then. A shell
- * needs little of the container's memory, which it shares with the proxy.
+ * the folder `$1` whose name begins with `$2`. The checkpoints come first: what they sign has been
+ * written by then. A shell needs little of the container's memory, which it shares with the proxy.
+ * A folder that does not exist has no chains; one that cannot be read is an error.
  */
-export const ARCHIVE_SCRIPT = `cd "$1" || exit 1
-for d in */; do
+export const ARCHIVE_SCRIPT = `cd "\${1%/*}" || exit 1
+[ -e "$1" ] || exit 0
+cd "$1" || exit 1
+for d in "$2"*/; do
+  [ -d "$d" ] || continue
+  if [ ! -r "$d" ] || [ ! -x "$d" ]; then echo "$d cannot be read" >&2; exit 1; fi
   for f in "\${d}${CHECKPOINTS}" "\${d}${PUBLIC_KEY}" "$d"[0-9]*.jsonl; do
     if [ -f "$f" ] && [ ! -L "$f" ]; then
       n=$(stat -c %s "$f") && echo "$n $f" && head -c "$n" "$f" || exit 1

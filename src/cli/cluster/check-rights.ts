@@ -33,6 +33,10 @@ const RIGHTS: readonly Right[] = [
     for: "svc status, svc proxy-status and svc get metrics",
   },
   { verb: "create", resource: "pods", subresource: "exec", for: "svc audit" },
+  { verb: "list", resource: "configmaps", system: true, for: "svc audit" },
+  { verb: "list", resource: "persistentvolumeclaims", for: "svc audit, for pods that are gone," },
+  { verb: "create", resource: "pods", for: "svc audit, for pods that are gone," },
+  { verb: "delete", resource: "pods", for: "svc audit, for pods that are gone," },
 ];
 
 export async function checkRights(session: ClusterSession): Promise<readonly CheckResult[]> {

@@ -15,9 +15,11 @@ export interface Pod {
   readonly containers: readonly ContainerStatus[];
 }
 
-interface PodSpec {
+export interface PodSpec {
   readonly initContainers?: readonly Container[];
   readonly containers?: readonly Container[];
+  readonly imagePullSecrets?: readonly { readonly name: string }[];
+  readonly securityContext?: { readonly runAsUser?: number; readonly fsGroup?: number };
   readonly volumes?: readonly {
     readonly name: string;
     readonly persistentVolumeClaim?: { readonly claimName: string };
@@ -26,6 +28,8 @@ interface PodSpec {
 
 interface Container {
   readonly name: string;
+  readonly image?: string;
+  readonly imagePullPolicy?: string;
   readonly ports?: readonly { readonly name?: string; readonly containerPort: number }[];
 }
 
@@ -50,11 +54,15 @@ interface PodStatus {
 /** The port of a gateway's pod with its state, and the one with its metrics. */
 export const GATEWAY_PORTS = { admin: 8002, http: 8000 } as const;
 
-/** Container of an agent's sidecar, and the name of its port with metrics. */
-export const SIDECAR = { container: "svc-sidecar", port: "svc-metrics" } as const;
+/** Container of an agent's sidecar, the name of its port with metrics, and its chains' volume. */
+export const SIDECAR = {
+  container: "svc-sidecar",
+  port: "svc-metrics",
+  audit: "svc-audit",
+} as const;
 
-/** Container of a gateway's pod. */
-export const GATEWAY_CONTAINER = "gateway";
+/** Container of a gateway's pod, and its chains' volume. */
+export const GATEWAY = { container: "gateway", audit: "audit" } as const;
 
 /** Pods of the gateway that have not ended and are not leaving. @throws ApiError */
 export async function gatewayPods({ client, systemNamespace }: ClusterSession): Promise<Pod[]> {
@@ -70,12 +78,18 @@ export async function agentPods({ client }: ClusterSession, namespace?: string):
   return items.filter(isThere).map(podOf);
 }
 
-function isThere({ metadata, ...object }: KubeObject): boolean {
-  const { phase = "" } = (object["status"] ?? {}) as PodStatus;
-  return metadata.deletionTimestamp === undefined && phase !== "Succeeded" && phase !== "Failed";
+function isThere(object: KubeObject): boolean {
+  return object.metadata.deletionTimestamp === undefined && !hasEnded(object);
 }
 
-function podOf({ metadata, ...object }: KubeObject): Pod {
+/** Returns whether a pod will not run again. */
+export function hasEnded(object: KubeObject): boolean {
+  const { phase = "" } = (object["status"] ?? {}) as PodStatus;
+  return phase === "Succeeded" || phase === "Failed";
+}
+
+/** Returns the parts of a pod that the command line looks into. */
+export function podOf({ metadata, ...object }: KubeObject): Pod {
   const status = (object["status"] ?? {}) as PodStatus;
   return {
     namespace: metadata.namespace ?? "",

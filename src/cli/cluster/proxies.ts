@@ -5,7 +5,7 @@ import { parseMetrics } from "../render-metrics.ts";
 import {
   agentPods,
   askPod,
-  GATEWAY_CONTAINER,
+  GATEWAY,
   gatewayPods,
   type Pod,
   portOf,
@@ -30,7 +30,7 @@ export async function readProxies(session: ClusterSession): Promise<ProxyReport>
       return {
         name: pod.name,
         ready: pod.ready,
-        problem: answer?.problem ?? answer?.status?.reason ?? whyNotRunning(pod, GATEWAY_CONTAINER),
+        problem: answer?.problem ?? answer?.status?.reason ?? whyNotRunning(pod, GATEWAY.container),
         envoys: answer?.status?.envoys ?? [],
       };
     }),

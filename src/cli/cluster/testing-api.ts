@@ -133,7 +133,7 @@ export class ScriptedApiServer {
     };
     switch (method) {
       case "GET":
-        if (name === undefined) return listOf(known, namespace, query.get("labelSelector"));
+        if (name === undefined) return listOf(known, namespace, query);
         return before === undefined
           ? refusal(404, "NotFound", `${plural} "${name}" not found`)
           : { status: 200, body: before };
@@ -216,12 +216,14 @@ function isSame(before: KubeObject, after: KubeObject, ignored: readonly string[
 function listOf(
   known: ReadonlyMap<string, KubeObject>,
   namespace: string,
-  selector: string | null,
+  query: URLSearchParams,
 ): FakeAnswer {
-  const wanted = (selector ?? "").split(",").filter((part) => part !== "");
+  const wanted = (query.get("labelSelector") ?? "").split(",").filter((part) => part !== "");
+  const [, name] = /^metadata\.name=(.+)$/.exec(query.get("fieldSelector") ?? "") ?? [];
   const items = [...known.values()].filter(
     ({ metadata }) =>
       (namespace === "" || metadata.namespace === namespace) &&
+      (name === undefined || metadata.name === name) &&
       wanted.every((part) => {
         const [label = "", value] = part.split("=");
         return metadata.labels?.[label] === value;

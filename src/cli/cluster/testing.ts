@@ -21,6 +21,13 @@ const labelsOf = (component: string): Readonly<Record<string, string>> => ({
   "app.kubernetes.io/component": component,
 });
 
+interface FakeAgentPod {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly spec?: object;
+  readonly phase?: string;
+  readonly ready?: boolean;
+}
+
 /** A gateway and a controller, with one pod each, and an agent's pod in the namespace `team`. */
 export class FakeInstallation {
   readonly api: ScriptedApiServer;
@@ -61,27 +68,46 @@ export class FakeInstallation {
   }
 
   /** A pod of the gateway. */
-  pod(name: string, status: object = {}): void {
+  pod(name: string, status: object = {}, spec: object = {}): void {
     this.put(CORE.pod, {
       metadata: { name, namespace: SYSTEM, labels: labelsOf("gateway") },
-      spec: { containers: [{ name: "gateway" }] },
+      spec: { containers: [{ name: "gateway" }], ...spec },
       status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }], ...status },
     });
   }
 
-  /** A pod of the agent `hello`. */
-  sidecar(name: string, container: object = {}): void {
-    const labels = { ...labelsOf("agent"), "svc.io/agent": "hello" };
+  /**
+   * A pod of the agent `hello`.
+   * @param container state of its sidecar
+   */
+  sidecar(name: string, container: object = {}, more: FakeAgentPod = {}): void {
+    const labels = { ...labelsOf("agent"), "svc.io/agent": "hello", ...more.labels };
     const ports = [{ name: "svc-metrics", containerPort: 8090 }];
+    const initContainers = [{ name: "svc-sidecar", ports }];
+    const ready = more.ready === true ? "True" : "False";
     this.put(CORE.pod, {
       metadata: { name, namespace: "team", labels },
-      spec: { initContainers: [{ name: "svc-sidecar", ports }], containers: [{ name: "agent" }] },
+      spec: { initContainers, containers: [{ name: "agent" }], ...more.spec },
       status: {
-        phase: "Running",
+        phase: more.phase ?? "Running",
+        conditions: [{ type: "Ready", status: ready }],
         initContainerStatuses: [
           { name: "svc-sidecar", ready: true, restartCount: 0, ...container },
         ],
       },
+    });
+  }
+
+  /** Sets the controller's configuration. */
+  configure(config: object): void {
+    const whole = {
+      images: { proxy: "svc-proxy", svc: "svc" },
+      gateway: { host: "svc-gateway.svc-system.svc.cluster.local" },
+      ...config,
+    };
+    this.put(CORE.configMap, {
+      metadata: { name: "svc-controller", namespace: SYSTEM, labels: labelsOf("controller") },
+      data: { "controller.yaml": JSON.stringify(whole) },
     });
   }
 
