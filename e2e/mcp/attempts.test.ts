@@ -97,7 +97,7 @@ const STATELESS = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-2
 
 describe("a denied call never reaches the server", () => {
   const wide = (text: string) =>
-    [...text].map((c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
+    Array.from(text, (c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
   test.each<[string, string | Buffer, Readonly<Record<string, string>>]>([
     ["as it is", call("rm"), {}],
     ["with an escape", call("rm").replace('"rm"', String.raw`"\u0072m"`), {}],

@@ -184,6 +184,11 @@ const complete = (words: string) =>
     maxTokens: 50,
   });
 
+/** What a client says that it can be asked. */
+type ClientCapabilities = Readonly<
+  Partial<Record<"elicitation" | "sampling" | "roots", object | undefined>>
+>;
+
 /** Answers of the client to the requests of an earlier result. */
 const given = (ctx: ServerContext, key: string) =>
   ctx.mcpReq.inputResponses?.[key] as
@@ -191,7 +196,7 @@ const given = (ctx: ServerContext, key: string) =>
     | undefined;
 
 const accepted = (ctx: ServerContext, key: string): Readonly<Record<string, unknown>> | undefined =>
-  acceptedContent<Record<string, unknown>>(ctx.mcpReq.inputResponses, key);
+  acceptedContent(ctx.mcpReq.inputResponses, key);
 
 const ask = async (
   inputRequests: InputRequests,
@@ -268,11 +273,9 @@ const ASKING: Readonly<Record<string, (ctx: ServerContext) => ToolAnswer | Promi
   },
   test_input_required_result_capabilities: (ctx) => {
     if (ctx.mcpReq.inputResponses !== undefined) return answer(say("fulfilled"));
-    const declared = (
-      ctx.mcpReq.envelope as Readonly<Record<string, object | undefined>> | undefined
-    )?.[CLIENT_CAPABILITIES_META_KEY] as
-      | { readonly elicitation?: object; readonly sampling?: object; readonly roots?: object }
-      | undefined;
+    const { [CLIENT_CAPABILITIES_META_KEY]: declared } = (ctx.mcpReq.envelope ?? {}) as Readonly<
+      Record<string, ClientCapabilities | undefined>
+    >;
     const asked: InputRequests = {
       ...(declared?.elicitation && { user_name: elicitText("What is your name?", "name") }),
       ...(declared?.sampling && { greeting: complete("Generate a short greeting") }),
@@ -298,7 +301,7 @@ function createServer(): McpServer {
         logging: {},
         completions: {},
       },
-      requestState: { verify: codec.verify },
+      requestState: { verify: (state, ctx) => codec.verify(state, ctx) },
     },
   );
   const none = { inputSchema: z.object({}) };
@@ -368,7 +371,8 @@ function registerTalkers(server: McpServer): void {
     "test_tool_with_progress",
     { description: "progress", ...none },
     async (_, ctx) => {
-      const progressToken = ctx.mcpReq._meta?.progressToken;
+      const { _meta: meta } = ctx.mcpReq;
+      const progressToken = meta?.progressToken;
       for (const progress of progressToken === undefined ? [] : [0, 50, 100]) {
         const params = { progressToken: progressToken as string, progress, total: 100 };
         await ctx.mcpReq.notify({ method: "notifications/progress", params });
@@ -474,7 +478,7 @@ function registerPrompts(server: McpServer): void {
     }),
   );
   server.registerPrompt("test_input_required_result_prompt", { description: "asks" }, (ctx) => {
-    const context = accepted(ctx as ServerContext, "user_context")?.["context"];
+    const context = accepted(ctx, "user_context")?.["context"];
     return typeof context === "string"
       ? { messages: [user(say(`Use the following context: ${context}`))] }
       : ask({ user_context: elicitText("What context should the prompt use?", "context") });
@@ -543,6 +547,7 @@ async function serveSession(
     retryInterval: 500,
     onsessioninitialized: (own) => void sessions.set(own, transport),
   });
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener -- not an EventTarget
   transport.onclose = () => void sessions.delete(transport.sessionId ?? "");
   await server.connect(transport);
   await transport.handleRequest(request, response, body);

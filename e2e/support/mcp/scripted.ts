@@ -30,20 +30,23 @@ export class ScriptedServer {
 
   private constructor() {
     this.#server = http.createServer((request, response) => {
-      void buffer(request).then((body) => {
-        const received = {
-          method: request.method ?? "",
-          path: request.url ?? "",
-          headers: request.headers,
-          body: body.toString("utf8"),
-        };
-        this.received.push(received);
-        const { status = 200, headers = {}, body: text = "", open } = this.answer(received);
-        response.writeHead(status, { "content-type": "application/json", ...headers });
-        if (open === true) response.write(text);
-        else response.end(text);
-      });
+      this.#serve(request, response).catch(() => response.destroy());
     });
+  }
+
+  async #serve(request: http.IncomingMessage, response: http.ServerResponse): Promise<void> {
+    const bytes = await buffer(request);
+    const received = {
+      method: request.method ?? "",
+      path: request.url ?? "",
+      headers: request.headers,
+      body: bytes.toString("utf8"),
+    };
+    this.received.push(received);
+    const { status = 200, headers = {}, body = "", open } = this.answer(received);
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    if (open === true) response.write(body);
+    else response.end(body);
   }
 
   static async start(): Promise<ScriptedServer> {
