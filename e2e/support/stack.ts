@@ -16,6 +16,8 @@ export interface StackOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly readyTimeoutMs?: number;
+  /** Key of workload tokens and of MCP sessions, 32 bytes, which replicas share. Default: its own. */
+  readonly workloadKey?: Uint8Array;
 }
 
 export interface Status {
@@ -99,11 +101,16 @@ export class Stack {
     args = [],
     env = {},
     readyTimeoutMs = 30_000,
+    workloadKey,
   }: StackOptions): Promise<Stack> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-"));
     mkdirSync(path.join(dir, "resources"));
     for (const [name, text] of Object.entries(files))
       writeFileSync(path.join(dir, "resources", name), text);
+    if (workloadKey !== undefined) {
+      mkdirSync(path.join(dir, "state"), { mode: 0o700 });
+      writeFileSync(path.join(dir, "state/workload.key"), workloadKey, { mode: 0o600 });
+    }
     const [port, externalPort] = [await freePort(), await freePort()];
     const child = spawn(
       process.execPath,
