@@ -17,6 +17,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["compile"],
   ["audit", "interception", "limits", "pricing", "providers"],
   ["access"],
+  ["mcp"],
   ["binding", "llm"],
   ["gateway", "mock"],
   ["host"],

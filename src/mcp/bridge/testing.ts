@@ -1,0 +1,336 @@
+/** Helpers for the tests of the bridge: MCP servers and clients by the official SDK. */
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import os from "node:os";
+import path from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
+import { SSEServerTransport } from "@modelcontextprotocol/sdk/server/sse.js";
+import {
+  type EventStore,
+  StreamableHTTPServerTransport,
+} from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import {
+  CreateMessageRequestSchema,
+  ElicitRequestSchema,
+  EmptyResultSchema,
+  ListRootsRequestSchema,
+  ToolListChangedNotificationSchema,
+} from "@modelcontextprotocol/sdk/types.js";
+import { Registry } from "prom-client";
+import * as z from "zod";
+import { CapturedLog, FakeClock } from "../../platform/testing.ts";
+import { type Bridge, type BridgeOptions, createBridge } from "./bridge.ts";
+import { MemoryBus } from "./bus.ts";
+
+/** Closes what a test has started, last first. */
+export class Cleanups {
+  readonly #actions: (() => unknown)[] = [];
+
+  add(action: () => unknown): void {
+    this.#actions.push(action);
+  }
+
+  async run(): Promise<void> {
+    for (const action of this.#actions.splice(0).toReversed()) await action();
+  }
+
+  folder(): string {
+    const folder = mkdtempSync(path.join(os.tmpdir(), "svc-mcp-"));
+    this.add(() => rmSync(folder, { recursive: true, force: true }));
+    return folder;
+  }
+
+  async listen(server: http.Server, at: string | number): Promise<void> {
+    await new Promise<void>((resolve) =>
+      typeof at === "string" ? server.listen(at, resolve) : server.listen(at, "127.0.0.1", resolve),
+    );
+    this.add(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+  }
+}
+
+export const portOf = (server: http.Server): number => (server.address() as AddressInfo).port;
+
+/** What the tools of the test's MCP server have seen, and what lets them go on. */
+export class ToolWorld {
+  readonly cancelled: string[] = [];
+  readonly started: string[] = [];
+  readonly servers: McpServer[] = [];
+  readonly headers: http.IncomingHttpHeaders[] = [];
+  #release = Promise.withResolvers<void>();
+
+  release(): void {
+    this.#release.resolve();
+  }
+
+  /** A server with one tool for each part of the protocol. */
+  createServer(): McpServer {
+    const server = new McpServer(
+      { name: "test", version: "1" },
+      { capabilities: { logging: {}, tools: { listChanged: true } } },
+    );
+    const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+    server.registerTool("echo", { inputSchema: { text: z.string() } }, ({ text: said }) =>
+      text(said),
+    );
+    server.registerTool("progress", { inputSchema: {} }, async (_args, extra) => {
+      for (let progress = 1; progress <= 3; progress += 1) {
+        await extra.sendNotification({
+          method: "notifications/progress",
+          params: { progressToken: extra["_meta"]?.progressToken ?? "none", progress, total: 3 },
+        });
+        // The SDK's client loses progress that arrives together with the answer.
+        await extra.sendRequest({ method: "ping" }, EmptyResultSchema);
+      }
+      return text("done");
+    });
+    server.registerTool("wait", { inputSchema: {} }, async (_args, { signal, requestId }) => {
+      this.started.push(String(requestId));
+      signal.addEventListener("abort", () => this.cancelled.push(String(requestId)));
+      await Promise.race([
+        this.#release.promise,
+        new Promise((resolve) => signal.addEventListener("abort", resolve)),
+      ]);
+      return text("released");
+    });
+    server.registerTool("sample", { inputSchema: {} }, async () => {
+      const { content } = await server.server.createMessage({
+        messages: [{ role: "user", content: { type: "text", text: "Hello" } }],
+        maxTokens: 10,
+      });
+      return text(JSON.stringify(content));
+    });
+    server.registerTool("elicit", { inputSchema: {} }, async () => {
+      const { action } = await server.server.elicitInput({
+        message: "Which?",
+        requestedSchema: { type: "object", properties: { which: { type: "string" } } },
+      });
+      return text(action);
+    });
+    server.registerTool("roots", { inputSchema: {} }, async () => {
+      const { roots } = await server.server.listRoots();
+      return text(roots.map(({ uri }) => uri).join());
+    });
+    server.registerTool("ping", { inputSchema: {} }, async () => {
+      await server.server.ping();
+      return text("pong");
+    });
+    this.servers.push(server);
+    return server;
+  }
+}
+
+/** An SDK server of Streamable HTTP. */
+export class StreamableUpstream {
+  readonly server: http.Server;
+  readonly sessions = new Map<string, StreamableHTTPServerTransport>();
+  readonly requests: {
+    readonly method: string;
+    readonly headers: http.IncomingHttpHeaders;
+    readonly url: string;
+  }[] = [];
+  /** Answers instead of the SDK. @returns whether it has */
+  intercept: (request: http.IncomingMessage, response: http.ServerResponse) => boolean = () =>
+    false;
+
+  constructor(
+    world: ToolWorld,
+    {
+      json = false,
+      eventStore,
+    }: { readonly json?: boolean; readonly eventStore?: EventStore } = {},
+  ) {
+    this.server = http.createServer((request, response) => {
+      const { method = "", headers, url = "" } = request;
+      this.requests.push({ method, headers, url });
+      if (this.intercept(request, response)) return;
+      void this.#serve(world, json, eventStore, request, response);
+    });
+  }
+
+  async #serve(
+    world: ToolWorld,
+    json: boolean,
+    eventStore: EventStore | undefined,
+    request: http.IncomingMessage,
+    response: http.ServerResponse,
+  ): Promise<void> {
+    const id = request.headers["mcp-session-id"];
+    const known = typeof id === "string" ? this.sessions.get(id) : undefined;
+    if (known !== undefined) return known.handleRequest(request, response);
+    if (id !== undefined) {
+      response.writeHead(404, { "content-type": "application/json" });
+      response.end('{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"no session"}}');
+      return;
+    }
+    const transport: StreamableHTTPServerTransport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      enableJsonResponse: json,
+      ...(eventStore !== undefined && { eventStore }),
+      onsessioninitialized: (session) => {
+        this.sessions.set(session, transport);
+      },
+      onsessionclosed: (session) => {
+        this.sessions.delete(session);
+      },
+    });
+    await world.createServer().connect(transport);
+    await transport.handleRequest(request, response);
+  }
+}
+
+/** An SDK server of HTTP+SSE. */
+export class SseUpstream {
+  readonly server: http.Server;
+  readonly sessions = new Map<string, SSEServerTransport>();
+  readonly requests: {
+    readonly method: string;
+    readonly headers: http.IncomingHttpHeaders;
+    readonly url: string;
+  }[] = [];
+  intercept: (request: http.IncomingMessage, response: http.ServerResponse) => boolean = () =>
+    false;
+
+  constructor(world: ToolWorld) {
+    this.server = http.createServer((request, response) => {
+      const { method = "", headers, url = "" } = request;
+      this.requests.push({ method, headers, url });
+      if (this.intercept(request, response)) return;
+      void this.#serve(world, request, response);
+    });
+  }
+
+  async #serve(
+    world: ToolWorld,
+    request: http.IncomingMessage,
+    response: http.ServerResponse,
+  ): Promise<void> {
+    if (request.method === "GET") {
+      const transport = new SSEServerTransport("/base/messages", response);
+      this.sessions.set(transport.sessionId, transport);
+      response.on("close", () => this.sessions.delete(transport.sessionId));
+      await world.createServer().connect(transport);
+      return;
+    }
+    const id = new URL(request.url ?? "", "http://upstream").searchParams.get("sessionId") ?? "";
+    const transport = this.sessions.get(id);
+    if (transport === undefined) {
+      response.writeHead(404).end();
+      return;
+    }
+    await transport.handlePostMessage(request, response);
+  }
+}
+
+/** Stands for Envoy: forwards from a port to a socket, and sets headers. */
+export class Front {
+  readonly server: http.Server;
+
+  constructor(
+    target: () => string,
+    change: (headers: http.IncomingHttpHeaders) => http.IncomingHttpHeaders,
+    pathOf: (url: string) => string = (url) => url,
+  ) {
+    this.server = http.createServer((request, response) => {
+      const forwarded = http.request(
+        {
+          socketPath: target(),
+          method: request.method ?? "GET",
+          path: pathOf(request.url ?? "/"),
+          headers: change({ ...request.headers }),
+          agent: false,
+        },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          response.flushHeaders();
+          answer.pipe(response);
+          answer.on("close", () => response.destroy());
+        },
+      );
+      forwarded.on("error", () => response.destroy());
+      response.on("close", () => forwarded.destroy());
+      request.pipe(forwarded);
+    });
+  }
+
+  url(pathname: string): URL {
+    return new URL(`http://127.0.0.1:${portOf(this.server)}${pathname}`);
+  }
+}
+
+/** One replica: a bridge, with its sockets. */
+export class Replica {
+  readonly bridge: Bridge;
+  readonly clock: FakeClock;
+  readonly registry = new Registry();
+  readonly log = new CapturedLog();
+  readonly defects: unknown[] = [];
+  readonly clientsSocket: string;
+  readonly serversSocket: string;
+
+  private constructor(folder: string, name: string, options: Partial<BridgeOptions>) {
+    this.clock = (options.clock as FakeClock | undefined) ?? new FakeClock();
+    this.clientsSocket = path.join(folder, `${name}-clients.sock`);
+    this.serversSocket = path.join(folder, `${name}-servers.sock`);
+    this.bridge = createBridge({
+      gatewaySocket: path.join(folder, "gateway.sock"),
+      egressSocket: path.join(folder, "egress.sock"),
+      bus: new MemoryBus(),
+      clock: this.clock,
+      log: this.log.log,
+      registry: this.registry,
+      random: () => 0,
+      onDefect: (error) => this.defects.push(error),
+      ...options,
+    });
+  }
+
+  static async start(
+    cleanups: Cleanups,
+    folder: string,
+    options: Partial<BridgeOptions> = {},
+    name = "a",
+  ): Promise<Replica> {
+    const replica = new Replica(folder, name, options);
+    await cleanups.listen(replica.bridge.clients, replica.clientsSocket);
+    await cleanups.listen(replica.bridge.servers, replica.serversSocket);
+    cleanups.add(() => replica.bridge.close());
+    return replica;
+  }
+
+  async sessions(side: "clients" | "servers"): Promise<number | undefined> {
+    const metric = await this.registry.getSingleMetric("svc_mcp_bridge_sessions")?.get();
+    return metric?.values.find(({ labels }) => labels["side"] === side)?.value;
+  }
+}
+
+/** An SDK client with every capability, and what it was told. */
+export function createClient(): { readonly client: Client; readonly told: string[] } {
+  const client = new Client(
+    { name: "test", version: "1" },
+    { capabilities: { sampling: {}, elicitation: {}, roots: { listChanged: true } } },
+  );
+  const told: string[] = [];
+  client.setRequestHandler(CreateMessageRequestSchema, () => ({
+    model: "none",
+    role: "assistant" as const,
+    content: { type: "text" as const, text: "Sampled" },
+  }));
+  client.setRequestHandler(ElicitRequestSchema, () => ({ action: "decline" as const }));
+  client.setRequestHandler(ListRootsRequestSchema, () => ({ roots: [{ uri: "file:///root" }] }));
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+    told.push("tools/list_changed");
+  });
+  return { client, told };
+}
+
+/** Calls a tool and returns its text. */
+export async function callText(client: Client, name: string, args: object = {}): Promise<string> {
+  const { content } = await client.callTool({ name, arguments: { ...args } });
+  return (content as { readonly text: string }[])[0]?.text ?? "";
+}
