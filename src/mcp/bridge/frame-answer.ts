@@ -25,8 +25,12 @@ export class FrameAnswer {
 
   /** Notes a message that is for the client. */
   note(message: RpcMessage): void {
-    if (message.kind !== "response" || message.id === undefined) return;
-    if (this.#open.delete(idKey(message.id)) && this.#open.size === 0) this.#settled.resolve();
+    if (message.kind === "response" && message.id !== undefined) this.settleOne(message.id);
+  }
+
+  /** A request is answered. */
+  settleOne(id: RpcId): void {
+    if (this.#open.delete(idKey(id)) && this.#open.size === 0) this.#settled.resolve();
   }
 
   /** Nothing more will come. @returns the requests without an answer */

@@ -31,6 +31,7 @@ export type RpcMessage =
       readonly kind: "response";
       /** undefined for an error of a request whose id could not be read. */
       readonly id: RpcId | undefined;
+      readonly failed: boolean;
       readonly text: string;
     };
 
@@ -102,7 +103,10 @@ function batch(bytes: Buffer, scan: JsonScan): readonly RpcMessage[] {
 function messageOf(read: MemberReader, text: string): RpcMessage {
   const method = read("method");
   const id = read("id");
-  if (method === undefined) return { kind: "response", id: idOf(id ?? undefined), text };
+  if (method === undefined) {
+    const failed = read("error") !== undefined;
+    return { kind: "response", id: idOf(id ?? undefined), failed, text };
+  }
   if (typeof method !== "string") throw new FrameError("method is not a string");
   if (id === undefined) {
     return {
