@@ -5,7 +5,7 @@
 import type http from "node:http";
 import { EventWriter } from "./event-writer.ts";
 import { readEvents } from "./event-reader.ts";
-import { FrameError, readFrame, type RpcFrame, type RpcMessage } from "./frame.ts";
+import { FrameError, parseMessage, readFrame, type RpcFrame, type RpcMessage } from "./frame.ts";
 import { FrameAnswer } from "./frame-answer.ts";
 import { FrameOrder, type OrderedFrame } from "./frame-order.ts";
 import { GatewayEndpoint, type GatewayEndpointOptions } from "./gateway-endpoint.ts";
@@ -363,5 +363,5 @@ function errorWithoutId({ messages }: RpcFrame, answer: FrameAnswer): unknown {
   const [message] = messages;
   if (messages.length !== 1 || message?.kind !== "response") return undefined;
   if (message.id !== undefined && answer.has(message.id)) return undefined;
-  return (JSON.parse(message.text) as { readonly error?: unknown }).error;
+  return parseMessage(message.text)?.["error"];
 }

@@ -20,6 +20,7 @@ import type { BridgeContext } from "./options.ts";
 import { refuse, RpcCode } from "./rpc-error.ts";
 import { isSessionId, newSessionId, SessionTable } from "./session-table.ts";
 import { MAX_HEADER_BYTES, readBody, UnixCaller } from "./unix-caller.ts";
+import { pause } from "./waiting.ts";
 
 const PATH = /^(\/ext\/mcp\/[^/?#]+)\/(sse|message)(?:\?([^#]*))?$/;
 /** A path prefix that an ingress has removed, and names in this header. */
@@ -62,7 +63,11 @@ export class ClientBridge {
   async close(): Promise<void> {
     const sessions = this.#sessions.all();
     for (const session of sessions) session.end("the gateway is closing");
-    await Promise.all(sessions.map(({ ended }) => ended));
+    const { clock, times } = this.#context;
+    const done = new AbortController();
+    const deadline = pause(clock, times.goodbye, done.signal);
+    await Promise.race([Promise.all(sessions.map(({ ended }) => ended)), deadline]);
+    done.abort();
     this.#gateway.close();
   }
 

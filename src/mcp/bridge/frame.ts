@@ -3,7 +3,7 @@
  * The text of a frame is forwarded as it came; only the members that decide its way are parsed.
  */
 import { JsonError, type JsonScan, scanJson } from "../../platform/json/scan.ts";
-import { parseScanned } from "../../platform/json/parse.ts";
+import { parseJson, parseScanned } from "../../platform/json/parse.ts";
 import { MESSAGE_JSON } from "./limits.ts";
 
 export type RpcId = string | number;
@@ -69,6 +69,17 @@ export function readFrame(bytes: Buffer): RpcFrame {
     return { messages, requests, text };
   } catch (error) {
     if (error instanceof JsonError) throw new FrameError(error.message);
+    throw error;
+  }
+}
+
+/** Parses the text of a message. @returns undefined if it is not JSON after all */
+export function parseMessage(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const { value } = parseJson(Buffer.from(text), MESSAGE_JSON);
+    return isObject(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof JsonError) return undefined;
     throw error;
   }
 }

@@ -1,8 +1,7 @@
 /** The gateway's Streamable HTTP endpoint, as one client of the old transport uses it. */
 import type http from "node:http";
+import { parseMessage } from "./frame.ts";
 import type { HeaderTable } from "./headers.ts";
-import { parseJson } from "../../platform/json/parse.ts";
-import { MESSAGE_JSON } from "./limits.ts";
 import type { UnixCall, UnixCaller } from "./unix-caller.ts";
 
 export interface GatewayEndpointOptions {
@@ -39,11 +38,9 @@ export class GatewayEndpoint {
    * @returns false if the answer is an error
    */
   setVersion(text: string): boolean {
-    const { result } = parseJson(Buffer.from(text), MESSAGE_JSON).value as {
-      readonly result?: { readonly protocolVersion?: unknown } | null;
-    };
+    const result = parseMessage(text)?.["result"];
     if (typeof result !== "object" || result === null) return false;
-    const version = result.protocolVersion;
+    const version: unknown = "protocolVersion" in result ? result.protocolVersion : undefined;
     if (typeof version === "string" && /^[\w.-]{1,64}$/.test(version)) this.#version = version;
     return true;
   }

@@ -68,7 +68,7 @@ export const BRIDGE_TIMES: BridgeTimes = {
   endpoint: 15_000,
   oneWay: 30_000,
   accepted: 300_000,
-  goodbye: 10_000,
+  goodbye: 5_000,
   firstRetry: 1_000,
   longestRetry: 30_000,
   idle: 1_800_000,

@@ -19,11 +19,14 @@ import {
   ListRootsRequestSchema,
   ToolListChangedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
+import { createParser } from "eventsource-parser";
 import { Registry } from "prom-client";
 import * as z from "zod";
+import { until } from "../../../e2e/support/wait.ts";
 import { CapturedLog, FakeClock } from "../../platform/testing.ts";
 import { type Bridge, type BridgeOptions, createBridge } from "./bridge.ts";
 import { MemoryBus } from "./bus.ts";
+import { BRIDGE_TIMES } from "./limits.ts";
 
 /** Closes what a test has started, last first. */
 export class Cleanups {
@@ -299,7 +302,11 @@ export class Replica {
     const replica = new Replica(folder, name, options);
     await cleanups.listen(replica.bridge.clients, replica.clientsSocket);
     await cleanups.listen(replica.bridge.servers, replica.serversSocket);
-    cleanups.add(() => replica.bridge.close());
+    cleanups.add(async () => {
+      const closed = replica.bridge.close();
+      replica.clock.advance(BRIDGE_TIMES.goodbye);
+      await closed;
+    });
     return replica;
   }
 
@@ -333,4 +340,133 @@ export function createClient(): { readonly client: Client; readonly told: string
 export async function callText(client: Client, name: string, args: object = {}): Promise<string> {
   const { content } = await client.callTool({ name, arguments: { ...args } });
   return (content as { readonly text: string }[])[0]?.text ?? "";
+}
+
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: http.IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface RawRequest {
+  readonly method?: string;
+  readonly headers?: http.OutgoingHttpHeaders;
+  readonly body?: string;
+}
+
+/** Sends a request to a Unix socket. @returns the answer when its headers have arrived */
+export function rawRequest(
+  socketPath: string,
+  target: string,
+  { method = "GET", headers = {}, body }: RawRequest = {},
+): Promise<http.IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const request = http.request({ socketPath, path: target, method, headers, agent: false });
+    request.on("response", resolve).on("error", reject);
+    request.end(body);
+  });
+}
+
+export async function rawAnswer(
+  socketPath: string,
+  target: string,
+  request: RawRequest = {},
+): Promise<RawAnswer> {
+  const answer = await rawRequest(socketPath, target, request);
+  answer.setEncoding("utf8");
+  let body = "";
+  for await (const part of answer) body += part as string;
+  return { status: answer.statusCode ?? 0, headers: answer.headers, body };
+}
+
+/** Events of an answer, as they come. */
+export class RawEvents {
+  readonly answer: http.IncomingMessage;
+  readonly events: { readonly event: string | undefined; readonly data: string }[] = [];
+  comments = 0;
+  isEnded = false;
+
+  constructor(answer: http.IncomingMessage) {
+    this.answer = answer;
+    const parser = createParser({
+      onEvent: ({ event, data }) => this.events.push({ event, data }),
+      onComment: () => (this.comments += 1),
+    });
+    answer.setEncoding("utf8");
+    answer.on("data", (part: string) => parser.feed(part));
+    answer.on("error", () => undefined);
+    answer.on("close", () => (this.isEnded = true));
+  }
+
+  /** Messages, parsed. */
+  get messages(): readonly Record<string, unknown>[] {
+    return this.events
+      .filter(({ event }) => event === "message")
+      .map(({ data }) => JSON.parse(data) as Record<string, unknown>);
+  }
+
+  /** Waits for the message with an id. */
+  message(id: unknown): Promise<Record<string, unknown>> {
+    return until(() => this.messages.find((message) => message["id"] === id), {
+      what: `the message ${String(id)}`,
+    });
+  }
+}
+
+/** A server whose requests wait for the test's answers. */
+export class ScriptedServer {
+  readonly server: http.Server;
+  readonly #arrivals: Arrival[] = [];
+
+  constructor() {
+    this.server = http.createServer((request, response) => {
+      const parts: Buffer[] = [];
+      request.on("data", (part: Buffer) => parts.push(part));
+      request.on("end", () => {
+        const body = Buffer.concat(parts).toString();
+        this.#arrivals.push({ request, response, body, method: request.method ?? "" });
+      });
+    });
+  }
+
+  /** The next request that satisfies the condition. */
+  async next(isWanted: (arrival: Arrival) => boolean = () => true): Promise<Arrival> {
+    return until(
+      () => {
+        const at = this.#arrivals.findIndex(isWanted);
+        return at < 0 ? undefined : this.#arrivals.splice(at, 1)[0];
+      },
+      { what: "a request" },
+    );
+  }
+
+  get waiting(): readonly Arrival[] {
+    return this.#arrivals;
+  }
+}
+
+export interface Arrival {
+  readonly request: http.IncomingMessage;
+  readonly response: http.ServerResponse;
+  readonly method: string;
+  readonly body: string;
+}
+
+export const json = (value: unknown): string =>
+  JSON.stringify({ jsonrpc: "2.0", ...(value as object) });
+
+/** Answers with JSON. */
+export function answerJson(
+  { response }: Arrival,
+  value: unknown,
+  { status = 200, headers = {} }: { status?: number; headers?: http.OutgoingHttpHeaders } = {},
+): void {
+  response.writeHead(status, { ...headers, "content-type": "application/json" }).end(json(value));
+}
+
+/** Begins an event stream. @returns a function that sends an event */
+export function answerEvents({ response }: Arrival): (value: unknown, id?: string) => void {
+  response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
+  return (value, id) =>
+    void response.write(`${id === undefined ? "" : `id: ${id}\n`}data: ${json(value)}\n\n`);
 }
