@@ -7,7 +7,7 @@ import { newSessionId } from "./session-table.ts";
 import {
   answerEvents,
   answerJson,
-  type Arrival,
+  type ScriptedRequest,
   Cleanups,
   json,
   type RawAnswer,
@@ -98,12 +98,12 @@ async function initialized(replica: Replica): Promise<OldClient> {
   return client;
 }
 
-const isPost = ({ method }: Arrival): boolean => method === "POST";
-const isGet = ({ method }: Arrival): boolean => method === "GET";
-const isDelete = ({ method }: Arrival): boolean => method === "DELETE";
+const isPost = ({ method }: ScriptedRequest): boolean => method === "POST";
+const isGet = ({ method }: ScriptedRequest): boolean => method === "GET";
+const isDelete = ({ method }: ScriptedRequest): boolean => method === "DELETE";
 
 /** Opens the gateway's stream. */
-async function listening(client: OldClient): Promise<Arrival> {
+async function listening(client: OldClient): Promise<ScriptedRequest> {
   await client.send({ method: "notifications/initialized" });
   (await gateway.next(isPost)).response.writeHead(202).end();
   return gateway.next(isGet);
@@ -377,7 +377,7 @@ describe("streams that are cut", () => {
   });
 
   /** Lets waits pass until the gateway is asked with GET. */
-  async function resumed(replica: Replica): Promise<Arrival> {
+  async function resumed(replica: Replica): Promise<ScriptedRequest> {
     return until(async () => {
       const wait = replica.clock.pending.find((ms) => ms < 20_000);
       if (wait !== undefined) replica.clock.advance(wait);

@@ -48,13 +48,22 @@ export class RedisBus implements SessionBus {
   readonly #handlers = new Map<string, BusHandler>();
   readonly #pending = new Map<number, (reply: Reply | undefined) => void>();
   #count = 0;
+  #isReported = false;
   #cancelBeat: (() => void) | undefined;
 
   constructor(options: RedisBusOptions) {
     this.#options = options;
     this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-    this.#publisher = new RedisConnection(options, () => undefined);
-    this.#subscriber = new RedisConnection(options, () => this.#subscribe(this.#channels()));
+    const events = {
+      onReady: () => this.#connected(),
+      onError: (error: unknown) => this.#report(error),
+    };
+    this.#publisher = new RedisConnection({ ...options, ...events });
+    this.#subscriber = new RedisConnection({
+      ...options,
+      ...events,
+      prepare: (redis) => redis.subscribe(...this.#channels()),
+    });
     this.#subscriber.redis.on("message", (channel: string, text: string) => {
       this.#receive(channel, text);
     });
@@ -64,7 +73,7 @@ export class RedisBus implements SessionBus {
 
   async open(name: string, handler: BusHandler): Promise<BusSubscription> {
     this.#handlers.set(name, handler);
-    await this.#subscribe([channelOf(name)]);
+    await this.#subscribe(channelOf(name));
     return {
       close: () => {
         if (this.#handlers.get(name) !== handler) return;
@@ -97,24 +106,39 @@ export class RedisBus implements SessionBus {
     return [replyChannel(this.#self), ...[...this.#handlers.keys()].map(channelOf)];
   }
 
-  /** Waits at most for the deadline: what is not subscribed is subscribed after a reconnect. */
-  async #subscribe(channels: readonly string[]): Promise<void> {
-    if (!this.#subscriber.isReady) return;
-    const { clock } = this.#options;
-    const subscribed = this.#subscriber.redis.subscribe(...channels).then(
-      () => undefined,
-      () => this.#subscriber.renew(),
+  get #isReady(): boolean {
+    return this.#publisher.isReady && this.#subscriber.isReady;
+  }
+
+  #connected(): void {
+    if (this.#isReady) this.#isReported = false;
+  }
+
+  /** One warning for each outage. */
+  #report(error: unknown): void {
+    if (this.#isReported) return;
+    this.#isReported = true;
+    this.#options.log.warn(
+      { reason: reasonOf(error) },
+      "MCP sessions that other replicas hold cannot be reached over Redis",
     );
-    let cancel: (() => void) | undefined;
-    const late = new Promise<void>((resolve) => {
-      cancel = clock.after(this.#timeoutMs, resolve);
+  }
+
+  /** Waits at most for the deadline: what is not subscribed is subscribed after a reconnect. */
+  async #subscribe(channel: string): Promise<void> {
+    if (!this.#subscriber.isReady) return;
+    const subscribed = this.#subscriber.redis.subscribe(channel).catch((error: unknown) => {
+      this.#report(error);
+      this.#subscriber.renew();
     });
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.after(this.#timeoutMs, resolve);
     await Promise.race([subscribed, late]);
-    cancel?.();
+    cancel();
   }
 
   async #ask(name: string, body: string): Promise<string | undefined> {
-    if (!this.#publisher.isReady || !this.#subscriber.isReady) {
+    if (!this.#isReady) {
       throw new BusUnavailable("there is no connection to Redis");
     }
     const { clock } = this.#options;
@@ -125,9 +149,7 @@ export class RedisBus implements SessionBus {
     const envelope: Envelope = { from: this.#self, n, body };
     const unheard = Promise.withResolvers<"unheard">();
     this.#publisher.redis.publish(channelOf(name), JSON.stringify(envelope)).then(
-      (receivers) => {
-        if (receivers === 0) unheard.resolve("unheard");
-      },
+      (receivers) => (receivers === 0 ? unheard.resolve("unheard") : undefined),
       () => replied.resolve(undefined),
     );
     try {
@@ -164,7 +186,10 @@ export class RedisBus implements SessionBus {
     const { onDefect } = this.#options;
     void Promise.resolve()
       .then(() => handler(body))
-      .catch((error: unknown): undefined => void onDefect(error))
+      .catch((error: unknown) => {
+        onDefect(error);
+        return undefined;
+      })
       .then((answer) => {
         if (!this.#publisher.isReady) return undefined;
         const reply: Reply = { n, ...(answer !== undefined && { body: answer }) };
@@ -177,11 +202,11 @@ export class RedisBus implements SessionBus {
   #beat(): void {
     this.#cancelBeat = this.#options.clock.after(BEAT_MS, () => {
       this.#beat();
-      if (!this.#publisher.isReady || !this.#subscriber.isReady) return;
+      this.#publisher.check();
+      this.#subscriber.check();
+      if (!this.#isReady) return;
       this.#ask(this.#beatName, "").then(
-        (answer) => {
-          if (answer === undefined) this.#subscriber.renew();
-        },
+        (answer) => (answer === undefined ? this.#subscriber.renew() : undefined),
         () => {
           this.#publisher.renew();
           this.#subscriber.renew();
@@ -194,34 +219,43 @@ export class RedisBus implements SessionBus {
 const channelOf = (name: string): string => `${PREFIX}${name}`;
 const replyChannel = (process: string): string => `${PREFIX}reply:${process}`;
 
+interface ConnectionOptions extends Pick<RedisBusOptions, "redis" | "clock" | "random"> {
+  /** Prepares a new connection. */
+  readonly prepare?: (redis: Redis) => Promise<unknown>;
+  readonly onReady: () => void;
+  readonly onError: (error: unknown) => void;
+}
+
 /** One connection, which is made again when it breaks. */
 class RedisConnection {
   readonly redis: Redis;
-  readonly #clock: Clock;
   #failures = 0;
   #isReady = false;
+  #wasStuck = false;
   #readySince = Number.NEGATIVE_INFINITY;
-  #isReported = false;
 
-  constructor({ redis, clock, log, random }: RedisBusOptions, onReady: () => unknown) {
-    this.#clock = clock;
+  constructor({ redis, clock, random, prepare, onReady, onError }: ConnectionOptions) {
     this.redis = connectRedis(redis, () => backoffMs(this.#failures++, random));
-    this.redis.on("ready", () => {
+    // Prepared here, where a failure is noticed.
+    this.redis.options.autoResubscribe = false;
+    const ready = (): void => {
+      if (this.redis.status !== "ready") return;
       this.#failures = 0;
       this.#isReady = true;
-      this.#isReported = false;
-      this.#readySince = this.#clock.monotonic();
+      this.#readySince = clock.monotonic();
       onReady();
+    };
+    this.redis.on("ready", () => {
+      if (prepare === undefined) ready();
+      else {
+        prepare(this.redis).then(ready, (error: unknown) => {
+          onError(error);
+          this.renew();
+        });
+      }
     });
     this.redis.on("close", () => (this.#isReady = false));
-    this.redis.on("error", (error: unknown) => {
-      if (this.#isReported) return;
-      this.#isReported = true;
-      log.warn(
-        { reason: reasonOf(error) },
-        "MCP sessions of other replicas cannot be reached: no connection to Redis",
-      );
-    });
+    this.redis.on("error", onError);
   }
 
   get isReady(): boolean {
@@ -233,7 +267,15 @@ class RedisConnection {
     return this.#readySince;
   }
 
-  /** Makes a new connection. */
+  /** Called at intervals: a connection that is not ready for a whole one is made again. */
+  check(): void {
+    const isStuck =
+      !this.#isReady && ["connecting", "connect", "ready"].includes(this.redis.status);
+    if (isStuck && this.#wasStuck) this.renew();
+    this.#wasStuck = isStuck && !this.#wasStuck;
+  }
+
+  /** Makes a new connection, after a wait that grows until one is ready. */
   renew(): void {
     this.#isReady = false;
     this.redis.disconnect(true);

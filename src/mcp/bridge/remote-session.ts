@@ -296,18 +296,20 @@ export class RemoteSession implements SessionHandle {
   #keep(sink: MessageSink, failures = 0): void {
     const guest = this.#sinks.get(sink);
     if (guest === undefined) return;
-    const { clock, times, onDefect } = this.#context;
-    void pause(clock, times.keepAlive, guest.closed.signal)
-      .then(async () => {
-        if (guest.closed.signal.aborted) return;
-        const { kind } = await this.#send({ do: "keep", sink: guest.name });
-        if (guest.closed.signal.aborted) return;
-        const failed = kind === "unavailable" ? failures + 1 : 0;
-        if (kind !== "unknown" && failed < MOST_FAILURES) return this.#keep(sink, failed);
-        this.#close(sink);
-        sink.end("The process that holds the session has gone.");
-      })
-      .catch(onDefect);
+    void this.#stillHeld(sink, guest, failures).catch(this.#context.onDefect);
+  }
+
+  async #stillHeld(sink: MessageSink, guest: GuestSink, failures: number): Promise<void> {
+    const { clock, times } = this.#context;
+    const { signal } = guest.closed;
+    await pause(clock, times.keepAlive, signal);
+    if (signal.aborted) return;
+    const { kind } = await this.#send({ do: "keep", sink: guest.name });
+    if (signal.aborted) return;
+    const failed = kind === "unavailable" ? failures + 1 : 0;
+    if (kind !== "unknown" && failed < MOST_FAILURES) return this.#keep(sink, failed);
+    this.#close(sink);
+    sink.end("The process that holds the session has gone.");
   }
 
   #close(sink: MessageSink): GuestSink | undefined {

@@ -27,12 +27,12 @@ export interface ServerSessionOptions {
 }
 
 /** Error for an upstream whose stream cannot be opened; its message is for clients. */
-export class UpstreamError extends Error {
+export class UpstreamStreamError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
     super(message);
-    this.name = "UpstreamError";
+    this.name = "UpstreamStreamError";
     this.status = status;
   }
 }
@@ -67,16 +67,18 @@ export class ServerSession implements SessionHandle {
   /**
    * Opens the upstream's stream, and waits for its `endpoint` event.
    * @param headers of the upstream request; they contain its credential
-   * @throws UpstreamError
+   * @throws UpstreamStreamError
    */
   async open(headers: HeaderTable): Promise<void> {
     const { clock, times } = this.#context;
     const endpoint = Promise.withResolvers<void>();
     const cancel = clock.after(times.endpoint, () => {
-      endpoint.reject(new UpstreamError(504, "The MCP server sent no endpoint event in time."));
+      endpoint.reject(
+        new UpstreamStreamError(504, "The MCP server sent no endpoint event in time."),
+      );
     });
     this.#connect(headers, endpoint).catch((error: unknown) => {
-      if (!(error instanceof UpstreamError)) this.#context.onDefect(error);
+      if (!(error instanceof UpstreamStreamError)) this.#context.onDefect(error);
       endpoint.reject(error);
     });
     try {
@@ -98,9 +100,11 @@ export class ServerSession implements SessionHandle {
         return { kind: "conflict" };
       }
     } else {
-      const other = this.#router.stream;
-      if (other !== undefined && (await other.isAlive())) return { kind: "conflict" };
-      if (other !== undefined) this.#router.remove(other);
+      for (let other = this.#router.stream; other !== undefined; other = this.#router.stream) {
+        if (await other.isAlive()) return { kind: "conflict" };
+        this.#router.remove(other);
+      }
+      if (this.#ended) return { kind: "unknown" };
       this.#router.setStream(sink);
     }
     this.#touch();
@@ -139,13 +143,13 @@ export class ServerSession implements SessionHandle {
         signal: this.#stream.signal,
       });
     } catch {
-      throw new UpstreamError(502, "The MCP server cannot be reached.");
+      throw new UpstreamStreamError(502, "The MCP server cannot be reached.");
     }
     const status = answer.statusCode ?? 502;
     if (status !== 200 || mediaType(answer) !== "text/event-stream") {
       discard(answer);
       const problem = `The MCP server answered ${status} instead of an event stream.`;
-      throw new UpstreamError(status >= 400 ? status : 502, problem);
+      throw new UpstreamStreamError(status >= 400 ? status : 502, problem);
     }
     await readEvents(answer, {
       maxEventBytes: this.#context.limits.serverMessageBytes,
@@ -155,7 +159,7 @@ export class ServerSession implements SessionHandle {
         else if (event === undefined || event === "message") this.#receive(data, answer);
       },
     });
-    endpoint.reject(new UpstreamError(502, "The MCP server ended its stream."));
+    endpoint.reject(new UpstreamStreamError(502, "The MCP server ended its stream."));
     this.end("The MCP server ended its stream.");
   }
 
@@ -166,7 +170,7 @@ export class ServerSession implements SessionHandle {
       endpoint.resolve();
     } catch (error) {
       if (!(error instanceof EndpointError)) throw error;
-      endpoint.reject(new UpstreamError(502, error.message));
+      endpoint.reject(new UpstreamStreamError(502, error.message));
     }
   }
 

@@ -19,7 +19,7 @@ import type { BridgeContext } from "./options.ts";
 import { PostAnswer, StreamAnswer } from "./post-answer.ts";
 import { holderName, RemoteSession, SessionHolder } from "./remote-session.ts";
 import { refuse, RpcCode } from "./rpc-error.ts";
-import { ServerSession, UpstreamError } from "./server-session.ts";
+import { ServerSession, UpstreamStreamError } from "./server-session.ts";
 import type { Attached, SessionHandle } from "./session-handle.ts";
 import { isSessionId, newSessionId, SessionTable } from "./session-table.ts";
 import { discard, MAX_HEADER_BYTES, readBody, UnixCaller } from "./unix-caller.ts";
@@ -165,13 +165,16 @@ export class ServerBridge {
     try {
       await session.open(call.headers);
     } catch (error) {
-      if (!(error instanceof UpstreamError)) throw error;
+      if (!(error instanceof UpstreamStreamError)) throw error;
       const requestId = frame.requests[0] ?? null;
       return refuse(response, error.status, error.message, RpcCode.transport, requestId);
     }
     const holder = new SessionHolder(this.#context, session);
     subscription = await this.#context.bus.open(holderName(id), (text) => holder.serve(text));
-    if (this.#sessions.get(id) === undefined) return subscription.close();
+    if (session.isEnded) {
+      subscription.close();
+      return refuse(response, 502, "The MCP server ended its stream.", RpcCode.transport);
+    }
     const answer = new PostAnswer(this.#context, {
       response,
       requests: frame.requests,

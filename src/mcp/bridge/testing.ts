@@ -348,7 +348,7 @@ export interface RawAnswer {
   readonly body: string;
 }
 
-export interface RawRequest {
+export interface SocketRequest {
   readonly method?: string;
   readonly headers?: http.OutgoingHttpHeaders;
   readonly body?: string;
@@ -358,7 +358,7 @@ export interface RawRequest {
 export function rawRequest(
   socketPath: string,
   target: string,
-  { method = "GET", headers = {}, body }: RawRequest = {},
+  { method = "GET", headers = {}, body }: SocketRequest = {},
 ): Promise<http.IncomingMessage> {
   return new Promise((resolve, reject) => {
     const request = http.request({ socketPath, path: target, method, headers, agent: false });
@@ -370,7 +370,7 @@ export function rawRequest(
 export async function rawAnswer(
   socketPath: string,
   target: string,
-  request: RawRequest = {},
+  request: SocketRequest = {},
 ): Promise<RawAnswer> {
   const answer = await rawRequest(socketPath, target, request);
   answer.setEncoding("utf8");
@@ -416,7 +416,7 @@ export class RawEvents {
 /** A server whose requests wait for the test's answers. */
 export class ScriptedServer {
   readonly server: http.Server;
-  readonly #arrivals: Arrival[] = [];
+  readonly #arrivals: ScriptedRequest[] = [];
 
   constructor() {
     this.server = http.createServer((request, response) => {
@@ -430,7 +430,9 @@ export class ScriptedServer {
   }
 
   /** The next request that satisfies the condition. */
-  async next(isWanted: (arrival: Arrival) => boolean = () => true): Promise<Arrival> {
+  async next(
+    isWanted: (arrival: ScriptedRequest) => boolean = () => true,
+  ): Promise<ScriptedRequest> {
     return until(
       () => {
         const at = this.#arrivals.findIndex(isWanted);
@@ -440,12 +442,12 @@ export class ScriptedServer {
     );
   }
 
-  get waiting(): readonly Arrival[] {
+  get waiting(): readonly ScriptedRequest[] {
     return this.#arrivals;
   }
 }
 
-export interface Arrival {
+export interface ScriptedRequest {
   readonly request: http.IncomingMessage;
   readonly response: http.ServerResponse;
   readonly method: string;
@@ -457,7 +459,7 @@ export const json = (value: unknown): string =>
 
 /** Answers with JSON. */
 export function answerJson(
-  { response }: Arrival,
+  { response }: ScriptedRequest,
   value: unknown,
   { status = 200, headers = {} }: { status?: number; headers?: http.OutgoingHttpHeaders } = {},
 ): void {
@@ -465,7 +467,7 @@ export function answerJson(
 }
 
 /** Begins an event stream. @returns a function that sends an event */
-export function answerEvents({ response }: Arrival): (value: unknown, id?: string) => void {
+export function answerEvents({ response }: ScriptedRequest): (value: unknown, id?: string) => void {
   response.writeHead(200, { "content-type": "text/event-stream" }).flushHeaders();
   return (value, id) =>
     void response.write(`${id === undefined ? "" : `id: ${id}\n`}data: ${json(value)}\n\n`);
