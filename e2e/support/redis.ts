@@ -185,6 +185,8 @@ export class TcpProxy {
   delayMs = 0;
   /** Whether requests are dropped. */
   swallows = false;
+  /** Number of dropped parts of requests. */
+  swallowed = 0;
 
   private constructor(target: number) {
     this.#server = net.createServer((client) => {
@@ -202,7 +204,8 @@ export class TcpProxy {
         });
       }
       client.on("data", (part) => {
-        if (!this.swallows) upstream.write(part);
+        if (this.swallows) this.swallowed += 1;
+        else upstream.write(part);
       });
       upstream.on("data", (part) => this.#answer(() => client.write(part)));
     });
