@@ -11,7 +11,7 @@ import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import { openAuditWriter } from "../audit/writer/writer.ts";
-import { BUFFER_LIMIT_BYTES, RelaySocket } from "../envoy/config/names.ts";
+import { BUFFER_LIMIT_BYTES, McpSocket, RelaySocket } from "../envoy/config/names.ts";
 import type { SidecarConfig } from "../compile/bindings.ts";
 import { compile } from "../compile/compile.ts";
 import type { Env } from "../compile/policy-secrets.ts";
@@ -28,6 +28,9 @@ import { CallRegistry } from "../llm/call-registry.ts";
 import { ExpectedDemand } from "../llm/request/expected-demand.ts";
 import { LlmMetrics } from "../llm/settlement/metrics.ts";
 import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
+import { createBridge } from "../mcp/bridge/bridge.ts";
+import { MemoryBus } from "../mcp/bridge/bus.ts";
+import { RedisBus } from "../mcp/bridge/redis-bus.ts";
 import { FIXED_CREDENTIALS } from "../mcp/gateway/credentials.ts";
 import { McpMetrics } from "../mcp/gateway/metrics.ts";
 import { McpProcessor, type McpProcessorOptions } from "../mcp/gateway/processor.ts";
@@ -263,6 +266,27 @@ export async function startGateway(
     createProcessor: (exchange) => new McpProcessor(exchange, mcpOptions),
   });
 
+  const bus =
+    redis === undefined
+      ? new MemoryBus()
+      : new RedisBus({
+          redis,
+          clock,
+          log,
+          random: Math.random,
+          onDefect: defects.reporter("mcp_bus"),
+        });
+  const bridge = createBridge({
+    gatewaySocket: socket(McpSocket.loop),
+    egressSocket: socket(RelaySocket.envoy),
+    bus,
+    clock,
+    log,
+    registry,
+    random: Math.random,
+    onDefect: defects.reporter("mcp_bridge"),
+  });
+
   const control = new grpc.Server({ "grpc.max_receive_message_length": -1 });
   ads.register(control);
   registerAccessLog(control, protos, defects.reporter("access_log"), (report) => {
@@ -291,6 +315,8 @@ export async function startGateway(
   });
   const servers: http.Server[] = [
     await listen(relay.createServer(), socket(RelaySocket.relay)),
+    await listen(bridge.clients, socket(McpSocket.clients)),
+    await listen(bridge.servers, socket(McpSocket.servers)),
     await listen(
       createApi({
         policy: () => policy.current,
@@ -339,6 +365,8 @@ export async function startGateway(
       reconciler.close();
       prices.close();
       control.forceShutdown();
+      await bridge.close();
+      await bus.close();
       for (const server of servers) {
         server.close();
         server.closeAllConnections();

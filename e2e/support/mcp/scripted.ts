@@ -44,7 +44,8 @@ export class ScriptedServer {
     };
     this.received.push(received);
     const { status = 200, headers = {}, body = "", open } = this.answer(received);
-    response.writeHead(status, { "content-type": "application/json", ...headers });
+    const length = open === true ? {} : { "content-length": Buffer.byteLength(body) };
+    response.writeHead(status, { "content-type": "application/json", ...length, ...headers });
     if (open === true) response.write(body);
     else response.end(body);
   }

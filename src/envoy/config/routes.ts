@@ -43,7 +43,6 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   InternalHeader.cluster,
   InternalHeader.upstream,
   InternalHeader.server,
-  InternalHeader.mcpOwner,
   InternalHeader.peer,
 ];
 

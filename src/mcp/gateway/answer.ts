@@ -125,25 +125,28 @@ export class McpAnswer {
     const remove = NOT_FOR_CLIENTS.filter((name) => headers.has(name) && !own.has(name));
     const changes: HeaderChanges = { set, remove };
     const reply = { headers: changes } as const;
+    // The length of a body that may change is not known.
+    const anyLength: HeaderChanges = { set, remove: [...remove, "content-length"] };
     if (endOfStream) return this.#end(() => this.#exchange.proceed("response_headers", reply));
     this.#mode = this.#modeOf(status, headers);
     switch (this.#mode.kind) {
       case "pass":
         return this.#exchange.proceed("response_headers", reply);
       case "count":
-      case "events":
-        if (this.#mode.kind === "events") this.#events.streamed();
         return this.#exchange.proceed("response_headers", {
-          headers: {
-            set,
-            remove: this.#mode.kind === "events" ? [...remove, "content-length"] : remove,
-          },
+          headers: changes,
+          responseBodyMode: "streamed",
+        });
+      case "events":
+        this.#events.streamed();
+        return this.#exchange.proceed("response_headers", {
+          headers: anyLength,
           responseBodyMode: "streamed",
         });
       case "lists":
       case "error":
         return this.#exchange.proceed("response_headers", {
-          ...reply,
+          headers: anyLength,
           responseBodyMode: "buffered",
         });
     }

@@ -362,12 +362,20 @@ export class McpProcessor implements Processor {
             InternalHeader.server,
             isBridged ? localCluster(MCP_SERVERS_BRIDGE.name) : mcpCluster(server),
           ],
-          ...(isBridged ? [[InternalHeader.mcpEgress, mcpCluster(server)] as const] : []),
+          ...(isBridged
+            ? ([
+                [InternalHeader.mcpEgress, mcpCluster(server)],
+                [InternalHeader.mcpOwner, owner],
+              ] as const)
+            : []),
           ...(session === undefined ? [] : [[McpHeader.session, session.own] as const]),
           ...(eventId === undefined ? [] : [[McpHeader.lastEventId, eventId] as const]),
           ...(credential === undefined ? [] : [credential]),
         ],
-        remove: CREDENTIAL_HEADERS.filter((name) => !own.has(name)),
+        remove: [
+          ...CREDENTIAL_HEADERS.filter((name) => !own.has(name)),
+          ...(isBridged ? [] : [InternalHeader.mcpOwner]),
+        ],
       },
     });
   }
