@@ -185,12 +185,15 @@ export class TcpProxy {
   delayMs = 0;
   /** Whether requests are dropped. */
   swallows = false;
+  /** Number of connections that were accepted. */
+  accepted = 0;
   /** Number of dropped parts of requests. */
   swallowed = 0;
 
   private constructor(target: number) {
     this.#server = net.createServer((client) => {
       const upstream = net.connect(target, HOST);
+      this.accepted += 1;
       for (const [socket, other] of [
         [client, upstream],
         [upstream, client],

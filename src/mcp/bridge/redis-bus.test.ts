@@ -124,13 +124,15 @@ test("a connection that is open but dead is replaced", async () => {
   const b = busAt(`redis://127.0.0.1:${proxy.port}`);
   await reaches(a, b);
   await b.open("name", () => "yes");
-  proxy.hold();
+  expect(proxy.accepted).toBe(2);
+  proxy.swallows = true;
   await expect(a.send("name", "")).rejects.toThrow(BusUnavailable);
   // The next message to itself, and its deadline.
   clock.advance(10_000);
   expect(clock.pending).toContain(TIMEOUT_MS);
   clock.advance(TIMEOUT_MS);
-  proxy.release();
+  proxy.swallows = false;
+  await until(() => proxy.accepted === 4);
   await until(async () => (await a.send("name", "").catch(() => undefined)) === "yes");
 });
 

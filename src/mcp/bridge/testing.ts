@@ -59,6 +59,16 @@ export class Cleanups {
 
 export const portOf = (server: http.Server): number => (server.address() as AddressInfo).port;
 
+/**
+ * Lets events happen that must not: several thousand rounds of the event loop, in each of which
+ * every socket is read.
+ */
+export async function manyRounds(): Promise<void> {
+  for (let round = 0; round < 3_000; round += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
 /** What the tools of the test's MCP server have seen, and what lets them go on. */
 export class ToolWorld {
   readonly cancelled: string[] = [];
