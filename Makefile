@@ -60,7 +60,7 @@ check: build ## Format, lint, types, and the structure of the source
 unit: build
 	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs
 
-e2e: build .venv/.clients .venv/.agents
+e2e: build .venv/.clients .venv/.mcp .venv/.agents
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
 cluster: build .venv/.containers ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
@@ -126,6 +126,13 @@ node_modules/.installed: package.json package-lock.json
 	@[ -x .venv/bin/pip ] || python3 -m venv .venv
 	@rm -rf .venv/clients
 	.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: --platform any --python-version 3.11 --target .venv/clients -r e2e/support/clients/requirements.txt
+	@touch $@
+
+# The official Python client of MCP, of two major versions, with its compiled parts.
+.venv/.mcp: .venv/.installed e2e/support/clients/mcp-present.txt e2e/support/clients/mcp-next.txt
+	@[ -x .venv/bin/pip ] || python3 -m venv .venv
+	@rm -rf .venv/mcp-present .venv/mcp-next
+	for version in present next; do .venv/bin/pip install --quiet --disable-pip-version-check --require-hashes --no-deps --only-binary :all: --target .venv/mcp-$$version -r e2e/support/clients/mcp-$$version.txt || exit 1; done
 	@touch $@
 
 # Coding agents that the tests run as their users do; one of them is a program for this platform.
