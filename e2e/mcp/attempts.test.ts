@@ -95,10 +95,12 @@ const call = (name: string, more = ""): string =>
 const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
 const STATELESS = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}';
 
-describe("a denied call never reaches the server", () => {
-  const wide = (text: string) =>
-    Array.from(text, (c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
-  test.each<[string, string | Buffer, Readonly<Record<string, string>>]>([
+const wide = (text: string) =>
+  Array.from(text, (c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
+
+/** Bodies that call the denied tool, or that a tolerant server could take for a call of it. */
+const ATTEMPTS: readonly (readonly [string, string | Buffer, Readonly<Record<string, string>>])[] =
+  [
     ["as it is", call("rm"), {}],
     ["with an escape", call("rm").replace('"rm"', String.raw`"\u0072m"`), {}],
     ["with escaped keys", call("rm").replace('"name"', String.raw`"n\u0061me"`), {}],
@@ -147,7 +149,10 @@ describe("a denied call never reaches the server", () => {
       call("rm", ',"inputResponses":{},"requestState":"s"'),
       { "mcp-method": "tools/call" },
     ],
-  ])("%s", async (_, body, headers) => {
+  ];
+
+describe("a denied call never reaches the server", () => {
+  test.each(ATTEMPTS)("%s", async (_, body, headers) => {
     const got = await send({ body, headers });
     expect(got.text).toMatch(/"error"/);
     expect(JSON.parse(got.text)).toBeDefined();
@@ -168,6 +173,78 @@ describe("a denied call never reaches the server", () => {
     expect((await send({ body: call("rm"), key: "second" })).text).toContain("tool_not_allowed");
     expect((await send({ body: call("ls"), key: "second" })).text).not.toContain("error");
     expect(server.received).toHaveLength(1);
+  });
+});
+
+describe("a denied call over the old transport never reaches the server", () => {
+  let stream: ReadableStreamDefaultReader<Uint8Array>;
+  let events = "";
+  let endpoint: string;
+
+  /** Reads the stream until it holds a text. */
+  async function readUntil(words: RegExp): Promise<string> {
+    const decoder = new TextDecoder();
+    while (!words.test(events)) {
+      const { value, done } = await stream.read();
+      if (done) throw new Error(`the stream ended: ${events}`);
+      events += decoder.decode(value, { stream: true });
+    }
+    return words.exec(events)?.[1] ?? "";
+  }
+
+  beforeAll(async () => {
+    const headers = { authorization: `Bearer ${rawKey("laptop")}`, accept: "text/event-stream" };
+    server.answer = ({ method }) =>
+      method === "GET" ? { status: 405 } : { body: '{"jsonrpc":"2.0","id":0,"result":{}}' };
+    const answer = await fetch(`${stack.externalUrl}/ext/mcp/server/sse`, { headers });
+    stream = (answer.body as ReadableStream<Uint8Array>).getReader();
+    endpoint = await readUntil(/^data: (\/ext\/.+)$/m);
+    const body = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}';
+    expect((await send({ path: endpoint, body })).status).toBe(202);
+    await readUntil(/("id":0)/);
+  });
+
+  afterAll(async () => stream?.cancel());
+
+  test.each(ATTEMPTS)("%s", async (_, body, headers) => {
+    events = "";
+    const { status } = await send({ path: endpoint, body, headers });
+    // What has no id gets no answer: a later request shows that it was processed.
+    if (status === 202) {
+      const ping = '{"jsonrpc":"2.0","id":"after","method":"ping"}';
+      server.answer = () => ({ body: '{"jsonrpc":"2.0","id":"after","result":{}}' });
+      expect((await send({ path: endpoint, body: ping })).status).toBe(202);
+      await readUntil(/("after")/);
+    }
+    // Headers of the new transport mean nothing in the old one, and are not forwarded.
+    const reached = server.received.filter(
+      (request) => request.headers["mcp-name"] !== undefined || request.body !== call("ls"),
+    );
+    expect(reached.filter((request) => request.body.includes("tools"))).toEqual([]);
+  });
+
+  test("the error of a denied call is on the stream", async () => {
+    events = "";
+    expect((await send({ path: endpoint, body: call("rm") })).status).toBe(202);
+    await readUntil(/("tool_not_allowed")/);
+  });
+
+  test("another key cannot send, and nobody without one", async () => {
+    const path = endpoint;
+    for (const sent of [{ key: "second" }, { key: "to-other" }])
+      expect((await send({ path, body: LIST, ...sent })).status).toBeGreaterThanOrEqual(403);
+    expect((await send({ path, body: LIST, headers: { authorization: undefined } })).status).toBe(
+      401,
+    );
+    expect(server.received).toEqual([]);
+  });
+
+  test("lists are filtered on the stream", async () => {
+    events = "";
+    server.answer = () => ({ body: toolList("ls", "rm") });
+    await send({ path: endpoint, body: LIST });
+    await readUntil(/("ls")/);
+    expect(events).not.toContain('"rm"');
   });
 });
 

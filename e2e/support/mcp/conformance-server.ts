@@ -381,6 +381,16 @@ function registerTalkers(server: McpServer): void {
       return answer(say(String(progressToken)));
     },
   );
+  // Not of the suite: long enough to cut its connection.
+  server.registerTool("slow", { description: "takes a second", ...none }, async (_, ctx) => {
+    const { _meta: meta } = ctx.mcpReq;
+    for (let progress = 1; progress <= 5; progress += 1) {
+      const params = { progressToken: meta?.progressToken ?? "", progress, total: 5 };
+      await ctx.mcpReq.notify({ method: "notifications/progress", params });
+      await pause(200);
+    }
+    return answer(say("slow work completed"));
+  });
   server.registerTool("test_error_handling", { description: "fails" }, () => {
     throw new Error("This tool intentionally returns an error for testing");
   });

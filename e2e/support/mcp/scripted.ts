@@ -26,6 +26,8 @@ export class ScriptedServer {
   readonly received: ReceivedRequest[] = [];
   /** Answers to the next requests. */
   answer: (request: ReceivedRequest) => ScriptedAnswer = () => ({ status: 500 });
+  /** Called when a request has ended, by whichever side. */
+  closed: () => void = () => undefined;
   readonly #server: http.Server;
 
   private constructor() {
@@ -44,6 +46,7 @@ export class ScriptedServer {
     };
     this.received.push(received);
     const { status = 200, headers = {}, body = "", open } = this.answer(received);
+    response.once("close", () => this.closed());
     const length = open === true ? {} : { "content-length": Buffer.byteLength(body) };
     response.writeHead(status, { "content-type": "application/json", ...length, ...headers });
     if (open === true) response.write(body);
