@@ -44,6 +44,7 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   InternalHeader.upstream,
   InternalHeader.server,
   InternalHeader.mcpOwner,
+  InternalHeader.credential,
   InternalHeader.peer,
 ];
 

@@ -364,7 +364,9 @@ export class McpProcessor implements Processor {
           ...(isBridged ? [[InternalHeader.mcpEgress, mcpCluster(server)] as const] : []),
           ...(session === undefined ? [] : [[McpHeader.session, session.own] as const]),
           ...(eventId === undefined ? [] : [[McpHeader.lastEventId, eventId] as const]),
-          ...(credential === undefined ? [] : [credential]),
+          ...(credential === undefined
+            ? []
+            : [credential, [InternalHeader.credential, credential[0]] as const]),
         ],
         remove: CREDENTIAL_HEADERS.filter((name) => !own.has(name)),
       },
