@@ -17,6 +17,7 @@ import { AuditMetrics } from "../audit/writer/metrics.ts";
 import { REFUSAL_LIMITS } from "../audit/refusals/refusals.ts";
 import { VolumeWatch } from "../audit/writer/volume.ts";
 import { Gateway, provider } from "../llm/testing.ts";
+import { McpMetrics } from "../mcp/gateway/metrics.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { unixRequest } from "../platform/unix-http.ts";
@@ -201,6 +202,7 @@ describe("the service", () => {
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
       expect(new AuditMetrics(registry)).toBeDefined();
+      expect(new McpMetrics(registry)).toBeDefined();
       const { log } = new CapturedLog();
       const clock = new FakeClock();
       expect(new Defects({ log, clock, registry })).toBeDefined();
@@ -263,6 +265,7 @@ describe("options", () => {
       ...good,
       environment: "process",
       trustedProxies: [],
+      mcpAllowedOrigins: [],
       redisTimeoutMs: 40,
       leaseMs: 30_000,
       uploadIdleMs: 15_000,
