@@ -25,6 +25,12 @@ const BY_SCHEMA: readonly Refusal[] = [
   { values: gateway("extraEnv: [{value: a}]"), message: "missing property 'name'" },
   { values: external("trustedProxies: [10.0.0.1]"), message: "/trustedProxies/0'" },
   { values: external("trustedProxies: 10.0.0.0/8"), message: "got string, want array" },
+  {
+    values: gateway("mcp: {allowedOrigins: ['https://a.example/']}"),
+    message: "allowedOrigins/0'",
+  },
+  { values: gateway("mcp: {allowedOrigins: ['*']}"), message: "allowedOrigins/0'" },
+  { values: gateway("mcp: {allowedHosts: ['a.example:80']}"), message: "allowedHosts/0'" },
   { values: external("service: {type: ExternalName}"), message: "service/type'" },
   { values: external("service: {port: 70000}"), message: "maximum: got 70,000, want 65,535" },
   { values: external("ingress: {hosts: [{host: a}]}"), message: "got object, want string" },

@@ -6,6 +6,8 @@ import * as z from "zod";
 
 // Patterns are for Go's regular expressions, which have no lookahead.
 const CIDR = z.string().regex(/^[0-9a-fA-F.:]+\/[0-9]{1,3}$/);
+const ORIGIN = z.string().regex(/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/);
+const HOST = z.string().regex(/^([a-z0-9_.-]*[a-z0-9]|[0-9a-f]*:[0-9a-f]*:[0-9a-f.:]*)$/);
 const ADDRESS = z.string().regex(/^[0-9a-fA-F.:]+$/);
 const DNS_LABEL = z.string().regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/);
 const OPTIONAL_NAME = z.string().regex(/^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$/);
@@ -151,6 +153,7 @@ const GATEWAY = z.strictObject({
   leaseMs: MILLISECONDS,
   bytesInFlight: z.strictObject({ total: BYTES, perCaller: BYTES }),
   uploadIdleMs: MILLISECONDS,
+  mcp: z.strictObject({ allowedOrigins: z.array(ORIGIN), allowedHosts: z.array(HOST) }),
   mock: z.boolean(),
   statusIntervalSeconds: SECONDS,
   drainSeconds: z.int().min(0).max(86_400),

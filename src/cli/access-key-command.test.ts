@@ -78,6 +78,21 @@ describe("create", () => {
     expect(stderr).toContain("it expires at 2026-09-13T12:00:00.000Z");
   });
 
+  test("for tools of an MCP server", async () => {
+    const flags = ["--allowed-mcp-tool", "read", "--allowed-mcp-tool", "search"];
+    flags.push("--denied-mcp-tool", "delete", "--denied-mcp-tool", "drop");
+    const command = ["access-key", "create", "--name", "a", "--provider", "tracker"];
+    const { code } = await world.run(...command, ...flags);
+    expect(code).toBe(0);
+    expect(specOf("a")).toMatchObject({
+      provider: "tracker",
+      restrictions: { allowedMcpTools: ["read", "search"], deniedMcpTools: ["delete", "drop"] },
+    });
+    expect((await world.run("access-key", "list", "-o", "wide")).stdout).toContain(
+      "read,search  delete,drop",
+    );
+  });
+
   test("wrapped on request", async () => {
     expect(
       (await world.run("access-key", "create", "--name", "a", "--model-provider", "p", "--wrapped"))
@@ -282,7 +297,7 @@ test("list shows no hash", async () => {
   for (const output of ["table", "wide", "name"])
     expect((await world.run("access-key", "list", "-o", output)).stdout).not.toContain("c0ffee");
   expect((await world.run("access-key", "list")).stdout).toBe(
-    "NAME  PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p               " +
+    "NAME  PROVIDER  READY  REASON  TOKENS  REQUESTS  EXPIRES\nk     p         " +
       "yes    Ready   -       -         in 30d\n",
   );
 });

@@ -33,6 +33,7 @@ interface CreateFlags extends CommonFlags {
   readonly allowedModel?: readonly string[];
   readonly allowedCidr?: readonly string[];
   readonly allowedMcpTool?: readonly string[];
+  readonly deniedMcpTool?: readonly string[];
   readonly expires?: string;
   readonly maxTokensPerDay?: number;
   readonly maxRequestsPerDay?: number;
@@ -83,6 +84,7 @@ function createCommand(context: Context): Command {
         "tool the key may call (default: what the provider allows)",
       ),
     )
+    .addOption(repeatable("--denied-mcp-tool <tool>", "tool the key may not call"))
     .option(
       "--expires <when>",
       "expiry of the key: a duration such as 30d, or a time (RFC 3339) (default: never)",
@@ -97,7 +99,8 @@ The key is printed alone on standard output and kept nowhere: the gateway knows 
 
 Examples:
   svc access-key create --name laptop --model-provider anthropic --expires 90d
-  svc access-key create --name ci -n team-a --model-provider openai --allowed-model 'gpt-5*' --allowed-cidr 10.0.0.0/8 | gh secret set SVC_ACCESS_KEY`,
+  svc access-key create --name ci -n team-a --model-provider openai --allowed-model 'gpt-5*' --allowed-cidr 10.0.0.0/8 | gh secret set SVC_ACCESS_KEY
+  svc access-key create --name reader --provider tracker --allowed-mcp-tool search --allowed-mcp-tool read`,
     )
     .action(async (flags: CreateFlags) => {
       if ((flags.modelProvider === undefined) === (flags.provider === undefined))
@@ -120,6 +123,7 @@ Examples:
             allowedModels: flags.allowedModel,
             allowedCIDRs: flags.allowedCidr,
             allowedMcpTools: flags.allowedMcpTool,
+            deniedMcpTools: flags.deniedMcpTool,
           },
           limits: {
             maxTokensPerDay: flags.maxTokensPerDay,

@@ -97,6 +97,26 @@ describe("tables", () => {
     ]);
   });
 
+  test("providers wide: where an MCP server is, and whether access keys may use it", async () => {
+    world.backend.add("Provider", "tracker", {
+      spec: {
+        type: "mcp",
+        mcp: { transport: "http", url: "https://mcp.example.com/mcp" },
+        audit: { enforcement: "enforce" },
+        externalAccess: { enabled: true },
+      },
+    });
+    world.backend.add("Provider", "github", {
+      spec: { type: "github", audit: { enforcement: "audit" } },
+    });
+    const [head, ...rows] = lines((await world.run("get", "providers", "-o", "wide")).stdout);
+    expect(head).toContain("REQUESTS | TRANSPORT | URL | EXTERNAL | ALLOW");
+    expect(rows.slice(0, 2).map((row) => row.split(" | ").slice(6, 9))).toEqual([
+      ["http", "https://mcp.example.com/mcp", "yes"],
+      ["-", "-", "no"],
+    ]);
+  });
+
   test("nothing there is said beside it, and is no failure", async () => {
     expect(await world.run("get", "agents", "-n", "none")).toEqual({
       code: 0,

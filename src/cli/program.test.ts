@@ -52,6 +52,8 @@ describe("flags that are wrong: one clear line, exit code 2", () => {
     [["up", "--port", ""], "a port is a number from 1 to 65535"],
     [["up", "--concurrency", "0"], "expected a whole number above 0"],
     [["up", "--drain", "soon"], "expected a whole number above 0"],
+    [["up", "--mcp-allowed-origin", "https://a.example/x"], "must be an origin such as"],
+    [["up", "--mcp-allowed-host", "a.example:80"], "must be a host such as svc.example.com"],
     [["up", "--log-level", "loud"], "Allowed choices are debug, info, warn, error."],
     [["up", "--nothing"], "error: unknown option '--nothing'"],
     [["up", "--port"], "error: option '--port <number>' argument missing"],

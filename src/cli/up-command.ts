@@ -1,9 +1,11 @@
 /** `svc up`. */
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { SpaceThreshold } from "../audit/writer/volume.ts";
+import type { ZodType } from "zod";
 import { compileCidrs } from "../platform/cidr.ts";
 import { createLog } from "../platform/log.ts";
 import { parseSize } from "../platform/size.ts";
+import { hostSchema, originSchema } from "../resources/web-origin.ts";
 import { startUp, type Up } from "../up/up.ts";
 import { renderGreeting, tokenCommand, type TokenSource } from "./greeting.ts";
 
@@ -13,6 +15,8 @@ interface Flags {
   readonly port: number;
   readonly externalPort: number | "off";
   readonly trustedProxy: readonly string[];
+  readonly mcpAllowedOrigin: readonly string[];
+  readonly mcpAllowedHost: readonly string[];
   readonly redisUrl?: string;
   readonly redisTimeoutMs: number;
   readonly leaseSeconds: number;
@@ -58,6 +62,20 @@ export function upCommand(root: string): Command {
       "--trusted-proxy <cidr>",
       "proxies whose X-Forwarded-For is trusted; may be repeated",
       collectCidr,
+      [],
+    )
+    .option(
+      "--mcp-allowed-origin <origin>",
+      "origin of web pages that may call MCP servers, such as https://inspector.example.com " +
+        "(default: none); may be repeated",
+      collect(originSchema),
+      [],
+    )
+    .option(
+      "--mcp-allowed-host <host>",
+      "host under which the MCP gateway is published; requests that name another one are refused " +
+        "(default: any); may be repeated",
+      collect(hostSchema),
       [],
     )
     .option(
@@ -176,6 +194,8 @@ async function run(flags: Flags, root: string): Promise<void> {
       port: flags.port,
       externalPort: flags.externalPort === "off" ? undefined : flags.externalPort,
       trustedProxies: flags.trustedProxy,
+      mcpAllowedOrigins: flags.mcpAllowedOrigin,
+      mcpAllowedHosts: flags.mcpAllowedHost,
       redisUrl: flags.redisUrl,
       redisTimeoutMs: flags.redisTimeoutMs,
       leaseMs: flags.leaseSeconds * 1000,
@@ -292,6 +312,15 @@ function collectCidr(text: string, before: readonly string[]): readonly string[]
     throw new InvalidArgumentError("expected a CIDR block such as 10.0.0.0/8");
   }
   return [...before, text];
+}
+
+/** Returns the parser of a flag that may be repeated, each time with a valid text. */
+function collect(schema: ZodType<string>) {
+  return (text: string, before: readonly string[]): readonly string[] => {
+    const parsed = schema.safeParse(text);
+    if (parsed.success) return [...before, parsed.data];
+    throw new InvalidArgumentError(parsed.error.issues[0]?.message ?? "it is not valid");
+  };
 }
 
 function parseCount(text: string): number {

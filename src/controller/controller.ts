@@ -6,6 +6,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
+import { secretsOfGateway } from "../compile/gateway-secrets.ts";
 import { KubeClient } from "../kubernetes/client.ts";
 import type { ApiConnection } from "../kubernetes/connection.ts";
 import { EventRecorder } from "../kubernetes/events.ts";
@@ -217,11 +218,12 @@ export class Controller {
     const agents = new Map<string, { object: KubeObject; verdict: ObjectStatus }>();
     const judged = new Map<string, string>();
     const namespaces = new Set<string>();
+    for (const secret of secretsOfGateway(world.resources))
+      namespaces.add(secret.split("/", 1)[0] ?? "");
     for (const object of world.objects()) {
       const name = nameOf(object);
       const key = `${object.kind}/${name}`;
       const verdict = world.verdictOn(key);
-      if (object.kind === "ModelProvider") namespaces.add(object.metadata.namespace ?? "");
       if (verdict === undefined) continue;
       if (object.kind === "Agent") agents.set(name, { object, verdict });
       if (!JUDGED.has(object.kind)) continue;

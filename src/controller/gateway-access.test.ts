@@ -16,6 +16,19 @@ metadata: { name: github, namespace: team }
 spec: { type: github, auth: { type: token, secretRef: github } }
 `;
 
+const mcp = (name: string, more: string, transport = "http"): string => `---
+apiVersion: svc.io/v1
+kind: Provider
+metadata: { name: ${name}, namespace: team }
+spec:
+  type: mcp
+  mcp: { ${transport === "stdio" ? "transport: stdio, command: [x]" : "url: https://m.test/mcp"} }
+  auth: { type: api-key, secretRef: ${name} }
+${more}
+`;
+
+const OPEN = "  externalAccess: { enabled: true }";
+
 const accessTo = (namespace: string, text: string) =>
   gatewayAccess(namespace, loadManifests(text).load.resources, testConfig());
 
@@ -40,6 +53,23 @@ test("the gateway may read exactly the Secrets of a namespace's ModelProviders",
     roleRef: { kind: "Role", name: GATEWAY_SECRETS },
     subjects: [{ kind: "ServiceAccount", name: "svc-gateway", namespace: "svc-system" }],
   });
+});
+
+test("and the credentials of MCP servers that access keys may use", () => {
+  const text = [
+    mcp("open", OPEN),
+    mcp("closed", "  externalAccess: { enabled: false }"),
+    mcp("unnamed", ""),
+    mcp("local", "", "stdio"),
+    PROVIDER,
+  ].join("");
+  const [role] = accessTo("team", text).map(({ object }) => object);
+  expect(role?.["rules"]).toMatchObject([{ resourceNames: ["open"] }]);
+});
+
+test("a namespace of which the gateway needs no Secret gets nothing", () => {
+  expect(accessTo("tea", mcp("open", OPEN))).toEqual([]);
+  expect(accessTo("team", mcp("closed", ""))).toEqual([]);
 });
 
 test("a namespace without ModelProviders needs nothing: no names would be all names", () => {

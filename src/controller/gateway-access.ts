@@ -1,7 +1,8 @@
 /**
- * The gateway's access to Secrets: in each namespace with ModelProviders, a Role with exactly the
- * Secrets that they name. Pure.
+ * The gateway's access to Secrets: in each namespace with Secrets that it needs, a Role with
+ * exactly these. Pure.
  */
+import { secretsOfGateway } from "../compile/gateway-secrets.ts";
 import { CORE } from "../kubernetes/objects.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
 import type { ControllerConfig } from "./config.ts";
@@ -11,18 +12,16 @@ import type { PlannedObject } from "./plan.ts";
 /** Name of the Role and of its binding. */
 export const GATEWAY_SECRETS = "svc-gateway-secrets";
 
-/** Returns what a namespace needs; nothing if none of its ModelProviders names a Secret. */
+/** Returns what a namespace needs; nothing if the gateway needs none of its Secrets. */
 export function gatewayAccess(
   namespace: string,
-  { modelProviders }: ResourceSet,
+  resources: ResourceSet,
   { gateway }: ControllerConfig,
 ): readonly PlannedObject[] {
-  const names = new Set(
-    [...modelProviders.values()].flatMap(({ namespace: its, spec }) =>
-      its === namespace && spec.apiKeySecretRef !== undefined ? [spec.apiKeySecretRef.name] : [],
-    ),
-  );
-  if (names.size === 0) return [];
+  const names = [...secretsOfGateway(resources)]
+    .filter((secret) => secret.startsWith(`${namespace}/`))
+    .map((secret) => secret.slice(namespace.length + 1));
+  if (names.length === 0) return [];
   const [, gatewayNamespace = ""] = gateway.host.split(".");
   const metadata = {
     name: GATEWAY_SECRETS,
@@ -41,7 +40,7 @@ export function gatewayAccess(
           {
             apiGroups: [""],
             resources: ["secrets"],
-            resourceNames: [...names].toSorted(),
+            resourceNames: names.toSorted(),
             verbs: ["get", "list", "watch"],
           },
         ],

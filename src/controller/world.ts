@@ -1,5 +1,6 @@
 /** The controller's knowledge of the cluster: copies that informers keep. */
 import { type Compiled, compile } from "../compile/compile.ts";
+import { secretsOfGateway } from "../compile/gateway-secrets.ts";
 import type { KubeClient } from "../kubernetes/client.ts";
 import { type Informer, withoutManagedFields } from "../kubernetes/informer.ts";
 import { InformerGroup } from "../kubernetes/informer-group.ts";
@@ -242,12 +243,10 @@ function agentOf(object: KubeObject | undefined): string | undefined {
 }
 
 /** The controller needs to know which values exist, and when they change. */
-function secretsOfController({ modelProviders, providers }: ResourceSet): ReadonlySet<string> {
+function secretsOfController(resources: ResourceSet): ReadonlySet<string> {
   return new Set([
-    ...[...modelProviders.values()].flatMap(({ namespace, spec }) =>
-      spec.apiKeySecretRef === undefined ? [] : [`${namespace}/${spec.apiKeySecretRef.name}`],
-    ),
-    ...[...providers.values()].flatMap(({ namespace, spec }) =>
+    ...secretsOfGateway(resources),
+    ...[...resources.providers.values()].flatMap(({ namespace, spec }) =>
       spec.auth === undefined ? [] : [`${namespace}/${spec.auth.secretRef}`],
     ),
   ]);

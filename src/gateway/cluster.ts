@@ -1,5 +1,6 @@
 /** A gateway in a cluster: its resources, Secrets and statuses are the Kubernetes API's. */
 import { WorkloadTokens } from "../access/workload-tokens.ts";
+import { secretsOfGateway } from "../compile/gateway-secrets.ts";
 import { KubeClient } from "../kubernetes/client.ts";
 import { ApiConnection } from "../kubernetes/connection.ts";
 import { Informer } from "../kubernetes/informer.ts";
@@ -10,7 +11,6 @@ import { systemClock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
 import { PRICES_CONFIG_MAP } from "../resources/model-prices.ts";
 import { parseObject } from "../resources/parse.ts";
-import type { ResourceSet } from "../resources/resource-set.ts";
 import { ownInformers } from "../sources/kubernetes/own-informers.ts";
 import { openKubernetes } from "../sources/kubernetes/kubernetes-source.ts";
 import { workloadKeysOf } from "../sources/kubernetes/workload-keys.ts";
@@ -106,15 +106,6 @@ export async function clusterBacking(options: ClusterOptions, log: Logger): Prom
       await Promise.all([...own, prices, workloadKey].map(async (informer) => informer.stop()));
     },
   };
-}
-
-/** The gateway needs the keys of the models, and never what the sidecars need. */
-export function secretsOfGateway({ modelProviders }: ResourceSet): ReadonlySet<string> {
-  return new Set(
-    [...modelProviders.values()].flatMap(({ namespace, spec }) =>
-      spec.apiKeySecretRef === undefined ? [] : [`${namespace}/${spec.apiKeySecretRef.name}`],
-    ),
-  );
 }
 
 /** Waits until the controller has made the Secret with the keys. */

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
 import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
+import { hostSchema, originSchema } from "../resources/web-origin.ts";
 
 /** Where the resources of a gateway in a cluster are, and where it writes their statuses. */
 const clusterSchema = z.strictObject({
@@ -40,9 +41,9 @@ export const gatewayOptionsSchema = z.strictObject({
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
   /** Origins of web pages that may call MCP servers. */
-  mcpAllowedOrigins: z.array(z.string()).default([]),
+  mcpAllowedOrigins: z.array(originSchema).default([]),
   /** Hosts under which the MCP gateway is published; undefined for any. */
-  mcpAllowedHosts: z.array(z.string()).optional(),
+  mcpAllowedHosts: z.array(hostSchema).min(1).optional(),
   /**
    * Longest wait of a request for Redis, in milliseconds, before this process decides by what it
    * knows itself.

@@ -202,6 +202,7 @@ describe("the service", () => {
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
       expect(new AuditMetrics(registry)).toBeDefined();
+      expect(new McpMetrics(registry)).toBeDefined();
       const { log } = new CapturedLog();
       const clock = new FakeClock();
       expect(new Defects({ log, clock, registry })).toBeDefined();

@@ -31,11 +31,12 @@ import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
 import { createBridge } from "../mcp/bridge/bridge.ts";
 import { MemoryBus } from "../mcp/bridge/bus.ts";
 import { RedisBus } from "../mcp/bridge/redis-bus.ts";
-import { FIXED_CREDENTIALS } from "../mcp/gateway/credentials.ts";
+import { TokenCredentials } from "../mcp/gateway/client-credentials.ts";
 import { McpMetrics } from "../mcp/gateway/metrics.ts";
 import { McpProcessor, type McpProcessorOptions } from "../mcp/gateway/processor.ts";
 import { MCP_PROCESSOR } from "../mcp/gateway/surface.ts";
 import { MCP_REFUSED, McpTrail, TOOL_CALL } from "../mcp/gateway/trail.ts";
+import { createTokenRequest } from "../mcp/gateway/token-request.ts";
 import { SessionSeal } from "../mcp/protocol/seal.ts";
 import { Relay } from "../llm/attempts/relay.ts";
 import { localReplyFlags } from "../llm/answer/response-flags.ts";
@@ -159,6 +160,14 @@ export async function startGateway(
     sinks: elsewhere === undefined ? [objects] : [objects, elsewhere],
     answers: ads,
   });
+  const mcpMetrics = new McpMetrics(registry);
+  const credentials = new TokenCredentials({
+    request: createTokenRequest({ caFile: options.caFile, clock }),
+    onRequest: (provider, outcome) => mcpMetrics.tokenRequested(provider, outcome),
+    clock,
+    random: Math.random,
+    log,
+  });
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let resources = EMPTY_RESOURCE_SET;
   const rollout = new Rollout({
@@ -168,6 +177,7 @@ export async function startGateway(
     inForce: (compiled) => {
       ({ resources, sidecars } = compiled);
       prices.setConfigMap(compiled.prices);
+      credentials.retain(compiled.policy.mcpServers.values());
       statuses.inForce(compiled);
     },
     envoy: {
@@ -251,9 +261,9 @@ export async function startGateway(
     limits,
     share,
     seal: new SessionSeal(() => tokens.keys),
-    credentials: FIXED_CREDENTIALS,
+    credentials,
     trail: new McpTrail(records),
-    metrics: new McpMetrics(registry),
+    metrics: mcpMetrics,
     clock,
     newCallId: randomUUID,
     uploadMs: options.uploadIdleMs,
@@ -372,6 +382,7 @@ export async function startGateway(
         server.closeAllConnections();
       }
       await Promise.all([llm.close(), attempts.close(), mcp.close()]);
+      credentials.close();
       relay.close();
       // After the last call that could still be settled, and the last refusal.
       await refusals?.close();

@@ -58,6 +58,8 @@ test.each([
   ["an unknown field", "listn: {}", "listn: unknown field; did you mean listen?"],
   ["a wrong port", "listen: {port: 0}", "listen.port"],
   ["what is no CIDR", "trustedProxies: [proxy]", "trustedProxies[0]"],
+  ["what is no origin", "mcp: {allowedOrigins: [inspector]}", "mcp.allowedOrigins[0]"],
+  ["what is no host", "mcp: {allowedHosts: ['a:80']}", "mcp.allowedHosts[0]"],
   ["what is no YAML", "{", "is not YAML"],
 ])("a gateway's file with %s is refused, with the place", (_name, text, said) => {
   expect(refusal(gatewayConfigSchema, write(text))).toContain(said);

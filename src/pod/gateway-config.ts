@@ -6,6 +6,7 @@ import * as z from "zod";
 import { auditFolderSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
 import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
+import { hostSchema, originSchema } from "../resources/web-origin.ts";
 
 const port = z.int().min(1).max(65_535);
 const MIB = 1024 * 1024;
@@ -26,6 +27,15 @@ export const gatewayConfigSchema = z.strictObject({
     .prefault({}),
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
+  /** The MCP gateway. */
+  mcp: z
+    .strictObject({
+      /** Origins of web pages that may call MCP servers. */
+      allowedOrigins: z.array(originSchema).default([]),
+      /** Hosts under which it is published; empty for any. */
+      allowedHosts: z.array(hostSchema).default([]),
+    })
+    .prefault({}),
   /** Namespaces whose resources are read; empty for all. */
   namespaces: z.array(nameSchema).default([]),
   /** Secret in the gateway's own namespace with the keys of workload tokens. */

@@ -63,6 +63,8 @@ export async function startGatewayPod(
     listen: config.listen,
     ...(config.external === null ? {} : { external: config.external }),
     trustedProxies: config.trustedProxies,
+    mcpAllowedOrigins: config.mcp.allowedOrigins,
+    ...(config.mcp.allowedHosts.length === 0 ? {} : { mcpAllowedHosts: config.mcp.allowedHosts }),
     redisTimeoutMs: config.redisTimeoutMs,
     leaseMs: config.leaseMs,
     bytesInFlight: config.bytesInFlight,

@@ -75,6 +75,14 @@ test.each([
   expect(clock.pending).toEqual([at * 0.975]);
 });
 
+test("a dropped token is replaced for the next caller", async () => {
+  const { refresher, server, current } = setUp();
+  await refresher.start();
+  refresher.drop();
+  expect(server.exchanges).toBe(1);
+  expect(await current()).toBe("t2");
+});
+
 test("who asks at the same time shares one exchange", async () => {
   const { refresher, server, current } = setUp();
   const gate = Promise.withResolvers<void>();

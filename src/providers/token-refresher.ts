@@ -136,6 +136,11 @@ export class TokenRefresher {
     if (this.#failure !== undefined || this.#stopped) throw this.#unavailable();
   }
 
+  /** Forgets the token, because the service refuses it: the next caller obtains a new one. */
+  drop(): void {
+    this.#held = undefined;
+  }
+
   async #awaited(): Promise<Secret> {
     // After a failure, only the timer retries: requests do not, so that a fast agent cannot flood
     // the token server.

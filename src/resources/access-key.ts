@@ -219,6 +219,11 @@ export const accessKeyKind = defineKind({
       wide: true,
       cell: ({ spec }) => some(strings(field(spec, "restrictions", "allowedMcpTools")), "*"),
     },
+    {
+      title: "DENIED-TOOLS",
+      wide: true,
+      cell: ({ spec }) => some(strings(field(spec, "restrictions", "deniedMcpTools")), NONE),
+    },
     MESSAGE,
   ],
 });

@@ -192,7 +192,7 @@ export function mcpAuth(
   const { tokenUrl = "", header, prefix, ...parameters } = config;
   if (header !== undefined || prefix !== undefined)
     return error("spec.config.header and prefix are for the authentication type api-key");
-  if (parseServerURL(tokenUrl).kind === "error" || !/^https?:/i.test(tokenUrl))
-    return error("spec.config.tokenUrl must be the URL of the token endpoint");
+  if (parseServerURL(tokenUrl).kind === "error" || !/^https:/i.test(tokenUrl))
+    return error("spec.config.tokenUrl must be the https URL of the token endpoint");
   return { kind: "ok", auth: { kind: "client-credentials", tokenUrl, parameters } };
 }

@@ -236,6 +236,13 @@ export const providerKind = defineKind({
     READY,
     REASON,
     { ...REQUESTS, wide: true },
+    { title: "TRANSPORT", wide: true, cell: ({ spec }) => text(field(spec, "mcp", "transport")) },
+    { title: "URL", wide: true, cell: ({ spec }) => text(field(spec, "mcp", "url")) },
+    {
+      title: "EXTERNAL",
+      wide: true,
+      cell: ({ spec }) => (field(spec, "externalAccess", "enabled") === true ? "yes" : "no"),
+    },
     {
       title: "ALLOW",
       wide: true,

@@ -406,6 +406,8 @@ describe("startUp, of stand-ins", () => {
       port: await freePort(),
       externalPort: undefined,
       trustedProxies: [],
+      mcpAllowedOrigins: [],
+      mcpAllowedHosts: [],
       redisUrl: undefined,
       redisTimeoutMs: 40,
       leaseMs: 30_000,

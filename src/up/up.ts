@@ -30,6 +30,10 @@ export interface UpOptions {
   readonly externalPort: number | undefined;
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: readonly string[];
+  /** Origins of web pages that may call MCP servers. */
+  readonly mcpAllowedOrigins: readonly string[];
+  /** Hosts under which the MCP gateway is published; empty for any. */
+  readonly mcpAllowedHosts: readonly string[];
   /** Counters in Redis; undefined for the environment's setting, or this machine's memory. */
   readonly redisUrl: string | undefined;
   /** Longest wait of a request for Redis, in milliseconds. */
@@ -141,6 +145,10 @@ async function start(
       ? {}
       : { external: { address: options.address, port: options.externalPort } }),
     trustedProxies: [...options.trustedProxies],
+    mcpAllowedOrigins: [...options.mcpAllowedOrigins],
+    ...(options.mcpAllowedHosts.length === 0
+      ? {}
+      : { mcpAllowedHosts: [...options.mcpAllowedHosts] }),
     redisTimeoutMs: options.redisTimeoutMs,
     leaseMs: options.leaseMs,
     bytesInFlight: options.bytesInFlight,

@@ -6,6 +6,7 @@
  */
 import type { HttpFilter } from "../../gen/messages.ts";
 import { Extension, extension } from "./extensions.ts";
+import { InternalHeader } from "./names.ts";
 
 /** Minimum length of a credential; shorter ones are placeholders, and may occur in any header. */
 const SHORTEST = 8;
@@ -16,7 +17,11 @@ interface Note {
   readonly key: string;
 }
 
-/** Notes the values of request headers, without their scheme (`Bearer`). */
+/**
+ * Notes the values of request headers, without their scheme (`Bearer`) and without the name of a
+ * parameter (`Token token=...`). A processor may name one
+ * more header, by {@link InternalHeader.credential}.
+ */
 function noteHeaders(names: readonly string[], { namespace, key }: Note): string {
   return `
 local NAMES = { ${names.map((name) => `"${name}"`).join(", ")} }
@@ -24,12 +29,17 @@ local NAMES = { ${names.map((name) => `"${name}"`).join(", ")} }
 function envoy_on_request(handle)
   local headers = handle:headers()
   local sent = {}
-  for _, name in ipairs(NAMES) do
+  local function note(name)
     local value = headers:get(name)
-    if value ~= nil then
-      sent[#sent + 1] = value:match("^%S+%s+(.+)$") or value
-    end
+    if value == nil then return end
+    local secret = value:match("^%S+%s+(.+)$") or value
+    sent[#sent + 1] = secret
+    local inner = secret:match('^[%w_-]+="?([^"]+)"?$')
+    if inner ~= nil then sent[#sent + 1] = inner end
   end
+  for _, name in ipairs(NAMES) do note(name) end
+  local named = headers:get("${InternalHeader.credential}")
+  if named ~= nil then note(named) end
   if #sent > 0 then
     handle:streamInfo():dynamicMetadata():set("${namespace}", "${key}", table.concat(sent, "\\n"))
   end

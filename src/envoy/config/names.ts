@@ -42,6 +42,8 @@ export const InternalHeader = {
   mcpOwner: "x-svc-mcp-owner",
   /** To the bridge: the cluster of the MCP server that it converts for. */
   mcpEgress: "x-svc-mcp-egress",
+  /** Name of the header that carries the credential at an MCP server: see echoes.ts. */
+  credential: "x-svc-credential",
   /** Address of the connection's peer, as Envoy sees it: see `access/client-address.ts`. */
   peer: "x-svc-peer",
   /** On Envoy's local replies: `<response flags> <details>`. */

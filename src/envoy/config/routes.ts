@@ -43,6 +43,7 @@ const NOT_FOR_UPSTREAMS: readonly string[] = [
   InternalHeader.cluster,
   InternalHeader.upstream,
   InternalHeader.server,
+  InternalHeader.credential,
   InternalHeader.peer,
 ];
 

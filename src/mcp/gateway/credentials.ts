@@ -1,8 +1,11 @@
 /** The gateway's credentials at MCP servers. */
-import type { McpServerPolicy } from "../../policy/snapshot.ts";
+import type { McpCredential, McpServerPolicy } from "../../policy/snapshot.ts";
 
 /** A header that carries a credential. */
 export type CredentialHeader = readonly [name: string, value: string];
+
+/** OAuth 2.0 client credentials. */
+export type ClientCredentials = Extract<McpCredential, { readonly kind: "client-credentials" }>;
 
 /** CredentialError is a credential that is not available now. The message shows no value. */
 export class CredentialError extends Error {
@@ -21,7 +24,7 @@ export interface McpCredentials {
   refused(server: McpServerPolicy): void;
 }
 
-/** Credentials that do not expire. */
+/** Credentials that do not expire; see client-credentials.ts for the others. */
 export const FIXED_CREDENTIALS: McpCredentials = {
   headerOf({ credential, name }) {
     switch (credential.kind) {

@@ -1,6 +1,7 @@
 /** Prometheus metrics of the MCP gateway. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { LabelBound } from "../../platform/label-bound.ts";
+import type { TokenOutcome } from "./client-credentials.ts";
 import type { ToolCall } from "./trail.ts";
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -17,6 +18,7 @@ export class McpMetrics {
   readonly #messages: Counter;
   readonly #refused: Counter;
   readonly #streams: Gauge;
+  readonly #tokens: Counter;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -50,6 +52,12 @@ export class McpMetrics {
       help: "Answers of MCP servers that are being streamed.",
       registers,
     });
+    this.#tokens = new Counter({
+      name: "svc_mcp_token_requests_total",
+      help: "Requests for access tokens of MCP servers: issued, refused, or failed.",
+      labelNames: ["provider", "outcome"],
+      registers,
+    });
   }
 
   called(call: ToolCall): void {
@@ -74,5 +82,9 @@ export class McpMetrics {
 
   streamClosed(): void {
     this.#streams.dec();
+  }
+
+  tokenRequested(provider: string, outcome: TokenOutcome): void {
+    this.#tokens.inc({ provider, outcome });
   }
 }

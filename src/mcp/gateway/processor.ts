@@ -370,7 +370,9 @@ export class McpProcessor implements Processor {
             : []),
           ...(session === undefined ? [] : [[McpHeader.session, session.own] as const]),
           ...(eventId === undefined ? [] : [[McpHeader.lastEventId, eventId] as const]),
-          ...(credential === undefined ? [] : [credential]),
+          ...(credential === undefined
+            ? []
+            : [credential, [InternalHeader.credential, credential[0]] as const]),
         ],
         remove: [
           ...CREDENTIAL_HEADERS.filter((name) => !own.has(name)),

@@ -7,6 +7,9 @@ external: {address: "0.0.0.0", port: 8080}
 external: null
 {{- end }}
 trustedProxies: {{ toJson .externalProviderGateway.trustedProxies }}
+mcp:
+  allowedOrigins: {{ toJson .mcp.allowedOrigins }}
+  allowedHosts: {{ toJson .mcp.allowedHosts }}
 namespaces: {{ toJson $.Values.watchNamespaces }}
 workloadKeySecret: {{ $.Values.workloadKeySecret }}
 statusWriter:
