@@ -8,7 +8,7 @@ import { StartError } from "../host/errors.ts";
 import { envoyOfRun, findEnvoy } from "../host/find-envoy.ts";
 import { statePaths } from "../host/state.ts";
 import { agentEnvironment } from "./agent-environment.ts";
-import { type AgentGrant, askGrant } from "./agent-grant.ts";
+import { type AgentGrant, askGrant, mcpServersOf } from "./agent-grant.ts";
 import { sharesTerminal, startAgent } from "./agent-process.ts";
 import { startSidecar } from "./agent-sidecar.ts";
 import { resolveUser } from "./agent-user.ts";
@@ -96,6 +96,7 @@ export async function runAgent(
     trustDir: AGENT_TRUST_DIR,
     gatewayUrl: `http://${LOOPBACK}:${gatewayPort}`,
     token: grant.token.reveal(),
+    bindings: mcpServersOf(grant.specs),
   });
 
   const cleanups: (() => void | Promise<void>)[] = [];
