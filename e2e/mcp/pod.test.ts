@@ -1,7 +1,7 @@
 /** MCP servers of agents, under `svc run`: the official client, and servers outside. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { Machine } from "../support/clients/machine.ts";
-import { type EverythingServer, startEverything } from "../support/mcp/everything.ts";
+import { EVERYTHING, type EverythingServer, startEverything } from "../support/mcp/everything.ts";
 import { type Forwarded, reverseProxy } from "../support/mcp/reverse-proxy.ts";
 
 const TOKEN = "token-of-the-mcp-server-0123456789";
@@ -33,11 +33,22 @@ beforeAll(async () => {
         auth: { type: "api-key", secretRef: "everything" },
         policy: { mcp: { deniedTools: ["get-env"] } },
       }),
+      provider("local", {
+        mcp: { transport: "stdio", command: [process.execPath, EVERYTHING, "stdio"] },
+        auth: { type: "environment", secretRef: "local" },
+        policy: { mcp: { deniedTools: ["get-sum"] } },
+      }),
+      {
+        apiVersion: "v1",
+        kind: "Secret",
+        metadata: { name: "local" },
+        stringData: { EVERYTHING_TOKEN: "value-of-the-local-server" },
+      },
       {
         apiVersion: "svc.io/v1",
         kind: "Agent",
         metadata: { name: "coder" },
-        spec: { models: [], providers: ["every-thing"] },
+        spec: { models: [], providers: ["every-thing", "local"] },
       },
     ],
   });
@@ -72,7 +83,15 @@ test("a server with a URL: list, call, denied call, progress, cancellation, ques
   const done = await steps(
     "SVC_MCP_EVERY_THING_URL",
     "http",
-    ...["connect", "list", "echo", "env", "progress", "cancel", "sampling", "elicitation", "echo"],
+    "connect",
+    "list",
+    "echo",
+    "env",
+    "progress",
+    "cancel",
+    "sampling",
+    "elicitation",
+    "echo",
   );
   expect(done.get("connect")?.value).toMatch(/everything/i);
   expect(done.get("list")?.value).toContain("echo");
@@ -89,4 +108,33 @@ test("a server with a URL: list, call, denied call, progress, cancellation, ques
   );
   const names = arrived.flatMap(({ headers }) => Object.keys(headers));
   expect(names.filter((name) => name.startsWith("x-svc-"))).toEqual([]);
+}, 60_000);
+
+test("a server in the sidecar: list, call, denied call, environment, progress, questions of the server", async () => {
+  const done = await steps(
+    "SVC_MCP_LOCAL_URL",
+    "http",
+    "connect",
+    "list",
+    "echo",
+    "env",
+    "sum",
+    "progress",
+    "cancel",
+    "sampling",
+    "elicitation",
+    "close",
+  );
+  expect(done.get("connect")?.value).toMatch(/everything/i);
+  expect(done.get("list")?.value).toContain("echo");
+  expect(done.get("list")?.value).not.toContain("get-sum");
+  expect(done.get("echo")?.value).toContain("hi");
+  expect(done.get("sum")?.message).toMatch(/get-sum is not allowed by the policy/);
+  const environment = JSON.parse(String(done.get("env")?.value)) as Record<string, string>;
+  expect(Object.keys(environment).toSorted()).toEqual(["EVERYTHING_TOKEN", "HOME", "PATH"]);
+  expect(done.get("progress")?.value).toMatchObject({ seen: [1, 2, 3] });
+  expect(done.get("cancel")?.value).toBe("cancelled");
+  expect(done.get("sampling")?.value).toContain("sampled by the agent");
+  expect(done.get("elicitation")?.value).toMatch(/decline/i);
+  expect(arrived).toEqual([]);
 }, 60_000);

@@ -157,6 +157,9 @@ export async function startSidecar(
       ).startMcpServers({
         bindings: instances,
         runDir: options.runDir,
+        user: options.serverUser,
+        env,
+        log,
         clock,
         callOf: (id) => authorizer.callOf(id),
         onDefect: defects.reporter("mcp"),

@@ -8,7 +8,7 @@ import type { Secret } from "../platform/secret.ts";
 import type { Reason, Verdict } from "../policy/status.ts";
 import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import type { BindingSpec, BindingSpecs, BoundMcpServer } from "../resources/binding-spec.ts";
-import { mcpAuth, parseServerURL } from "../resources/mcp-server.ts";
+import { isServerVariable, mcpAuth, parseServerURL } from "../resources/mcp-server.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Provider } from "../resources/provider.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
@@ -162,6 +162,15 @@ function judge(
     );
   }
   const secrets = new Map<string, Secret>();
+  const unfit =
+    auth.every === true && [...secret.values.keys()].find((key) => !isServerVariable(key));
+  if (typeof unfit === "string") {
+    return unusable(
+      "ConfigInvalid",
+      `${label}: the key ${unfit} cannot be a variable; use letters, digits and _, and neither ` +
+        "PATH nor HOME",
+    );
+  }
   const wanted = auth.every === true ? [...secret.values.keys()] : auth.required;
   for (const key of [...wanted, ...auth.optional]) {
     const source = secret.values.get(key);

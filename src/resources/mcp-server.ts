@@ -174,6 +174,14 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const RESERVED_HEADER =
   /^(?:host|content-.*|transfer-encoding|connection|accept|mcp-.*|last-event-id|x-svc-.*|te|upgrade)$/;
 
+/** Variables of a server's process that svc sets. */
+const SET_VARIABLES: ReadonlySet<string> = new Set(["PATH", "HOME"]);
+
+/** Returns whether a key of a Secret can be a variable of a server's process. */
+export function isServerVariable(key: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(key) && !SET_VARIABLES.has(key);
+}
+
 /** Reads `spec.auth` and `spec.config` of a Provider of type `mcp`. */
 export function mcpAuth(
   type: string | undefined,

@@ -11,7 +11,7 @@ import { agentEnvironment } from "./agent-environment.ts";
 import { type AgentGrant, askGrant, mcpServersOf } from "./agent-grant.ts";
 import { sharesTerminal, startAgent } from "./agent-process.ts";
 import { startSidecar } from "./agent-sidecar.ts";
-import { resolveUser } from "./agent-user.ts";
+import { type AgentUser, resolveUser } from "./agent-user.ts";
 import { assertAuditOwner } from "./audit-owner.ts";
 import { closeInherited } from "./inherited-files.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
@@ -135,6 +135,7 @@ export async function runAgent(
         grant,
         gatewayPort,
         stateDir: state.tokensDir,
+        user,
       }),
     });
     cleanups.push(sidecar.stop);
@@ -191,6 +192,7 @@ interface ServiceParts {
   readonly grant: AgentGrant;
   readonly gatewayPort: number;
   readonly stateDir: string;
+  readonly user: AgentUser;
 }
 
 function serviceOptions(
@@ -218,6 +220,7 @@ function serviceOptions(
       ? {}
       : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
     stateDir: parts.stateDir,
+    serverUser: { uid: parts.user.uid, gid: parts.user.gid, home: parts.user.home },
     upstreamCaFile: findCaBundle(
       caFile === undefined ? undefined : { file: caFile, by: "--ca-file" },
       files.sidecarDir,

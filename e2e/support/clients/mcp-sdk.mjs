@@ -43,6 +43,7 @@ const STEPS = {
   list: async () => (await client.listTools()).tools.map(({ name }) => name),
   echo: async () => text(await client.callTool({ name: "echo", arguments: { message: "hi" } })),
   env: async () => text(await client.callTool({ name: "get-env", arguments: {} })),
+  sum: async () => text(await client.callTool({ name: "get-sum", arguments: { a: 1, b: 2 } })),
   sampling: async () =>
     text(
       await client.callTool({

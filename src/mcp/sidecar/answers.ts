@@ -101,12 +101,12 @@ export class SidecarAnswer implements Processor {
       case "pass":
         return this.#exchange.pass("response_headers");
       case "events":
+      case "lists":
+        // The length of a body that may change is not known.
         return this.#exchange.proceed("response_headers", {
           headers: { remove: ["content-length"] },
-          responseBodyMode: "streamed",
+          responseBodyMode: this.#mode.kind === "events" ? "streamed" : "buffered",
         });
-      case "lists":
-        return this.#exchange.proceed("response_headers", { responseBodyMode: "buffered" });
     }
   }
 

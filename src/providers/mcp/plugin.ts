@@ -5,7 +5,8 @@
  */
 import { McpPolicy } from "../../mcp/protocol/item-policy.ts";
 import { listsOfPolicy } from "../../compile/mcp-servers.ts";
-import { MCP_AUTH_TYPES, MCP_CONFIG_KEYS } from "../../resources/mcp-server.ts";
+import type { Secret } from "../../platform/secret.ts";
+import { isServerVariable, MCP_AUTH_TYPES, MCP_CONFIG_KEYS } from "../../resources/mcp-server.ts";
 import type { BoundMcpServer } from "../../resources/binding-spec.ts";
 import {
   type ActionResolution,
@@ -47,6 +48,8 @@ export class McpInstance implements ProviderInstance {
   readonly endpoints: MessageEndpoints;
   readonly credentialHeaders: readonly string[];
   readonly isLocal: boolean;
+  /** Variables of a server that runs in the sidecar. */
+  readonly environment: ReadonlyMap<string, Secret>;
   /** Without its query. */
   readonly #path: string;
   readonly #source: ReturnType<typeof credentialSource>;
@@ -61,6 +64,10 @@ export class McpInstance implements ProviderInstance {
     this.endpoints = new MessageEndpoints(mcp.host);
     this.credentialHeaders = auth.kind === "header" ? [auth.header] : [];
     this.isLocal = mcp.transport === "stdio";
+    this.environment = auth.kind === "environment" ? context.secrets : new Map();
+    const unfit = [...this.environment.keys()].find((key) => !isServerVariable(key));
+    if (unfit !== undefined)
+      throw new ConfigError(`Provider ${binding}: the Secret's key ${unfit} cannot be a variable`);
     this.#source = credentialSource(context);
   }
 
