@@ -36,17 +36,26 @@ export interface McpCall {
  */
 export type FindCall = (id: string) => McpCall | "other" | undefined;
 
+/** Maximum size in bytes of an answer in which lists are filtered. */
+const MAX_LIST_BYTES = 32 * 1_048_576;
+
+const EMPTY = Buffer.alloc(0);
+
 type AnswerMode =
   | { readonly kind: "pass" }
   | { readonly kind: "events"; readonly rewriter: EventRewriter }
-  /** The whole body is one JSON text with lists. */
-  | { readonly kind: "lists" };
+  /**
+   * The whole body is one JSON text with lists: it is held here until its end, since Envoy's own
+   * buffer is smaller than the lists of some servers.
+   */
+  | { readonly kind: "lists"; readonly held: Buffer[] };
 
 export class SidecarAnswer implements Processor {
   readonly #exchange: Exchange;
   readonly #find: FindCall;
   #call: McpCall | undefined;
   #mode: AnswerMode = { kind: "pass" };
+  #heldBytes = 0;
   #closeEndpoint: (() => void) | undefined;
 
   constructor(exchange: Exchange, find: FindCall) {
@@ -105,7 +114,7 @@ export class SidecarAnswer implements Processor {
         // The length of a body that may change is not known.
         return this.#exchange.proceed("response_headers", {
           headers: { remove: ["content-length"] },
-          responseBodyMode: this.#mode.kind === "events" ? "streamed" : "buffered",
+          responseBodyMode: "streamed",
         });
     }
   }
@@ -122,7 +131,7 @@ export class SidecarAnswer implements Processor {
         }),
       };
     }
-    return call.filters && type === "application/json" ? { kind: "lists" } : { kind: "pass" };
+    return call.filters ? { kind: "lists", held: [] } : { kind: "pass" };
   }
 
   /** Returns data to send instead of an event's data; undefined to leave it. */
@@ -138,15 +147,22 @@ export class SidecarAnswer implements Processor {
     switch (this.#mode.kind) {
       case "pass":
         return this.#exchange.pass("response_body");
-      case "lists": {
-        const { policy, ids } = this.#call as McpCall;
-        const filtered = body.length === 0 ? undefined : filteredMessage(body, policy, ids[0]);
-        if (filtered === undefined) return this.#exchange.pass("response_body");
-        return this.#exchange.proceed("response_body", { body: filtered });
-      }
+      case "lists":
+        return this.#hold(this.#mode.held, body, endOfStream);
       case "events":
         return this.#pushEvents(this.#mode.rewriter, body, endOfStream);
     }
+  }
+
+  #hold(held: Buffer[], body: Buffer, endOfStream: boolean): void {
+    held.push(body);
+    this.#heldBytes += body.length;
+    if (this.#heldBytes > MAX_LIST_BYTES) return this.#exchange.fail();
+    if (!endOfStream) return this.#exchange.proceed("response_body", { body: EMPTY });
+    const { policy, ids } = this.#call as McpCall;
+    const whole = Buffer.concat(held);
+    const filtered = whole.length === 0 ? whole : filteredMessage(whole, policy, ids[0]);
+    this.#exchange.proceed("response_body", { body: filtered ?? whole });
   }
 
   #pushEvents(rewriter: EventRewriter, body: Buffer, endOfStream: boolean): void {
