@@ -239,6 +239,8 @@ function boundServer({ name, spec: { mcp } }: Provider): BoundMcpServer | undefi
   const { host, port, tls } = address.endpoint;
   if (!tls || port !== 443 || isIP(host) !== 0)
     return "agents call MCP servers by https, at a host name and port 443";
+  if (host.endsWith(`.${LOCAL_DOMAIN}`))
+    return `the hosts of ${LOCAL_DOMAIN} are those of MCP servers in sidecars`;
   return { transport: transport === "sse" ? "sse" : "http", host, path: address.path };
 }
 
