@@ -15,7 +15,8 @@ const LAYERS: readonly (readonly string[])[] = [
   ["policy"],
   ["envoy"],
   ["compile"],
-  ["audit", "interception", "limits", "pricing", "providers"],
+  ["audit", "interception", "limits", "mcp/protocol", "pricing"],
+  ["providers"],
   ["access"],
   ["mcp"],
   ["binding", "llm"],
@@ -39,15 +40,24 @@ function sources(dir: string): string[] {
   );
 }
 
+/** Folders inside another one that are a layer by themselves. */
+const NESTED = LAYERS.flat().filter((folder) => folder.includes("/"));
+
+/** Returns the folder of {@link LAYERS} that holds a module. */
+function folderOf(module: string): string {
+  const name = module.split(path.sep).join("/");
+  return NESTED.find((folder) => name.startsWith(`${folder}/`)) ?? (name.split("/")[0] as string);
+}
+
 const layerOf = (folder: string): number => LAYERS.findIndex((layer) => layer.includes(folder));
 
 /** Folder and imported folder of each import that crosses folders. */
 function crossings(file: string): { readonly from: string; readonly to: string }[] {
-  const from = file.split(path.sep)[0] as string;
+  const from = folderOf(file);
   const text = readFileSync(path.join(root, file), "utf8");
   return [...text.matchAll(/from "(\.[^"]+)"/g)]
     .map((match) => path.relative(root, path.resolve(root, path.dirname(file), match[1] as string)))
-    .map((target) => ({ from, to: target.split(path.sep)[0] as string }))
+    .map((target) => ({ from, to: folderOf(target) }))
     .filter(({ to }) => to !== from);
 }
 

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import type { AuditEvent } from "../audit/event.ts";
+import { CALL_HEADER } from "../envoy/config/sidecar.ts";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
 import type { Logger } from "../platform/log.ts";
@@ -28,6 +29,7 @@ import {
   MALFORMED,
   malformedFields,
   type MalformedRequest,
+  recordType,
   responseFields,
   SERVICE_CALL,
   shownActions,
@@ -46,6 +48,8 @@ export const METADATA = {
 export interface AuthorizerOptions extends StepServices {
   readonly snapshot: () => BindingSnapshot;
   readonly metrics: BindingMetrics;
+  /** Whether forwarded requests carry {@link CALL_HEADER}, for a later filter of Envoy. */
+  readonly marksCalls?: boolean;
 }
 
 /** Listener of a request: with TLS, or plain. */
@@ -132,7 +136,7 @@ export class Authorizer {
     const durationMs = Math.max(0, Math.round(this.#options.clock.monotonic() - startedAt));
     this.#options.metrics.ended(call.verdict, end.status, durationMs);
     this.#options.audit?.append({
-      type: SERVICE_CALL,
+      type: recordType(call.verdict),
       fields: responseFields(call, { ...end, durationMs }),
     });
   }
@@ -168,13 +172,21 @@ export class Authorizer {
       log.info(logLine(call), "service call");
     }
     this.#under.set(call.arrival.id, call);
-    return okReply(call);
+    return okReply(call, this.#options.marksCalls ?? false);
+  }
+
+  /** Returns a forwarded call that has not ended. */
+  callOf(id: string): ForwardedCall | undefined {
+    return this.#under.get(id);
   }
 }
 
 /** Replaces the agent's credentials by the real one. */
-function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): AuthzReply {
-  const { plugin } = verdict.binding;
+function okReply(
+  { arrival, verdict, injection, upstream }: ForwardedCall,
+  marksCalls: boolean,
+): AuthzReply {
+  const { plugin, instance } = verdict.binding;
   // The agent may have meant its credential for another Provider of the host.
   const plugins = arrival.snapshot.bindingsOf(arrival.request.host).map((each) => each.plugin);
   const set = new Set(injection.set.map(([name]) => name));
@@ -184,9 +196,13 @@ function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): Auth
   // Other spellings of a credential's parameter were refused: see disguised.ts.
   const { headers, query } = arrival.request;
   const names = new Set([...parameterNames(query)].map(({ raw }) => raw));
+  const credentials = {
+    credentialQuery: plugin.credentialQuery,
+    credentialHeaders: [...plugin.credentialHeaders, ...(instance.credentialHeaders ?? [])],
+  };
   return {
     kind: "ok",
-    set: injection.set,
+    set: marksCalls ? [...injection.set, [CALL_HEADER, arrival.id]] : injection.set,
     remove: [...headers.keys()].filter(
       (name) => (remove.has(name) || isStripped(name)) && !set.has(name),
     ),
@@ -197,7 +213,7 @@ function okReply({ arrival, verdict, injection, upstream }: ForwardedCall): Auth
     metadata: {
       [METADATA.upstream]: upstream,
       [METADATA.call]: arrival.id,
-      [METADATA.credentials]: credentialTexts(injection, plugin).join("\n"),
+      [METADATA.credentials]: credentialTexts(injection, credentials).join("\n"),
     },
   };
 }
@@ -260,7 +276,7 @@ function denial(told: Denial, call?: DeniedCall): AuthzReply {
       : call.verdict.binding?.plugin.wordDenial?.(call.arrival.request, told);
   return {
     kind: "denied",
-    status,
+    status: worded?.status ?? status,
     headers: [
       ...(worded?.headers ?? [["content-type", "application/json"] as const]),
       ["x-svc-denied", code],

@@ -1,4 +1,5 @@
 /** A binding is one Provider's compiled spec with its plugin instance. */
+import type { McpPolicy } from "../mcp/protocol/item-policy.ts";
 import type { ProviderInstance, ProviderPlugin } from "../providers/contract.ts";
 import type { BindingSpec } from "../resources/binding-spec.ts";
 import { type ActionLists, compileActionLists } from "./action-lists.ts";
@@ -12,6 +13,8 @@ export interface BindingPolicy {
   readonly httpRules: HttpRules;
   readonly actions: ActionLists;
   readonly scope: Scope;
+  /** Items of an MCP server that may be used; undefined for other services. */
+  readonly items: McpPolicy | undefined;
 }
 
 export interface Binding {
@@ -31,6 +34,7 @@ export function compileBindingPolicy(spec: BindingSpec, plugin: ProviderPlugin):
     httpRules: compileHttpRules(spec.policy.httpRules),
     actions: compileActionLists(spec.policy),
     scope: compileScope(spec.scope, plugin, spec.name),
+    items: plugin.compileItems?.(spec.policy.mcp),
   };
 }
 

@@ -7,15 +7,14 @@ import type { BindingSpec } from "../resources/binding-spec.ts";
 import { compilePathGlobs } from "./path-glob.ts";
 
 export type RuleVerdict =
-  | { readonly kind: "allowed" }
+  /** `byRule`: a rule allows it; else there are no rules. */
+  | { readonly kind: "allowed"; readonly byRule?: true }
   | { readonly kind: "denied"; readonly rule: string };
 
 export type HttpRules = (method: string, path: string) => RuleVerdict;
 
-const ALLOWED: RuleVerdict = { kind: "allowed" };
-
 export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): HttpRules {
-  if (rules.length === 0) return () => ALLOWED;
+  if (rules.length === 0) return () => ({ kind: "allowed" });
   const compiled = rules.map((rule, index) => {
     const covers = compilePathGlobs(rule.paths, false);
     const methods = rule.methods.includes("*") ? undefined : new Set(rule.methods);
@@ -33,6 +32,8 @@ export function compileHttpRules(rules: BindingSpec["policy"]["httpRules"]): Htt
       return { kind: "denied", rule: "policy.httpRules: the path is ambiguous" };
     const rule = compiled.find((each) => each.matches(method, path));
     if (rule === undefined) return { kind: "denied", rule: "policy.httpRules: no rule matches" };
-    return rule.action === "allow" ? ALLOWED : { kind: "denied", rule: rule.name };
+    return rule.action === "allow"
+      ? { kind: "allowed", byRule: true }
+      : { kind: "denied", rule: rule.name };
   };
 }

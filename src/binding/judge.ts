@@ -8,11 +8,13 @@
  * 3. The plugin determines the actions of the request. A request that it cannot resolve is a
  *    violation: in doubt, deny.
  * 4. `policy.deny`, then `policy.allow`, for every action.
+ *    Then `policy.mcp`, for every item of an MCP server.
  * 5. `spec.scope`, for every resource that the request touches.
  *
  * In enforce mode the evaluation ends at the first violation; in audit mode every check runs. Where
  * a host has several Providers, each judges the request: see {@link strongest}.
  */
+import { clientText } from "../platform/client-text.ts";
 import type { ActionResolution, ServiceRequest } from "../providers/contract.ts";
 import type { Binding, BindingSnapshot } from "./binding.ts";
 import { disguisedCredential, oddHeader } from "./disguised.ts";
@@ -32,13 +34,17 @@ export function judge(request: ServiceRequest, snapshot: BindingSnapshot): Servi
     const message = `The host ${request.host} is not bound to a Provider of ${snapshot.workload}.`;
     return refused(undefined, { status: 403, code: "unknown_host", message });
   }
+  const claiming = bindings.filter(({ instance }) => instance.claims?.(request) === true);
+  const judging = claiming.length > 0 ? claiming : bindings;
   for (const binding of bindings) {
-    const message = ambiguityOf(request, binding);
+    const message =
+      ambiguityOf(request, binding) ??
+      (claiming.includes(binding) ? binding.instance.misread?.(request) : undefined);
     if (message !== undefined) {
       return refused(binding, { status: 400, code: "malformed_request", message });
     }
   }
-  return strongest(bindings.map((binding) => judgePolicy(request, binding)));
+  return strongest(judging.map((binding) => judgePolicy(request, binding)));
 }
 
 /**
@@ -76,7 +82,12 @@ function oddHeaderMessage(name: string): string {
 /** A check of the request's actions. */
 type ActionCheck = (resolution: ActionResolution, binding: Binding) => readonly Violation[];
 
-const ACTION_CHECKS: readonly ActionCheck[] = [checkResolved, checkActionLists, checkScope];
+const ACTION_CHECKS: readonly ActionCheck[] = [
+  checkResolved,
+  checkActionLists,
+  checkItems,
+  checkScope,
+];
 
 function judgePolicy(request: ServiceRequest, binding: Binding): ServiceVerdict {
   const enforces = binding.policy.enforcement !== "audit";
@@ -84,6 +95,8 @@ function judgePolicy(request: ServiceRequest, binding: Binding): ServiceVerdict 
   const isOver = (): boolean => enforces && violations.length > 0;
   if (isOver()) return denied({ binding, resolution: undefined, violations });
   const resolution = binding.instance.resolveAction(request);
+  violations = violations.concat(checkOnlyByRule(request, resolution, binding));
+  if (isOver()) return denied({ binding, resolution, violations });
   for (const check of ACTION_CHECKS) {
     violations = violations.concat(check(resolution, binding));
     if (isOver()) return denied({ binding, resolution, violations });
@@ -105,6 +118,21 @@ function checkHttpRules({ method, path }: ServiceRequest, binding: Binding): rea
   if (verdict.kind !== "denied") return [];
   const message = `${method} on this path is not allowed for ${binding.name}.`;
   return [{ code: "http_rule", rule: verdict.rule, message }];
+}
+
+/** Requests that only a rule can allow, such as those beside the endpoint of an MCP server. */
+function checkOnlyByRule(
+  { method, path }: ServiceRequest,
+  resolution: ActionResolution,
+  { name, policy }: Binding,
+): readonly Violation[] {
+  if (resolution.kind !== "resolved" || resolution.onlyByRule !== true) return [];
+  const verdict = policy.httpRules(method, path);
+  if (verdict.kind === "denied" || verdict.byRule === true) return [];
+  const message =
+    `The MCP server ${name} may be called at its own path only, unless policy.httpRules has a ` +
+    "rule that allows another one.";
+  return [{ code: "http_rule", rule: "policy.httpRules: no rule allows the path", message }];
 }
 
 function checkResolved(resolution: ActionResolution): readonly Violation[] {
@@ -141,6 +169,36 @@ function checkActionLists(
         ...(actions.allow === undefined ? {} : { allowed: actions.allow }),
       },
     ];
+  });
+}
+
+/** The list of `policy.mcp` that denies an item. */
+const ITEM_LISTS = {
+  tools: { one: "tool", denied: "deniedTools", allowed: "allowedTools" },
+  prompts: { one: "prompt", denied: "deniedPrompts", allowed: "allowedPrompts" },
+  resources: { one: "resource", denied: "deniedResources", allowed: "allowedResources" },
+} as const;
+
+/** `policy.mcp`, for every item of an MCP server. */
+function checkItems(
+  resolution: ActionResolution,
+  { name: binding, policy }: Binding,
+): readonly Violation[] {
+  if (resolution.kind !== "resolved") return [];
+  return resolution.actions.flatMap(({ action, item }): Violation[] => {
+    if (item === undefined) return [];
+    const lists = ITEM_LISTS[item.kind];
+    const denial = policy.items === undefined ? "denied" : policy.items.deny(item.kind, item.name);
+    if (denial === undefined) return [];
+    const rule = {
+      denied: `policy.mcp.${lists.denied}`,
+      "not-allowed": `policy.mcp.${lists.allowed}: not on the list`,
+      "unclear-name": `policy.mcp.${lists.denied}: the name resembles others`,
+    }[denial];
+    const message =
+      `The ${lists.one} ${clientText(item.name)} is not allowed by the policy of the MCP ` +
+      `server ${binding}.`;
+    return [{ code: "tool_not_allowed", rule, message, action, resource: item.name }];
   });
 }
 

@@ -42,6 +42,10 @@ const schema = z.strictObject({
    * process; undefined for none.
    */
   stateDir: z.string().optional(),
+  /** User that MCP servers of the transport `stdio` run as; default: the sidecar's own. */
+  serverUser: z
+    .strictObject({ uid: z.int().min(1), gid: z.int().min(1), home: z.string() })
+    .optional(),
   /**
    * Servers of the sidecar's own look-ups, as `address` or `address:port`; default: those of
    * /etc/resolv.conf. Required where the sidecar shares this file with the agent, because it names

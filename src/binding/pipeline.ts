@@ -8,7 +8,7 @@ import { clientText } from "../platform/client-text.ts";
 import { type Injection, InjectionError } from "../providers/contract.ts";
 import { judge } from "./judge.ts";
 import { record } from "./record.ts";
-import { notSentFields, SERVICE_CALL } from "./service-call.ts";
+import { notSentFields, recordType } from "./service-call.ts";
 import type { StepServices } from "./step-services.ts";
 import type {
   ServiceArrival,
@@ -29,7 +29,7 @@ export interface DeniedCall extends JudgedCall {
 export interface ForwardedCall extends JudgedCall {
   readonly verdict: ServicePermit;
   readonly injection: Injection;
-  /** Address of the endpoint: `192.0.2.1:443`. */
+  /** Address of the endpoint: `192.0.2.1:443`; empty if the service runs in the sidecar. */
   readonly upstream: string;
 }
 
@@ -64,6 +64,7 @@ async function prepare(
 ): Promise<Pick<ForwardedCall, "injection" | "upstream"> | ServiceRefusal> {
   const injection = await injectCredentials(permit, arrival, services);
   if (isRefusal(injection)) return injection;
+  if (permit.binding.instance.isLocal === true) return { injection, upstream: "" };
   const upstream = await services.resolve(arrival.request.host);
   if (upstream !== undefined) return { injection, upstream };
   const message = `DNS has no address for ${arrival.request.host}.`;
@@ -77,7 +78,10 @@ function recordNotSent(
   { audit, clock }: StepServices,
 ): void {
   const durationMs = Math.max(0, Math.round(clock.monotonic() - call.arrival.startedAt));
-  audit?.append({ type: SERVICE_CALL, fields: notSentFields(call, refusal, durationMs) });
+  audit?.append({
+    type: recordType(call.verdict),
+    fields: notSentFields(call, refusal, durationMs),
+  });
 }
 
 /** Removes the agent's own credentials in every mode, and injects the real one. */

@@ -3,7 +3,7 @@
  * not forwarded. A denied request does not wait for its record, and many denials are summarised in
  * one record.
  */
-import { requestFields, SERVICE_CALL } from "./service-call.ts";
+import { recordType, requestFields } from "./service-call.ts";
 import type { StepServices } from "./step-services.ts";
 import type { Denied, JudgedCall, ServiceVerdict } from "./verdict.ts";
 
@@ -25,7 +25,7 @@ export async function record(call: JudgedCall, services: StepServices): Promise<
     caller: arrival.snapshot.workload,
     code: refusal?.code ?? violations[0]?.code ?? "denied",
     event: () => ({
-      type: SERVICE_CALL,
+      type: recordType(denied),
       fields: requestFields({ arrival, verdict: denied }),
     }),
   });
@@ -35,7 +35,7 @@ export async function record(call: JudgedCall, services: StepServices): Promise<
 async function isRecorded(call: JudgedCall, { audit }: StepServices): Promise<boolean> {
   if (audit === undefined) return true;
   if (audit.refusing) return false;
-  const event = { type: SERVICE_CALL, fields: requestFields(call) };
+  const event = { type: recordType(call.verdict), fields: requestFields(call) };
   const outcome = await new Promise((resolve) => audit.append(event, resolve));
   return outcome !== "failed";
 }

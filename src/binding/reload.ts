@@ -26,7 +26,7 @@ export interface AppliedSpecs {
 }
 
 /** Settings of a spec that an instance keeps for its life. */
-const KEPT = ["hosts", "auth", "config"] as const;
+const KEPT = ["hosts", "auth", "config", "mcp"] as const;
 
 /** @throws Error if a policy cannot be enforced */
 export function applySpecs(

@@ -16,11 +16,27 @@ import {
   type JudgedCall,
   resourcesOf,
   type ServiceVerdict,
+  toolsOf,
   violationsOf,
 } from "./verdict.ts";
 
 /** Type of the records. */
 export const SERVICE_CALL = "SERVICE_CALL";
+
+/** Type of the records of requests that call tools of an MCP server. */
+export const TOOL_CALL = "TOOL_CALL";
+
+/** Returns the type of a call's records. */
+export function recordType(findings: Findings): string {
+  return toolsOf(findings).length === 0 ? SERVICE_CALL : TOOL_CALL;
+}
+
+/** Returns the fields of a call of tools: none for others. */
+function toolFields(findings: Findings, most?: number): Fields {
+  const tools = toolsOf(findings);
+  if (tools.length === 0) return {};
+  return { provider: findings.binding?.name, tool: one(clientTexts(tools, most)) };
+}
 
 type Fields = Record<string, AuditValue>;
 
@@ -50,6 +66,7 @@ export function requestFields(call: JudgedCall): Fields {
     phase: "request",
     resource: one(shownResources(verdict, most)),
     rule: shownRule(verdict),
+    ...toolFields(verdict, most),
     violations: violations.length > 1 ? clientTexts(violations.map(({ rule }) => rule)) : undefined,
     workload: snapshot.workload,
   };
@@ -112,6 +129,7 @@ export function responseFields({ arrival, verdict }: JudgedCall, end: CallEnd): 
     phase: "response",
     resource: one(shownResources(verdict)),
     status: end.status,
+    ...toolFields(verdict),
     workload: arrival.snapshot.workload,
   };
 }
@@ -135,6 +153,7 @@ export function notSentFields(
     resource: one(shownResources(verdict)),
     sent: false,
     status,
+    ...toolFields(verdict),
     workload: arrival.snapshot.workload,
   };
 }

@@ -11,7 +11,7 @@ import path from "node:path";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import { openAuditWriter } from "../audit/writer/writer.ts";
-import { sidecarBootstrap } from "../envoy/config/sidecar.ts";
+import { sidecarBootstrap, type SidecarMcpServer } from "../envoy/config/sidecar.ts";
 import { serveAuthorization } from "../envoy/ext-authz/server.ts";
 import { CertificateAuthority, DEFAULT_VALIDITY } from "../interception/ca.ts";
 import { writeTrust } from "../interception/trust.ts";
@@ -117,6 +117,7 @@ export async function startSidecar(
           log,
           registry,
         });
+  const hasMcp = instances.some(({ spec }) => spec.mcp !== undefined);
   const refusals = new RefusalLog({ sink: audit, of: SERVICE_CALL, clock, log, registry });
   const authorizer = new Authorizer({
     snapshot: () => snapshot,
@@ -126,6 +127,7 @@ export async function startSidecar(
     refusals,
     metrics,
     resolve: (host) => resolver.resolve(host),
+    marksCalls: hasMcp,
   });
 
   mkdirSync(options.runDir, { recursive: true, mode: 0o700 });
@@ -149,9 +151,22 @@ export async function startSidecar(
     }),
     await secrets.serve(socket("secrets.sock")),
   ];
-  writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrapOf(options, instances), null, 1), {
-    mode: 0o600,
-  });
+  const mcp = hasMcp
+    ? await (
+        await import("./mcp-servers.ts")
+      ).startMcpServers({
+        bindings: instances,
+        runDir: options.runDir,
+        user: options.serverUser,
+        env,
+        log,
+        clock,
+        callOf: (id) => authorizer.callOf(id),
+        onDefect: defects.reporter("mcp"),
+      })
+    : undefined;
+  const bootstrap = bootstrapOf(options, instances, mcp?.servers);
+  writeFileSync(socket(ENVOY_CONFIG), JSON.stringify(bootstrap, null, 1), { mode: 0o600 });
 
   const dns = await startDns({
     listener: options.listen.dns,
@@ -207,6 +222,7 @@ export async function startSidecar(
       secrets.close();
       authority.close();
       await Promise.all(servers.map(async (server) => server.close()));
+      await mcp?.close();
       admin.close();
       admin.closeAllConnections();
       await Promise.all(instances.map(async ({ instance }) => instance.stop()));
@@ -273,6 +289,7 @@ async function createInstance(
     authType: spec.auth.type,
     secrets,
     config: spec.config,
+    mcp: spec.mcp,
     clock,
     state: state(spec.name),
     fetch,
@@ -282,7 +299,11 @@ async function createInstance(
   return { name: spec.name, plugin, instance, hosts: hostsOf(spec, plugin), spec };
 }
 
-function bootstrapOf(options: SidecarServiceOptions, instances: readonly StartedBinding[]): object {
+function bootstrapOf(
+  options: SidecarServiceOptions,
+  instances: readonly StartedBinding[],
+  mcp: readonly SidecarMcpServer[] = [],
+): object {
   return sidecarBootstrap({
     nodeId: `svc-sidecar-${os.hostname()}-${process.pid}`,
     runDir: options.runDir,
@@ -293,6 +314,7 @@ function bootstrapOf(options: SidecarServiceOptions, instances: readonly Started
       ...instances.flatMap(({ plugin, hosts }) => compileBodyRules(plugin.bodies, hosts)),
       FORMS,
     ],
+    mcp,
     caFile: options.upstreamCaFile,
   });
 }

@@ -13,7 +13,12 @@ export interface ServiceArrival {
 
 /** A violation of a policy by a request. */
 export interface Violation {
-  readonly code: "http_rule" | "unresolved_action" | "action_denied" | "out_of_scope";
+  readonly code:
+    | "http_rule"
+    | "unresolved_action"
+    | "action_denied"
+    | "out_of_scope"
+    | "tool_not_allowed";
   /** The violated part of the spec. */
   readonly rule: string;
   /** A sentence for the agent. */
@@ -90,8 +95,15 @@ export function actionsOf({ resolution }: Findings): readonly ResolvedAction[] {
 /** Returns the resources of all actions as text: as many as the request names. */
 export function resourcesOf(findings: Findings): readonly string[] {
   const words = new Set<string>();
-  for (const { resources } of actionsOf(findings))
+  for (const { resources, item } of actionsOf(findings)) {
+    if (item !== undefined) words.add(item.name);
     for (const resource of resources)
       if (resource.kind === "scoped") words.add(resource.shown ?? resource.value);
+  }
   return [...words];
+}
+
+/** Returns the names of the tools of an MCP server that a request calls. */
+export function toolsOf(findings: Findings): readonly string[] {
+  return actionsOf(findings).flatMap(({ item }) => (item?.kind === "tools" ? [item.name] : []));
 }

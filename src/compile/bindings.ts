@@ -3,11 +3,12 @@
  * secrets, and the secrets as environment variables. Pure. A Provider that cannot be used is left
  * out, so that calls to it are denied.
  */
+import { isIP } from "node:net";
 import type { Secret } from "../platform/secret.ts";
 import type { Reason, Verdict } from "../policy/status.ts";
 import { type Agent, runsAsRoot } from "../resources/agent.ts";
-import type { BindingSpec, BindingSpecs } from "../resources/binding-spec.ts";
-import { mcpAuth } from "../resources/mcp-server.ts";
+import type { BindingSpec, BindingSpecs, BoundMcpServer } from "../resources/binding-spec.ts";
+import { isServerVariable, mcpAuth, parseServerURL } from "../resources/mcp-server.ts";
 import { keyOf } from "../resources/metadata.ts";
 import type { Provider } from "../resources/provider.ts";
 import type { ResourceSet } from "../resources/resource-set.ts";
@@ -17,7 +18,15 @@ import { isEnvSet, valueOf, variableOf } from "./policy-secrets.ts";
 /** The settings that a service's plugin accepts. */
 export interface ServiceSettings {
   readonly authTypes: Readonly<
-    Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
+    Record<
+      string,
+      {
+        readonly required: readonly string[];
+        readonly optional: readonly string[];
+        /** Whether every key of the Secret is used. */
+        readonly every?: boolean;
+      }
+    >
   >;
   readonly configKeys: Readonly<Record<string, string>>;
   readonly scopeKeys: Readonly<Record<string, string>>;
@@ -44,7 +53,7 @@ export interface CompiledBindings {
 }
 
 /** A service that needs no credential. */
-const NO_AUTH = { required: [], optional: [] };
+const NO_AUTH: ServiceSettings["authTypes"][string] = { required: [], optional: [] };
 
 type Usable = { readonly kind: "usable"; readonly secrets: ReadonlyMap<string, Secret> };
 type Unusable = { readonly kind: "unusable"; readonly reason: Reason; readonly message: string };
@@ -133,6 +142,14 @@ function judge(
   if (spec.type === "mcp") {
     const form = mcpAuth(spec.auth?.type, spec.config);
     if (form.kind === "error") return unusable("ConfigInvalid", form.message);
+    if ((form.auth.kind === "environment") !== (spec.mcp?.transport === "stdio") && spec.auth)
+      return unusable(
+        "AuthTypeUnknown",
+        "spec.auth.type: an MCP server of the transport stdio authenticates by environment, " +
+          "others by api-key or oauth2",
+      );
+    if (spec.hosts !== undefined)
+      return unusable("ConfigInvalid", "spec.hosts: the host of an MCP server is that of its URL");
   }
   if (spec.auth === undefined) return { kind: "usable", secrets: new Map() };
   const label = `Secret ${namespace}/${spec.auth.secretRef}`;
@@ -145,7 +162,17 @@ function judge(
     );
   }
   const secrets = new Map<string, Secret>();
-  for (const key of [...auth.required, ...auth.optional]) {
+  const unfit =
+    auth.every === true && [...secret.values.keys()].find((key) => !isServerVariable(key));
+  if (typeof unfit === "string") {
+    return unusable(
+      "ConfigInvalid",
+      `${label}: the key ${unfit} cannot be a variable; use letters, digits and _, and neither ` +
+        "PATH nor HOME",
+    );
+  }
+  const wanted = auth.every === true ? [...secret.values.keys()] : auth.required;
+  for (const key of [...wanted, ...auth.optional]) {
     const source = secret.values.get(key);
     if (source === undefined) {
       if (auth.optional.includes(key)) continue;
@@ -182,7 +209,11 @@ function sidecarOf(
     if (provider === undefined || judgement === undefined)
       absent.push(`there is no Provider ${name}`);
     else if (judgement.kind === "unusable") absent.push(`Provider ${name} is not ready`);
-    else bindings.push(bindingOf(provider, judgement, environment));
+    else {
+      const server = boundServer(provider);
+      if (typeof server === "string") absent.push(`Provider ${name}: ${server}`);
+      else bindings.push(bindingOf(provider, judgement, environment, server));
+    }
   }
   return {
     config: { specs: { version: 1, workload: keyOf(agent), bindings }, environment },
@@ -190,10 +221,34 @@ function sidecarOf(
   };
 }
 
+/** Domain of the MCP servers that run in sidecars. */
+const LOCAL_DOMAIN = "mcp.internal";
+
+/**
+ * Returns the MCP server of a Provider as agents call it, undefined for another service, or why
+ * agents cannot call it.
+ */
+function boundServer({ name, spec: { mcp } }: Provider): BoundMcpServer | undefined | string {
+  if (mcp === undefined) return undefined;
+  const { transport, url = "", command } = mcp;
+  if (transport === "stdio") {
+    return { transport, host: `${name}.${LOCAL_DOMAIN}`, path: "/mcp", command };
+  }
+  const address = parseServerURL(url);
+  if (address.kind === "error") return `spec.mcp.url ${address.message}`;
+  const { host, port, tls } = address.endpoint;
+  if (!tls || port !== 443 || isIP(host) !== 0)
+    return "agents call MCP servers by https, at a host name and port 443";
+  if (host.endsWith(`.${LOCAL_DOMAIN}`))
+    return `the hosts of ${LOCAL_DOMAIN} are those of MCP servers in sidecars`;
+  return { transport: transport === "sse" ? "sse" : "http", host, path: address.path };
+}
+
 function bindingOf(
   { name, spec }: Provider,
   { secrets }: Usable,
   environment: Map<string, Secret>,
+  mcp: BoundMcpServer | undefined,
 ): BindingSpec {
   const env: Record<string, string> = {};
   for (const [key, value] of secrets) {
@@ -204,7 +259,8 @@ function bindingOf(
     environment.set(variable, value);
     env[key] = variable;
   }
-  const { type, hosts, config, policy, scope, audit } = spec;
+  const { type, config, policy, scope, audit } = spec;
+  const hosts = mcp === undefined ? spec.hosts : [mcp.host];
   return {
     name,
     type,
@@ -214,6 +270,7 @@ function bindingOf(
     policy,
     scope,
     audit,
+    ...(mcp === undefined ? {} : { mcp }),
   };
 }
 

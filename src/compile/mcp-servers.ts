@@ -74,6 +74,7 @@ function credentialOf(
   };
   switch (parsed.auth.kind) {
     case "none":
+    case "environment":
       return { kind: "none" };
     case "header": {
       const token = secret("token");

@@ -232,12 +232,13 @@ function keptHash(
   config: ControllerConfig,
   dnsServers: readonly string[],
 ): string {
-  const kept = bindings.map(({ name, type, hosts, auth, config: settings }) => [
+  const kept = bindings.map(({ name, type, hosts, auth, config: settings, mcp }) => [
     name,
     type,
     hosts ?? null,
     auth,
     settings,
+    ...(mcp === undefined ? [] : [mcp]),
   ]);
   return shortHash(json([kept, sidecarOptions("", config, dnsServers)]));
 }

@@ -15,6 +15,7 @@ import {
   TRUST_DIR,
 } from "../pod/sidecar-options.ts";
 import type { Agent } from "../resources/agent.ts";
+import { mcpEnvironment } from "../run/mcp-environment.ts";
 import { sdkEnvironment } from "../run/sdk-environment.ts";
 import type { ControllerConfig } from "./config.ts";
 import { labelsOf, namesOf, selectorOf } from "./names.ts";
@@ -109,7 +110,7 @@ export function podTemplate(input: PodInput, config: ControllerConfig): PodManif
         ...(config.interception === "init" ? [redirect(input, config)] : []),
         sidecar(input, config),
       ],
-      containers: [agentContainer(agent, config)],
+      containers: [agentContainer(agent, specs, config)],
       volumes: [
         { name: VOLUME.config, configMap: { name: namesOf(name).providers } },
         { name: VOLUME.run, emptyDir: { medium: "Memory", sizeLimit: "16Mi" } },
@@ -216,7 +217,11 @@ function sidecar({ secretRefs }: PodInput, config: ControllerConfig): PodManifes
   };
 }
 
-function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): PodManifest {
+function agentContainer(
+  { spec, name }: Agent,
+  { bindings }: BindingSpecs,
+  { gateway }: ControllerConfig,
+): PodManifest {
   const url = `http://${gateway.host}:${gateway.port}`;
   const token = { secretKeyRef: { name: namesOf(name).token, key: "token" } };
   const optional = Object.fromEntries(
@@ -235,9 +240,11 @@ function agentContainer({ spec, name }: Agent, { gateway }: ControllerConfig): P
     image: spec.image,
     ...optional,
     env: [
-      ...Object.entries({ ...trustEnvironment(TRUST_DIR), ...sdkEnvironment(url).urls }).map(
-        ([variable, value]) => ({ name: variable, value }),
-      ),
+      ...Object.entries({
+        ...trustEnvironment(TRUST_DIR),
+        ...sdkEnvironment(url).urls,
+        ...mcpEnvironment(bindings),
+      }).map(([variable, value]) => ({ name: variable, value })),
       ...sdkEnvironment(url).keys.map((variable) => ({ name: variable, valueFrom: token })),
       ...(spec.env ?? []),
     ],

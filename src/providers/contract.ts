@@ -6,7 +6,11 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { Logger } from "../platform/log.ts";
+import type { McpPolicy } from "../mcp/protocol/item-policy.ts";
+import type { ItemKind } from "../mcp/protocol/names.ts";
 import type { Secret } from "../platform/secret.ts";
+import type { BoundMcpServer } from "../resources/binding-spec.ts";
+import type { McpPolicySpec } from "../resources/mcp-server.ts";
 import type { KeptState } from "./kept-state.ts";
 
 /**
@@ -71,11 +75,25 @@ export interface ResolvedAction {
   readonly broader?: readonly string[];
   /** All of them must be in scope. Empty is `none`. */
   readonly resources: readonly ServiceResource[];
+  /** The item of an MCP server that it uses; `policy.mcp` must allow it. */
+  readonly item?: ServiceItem;
+}
+
+/** A tool, prompt or resource of an MCP server. */
+export interface ServiceItem {
+  readonly kind: ItemKind;
+  /** Name, or URI; as the agent wrote it. */
+  readonly name: string;
 }
 
 export type ActionResolution =
   /** At least one; the request is permitted only if every one is. */
-  | { readonly kind: "resolved"; readonly actions: readonly ResolvedAction[] }
+  | {
+      readonly kind: "resolved";
+      readonly actions: readonly ResolvedAction[];
+      /** Whether the request is denied unless a rule of `policy.httpRules` allows it. */
+      readonly onlyByRule?: boolean;
+    }
   /**
    * Denied in enforce mode: in doubt, deny. `reason` is a sentence for the agent, `hint` states an
    * alternative that works.
@@ -130,6 +148,8 @@ export interface Denial {
 }
 
 export interface WordedDenial {
+  /** Status instead of that of the denial. */
+  readonly status?: number;
   /** Includes `content-type`. Names are lower-case. */
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly body: string;
@@ -163,6 +183,8 @@ export interface PluginContext {
   /** `spec.config`: the plugin's own settings, text by name; unknown names are an error. */
   readonly config: Readonly<Record<string, string>>;
   readonly clock: Clock;
+  /** The MCP server; undefined for other services. */
+  readonly mcp?: BoundMcpServer | undefined;
   /**
    * State of this Provider that outlives the sidecar's process; undefined if there is no folder
    * for it.
@@ -182,6 +204,20 @@ export interface PluginContext {
 export interface ProviderInstance {
   /** Pure. Never throws: a request that cannot be evaluated is unresolved. */
   resolveAction(request: ServiceRequest): ActionResolution;
+  /**
+   * Returns whether the request is for this binding's own endpoint. Of several bindings of a host,
+   * only those that claim a request judge it, if there are any. Pure.
+   */
+  claims?(request: ServiceRequest): boolean;
+  /**
+   * Returns why the service might read the request in another way than the plugin: the request is
+   * then refused in every mode. Called for claimed requests. Pure, never throws.
+   */
+  misread?(request: ServiceRequest): string | undefined;
+  /** Names of further headers that {@link injectCredentials} sets to credentials. */
+  readonly credentialHeaders?: readonly string[];
+  /** Whether the service runs in the sidecar, so that DNS has no address of it. */
+  readonly isLocal?: boolean;
   /**
    * Called only for permitted requests, after the audit record is written and the agent's own
    * credentials are removed ({@link ProviderPlugin.credentialHeaders}).
@@ -228,9 +264,19 @@ export interface ProviderPlugin {
    * no such function, for JSON with a `message`. Pure; escapes the inserted text.
    */
   wordDenial?(request: ServiceRequest, denial: Denial): WordedDenial | undefined;
+  /** Compiles `policy.mcp`; for MCP servers only. */
+  compileItems?(policy: McpPolicySpec | undefined): McpPolicy;
   /** Kinds of `spec.auth.type` and the Secret's keys that each needs. */
   readonly authTypes: Readonly<
-    Record<string, { readonly required: readonly string[]; readonly optional: readonly string[] }>
+    Record<
+      string,
+      {
+        readonly required: readonly string[];
+        readonly optional: readonly string[];
+        /** Whether every key of the Secret is used. */
+        readonly every?: boolean;
+      }
+    >
   >;
   /**
    * Scope vocabulary: the keys of `spec.scope` that it fills, with the values that the globs of

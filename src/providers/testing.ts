@@ -91,6 +91,8 @@ export interface ContractSample {
       {
         readonly secrets: Readonly<Record<string, string>>;
         readonly config?: Readonly<Record<string, string>>;
+        /** Further parts of the context. */
+        readonly context?: Pick<PluginContext, "mcp">;
       }
     >
   >;
@@ -121,4 +123,10 @@ export type ContractException =
   /** Sets headers that are not credentials, and are therefore not removed from requests. */
   | "sets other headers"
   /** A cookie is not a credential for this service. */
-  | "cookies stay";
+  | "cookies stay"
+  /** There are no default hosts, and no scope. */
+  | "hosts and scopes by settings"
+  /** A kind of credential is sent in no request. */
+  | "no header"
+  /** Paths that are not understood need a rule of `policy.httpRules`. */
+  | "other paths by rule";

@@ -4,6 +4,7 @@
  * hold them.
  */
 import * as z from "zod";
+import { commandSchema } from "./mcp-server.ts";
 import { nameSchema } from "./metadata.ts";
 import { auditSchema, policySchema, scopeSchema } from "./provider.ts";
 import { SERVICE_TYPES } from "./service-types.ts";
@@ -23,6 +24,18 @@ const bindingSchema = z.strictObject({
   policy: policySchema,
   scope: scopeSchema,
   audit: auditSchema,
+  /** Only of a Provider of type `mcp`. */
+  mcp: z
+    .strictObject({
+      transport: z.enum(["http", "sse", "stdio"]),
+      /** Host under which agents call it. */
+      host: z.string(),
+      /** Path of its endpoint, with its query. */
+      path: z.string(),
+      /** Program and arguments; only with the transport `stdio`. */
+      command: commandSchema.optional(),
+    })
+    .optional(),
 });
 
 export const bindingSpecsSchema = z.strictObject({
@@ -33,4 +46,6 @@ export const bindingSpecsSchema = z.strictObject({
 });
 
 export type BindingSpec = z.output<typeof bindingSchema>;
+/** The MCP server of a binding. */
+export type BoundMcpServer = NonNullable<BindingSpec["mcp"]>;
 export type BindingSpecs = z.output<typeof bindingSpecsSchema>;

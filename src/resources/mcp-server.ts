@@ -43,7 +43,8 @@ export function parseServerURL(text: string): ServerURLResult {
   };
 }
 
-const text = z.string().min(1).max(4096);
+/** Program and arguments of a server. */
+export const commandSchema = z.array(z.string().min(1).max(4096)).min(1).max(64);
 
 export const mcpServerSchema = withRules(
   z.strictObject({
@@ -65,10 +66,7 @@ export const mcpServerSchema = withRules(
       })
       .optional()
       .describe("URL of the server; required unless the transport is `stdio`."),
-    command: z
-      .array(text)
-      .min(1)
-      .max(64)
+    command: commandSchema
       .optional()
       .describe("Program and arguments of a server of the transport `stdio`; without a shell."),
   }),
@@ -144,7 +142,9 @@ export type McpAuth =
       readonly kind: "client-credentials";
       readonly tokenUrl: string;
       readonly parameters: Readonly<Record<string, string>>;
-    };
+    }
+  /** Every key of the Secret is a variable of the process (transport `stdio`). */
+  | { readonly kind: "environment" };
 
 export type McpAuthResult =
   | { readonly kind: "ok"; readonly auth: McpAuth }
@@ -154,6 +154,7 @@ export type McpAuthResult =
 export const MCP_AUTH_TYPES = {
   "api-key": { required: ["token"], optional: [] },
   oauth2: { required: ["clientId", "clientSecret"], optional: [] },
+  environment: { required: [], optional: [], every: true },
 } as const;
 
 /** Names of `spec.config` of a Provider of type `mcp`. */
@@ -173,13 +174,22 @@ const HEADER_NAME = /^[a-z0-9!#$%&'*+.^_`|~-]{1,64}$/;
 const RESERVED_HEADER =
   /^(?:host|content-.*|transfer-encoding|connection|accept|mcp-.*|last-event-id|x-svc-.*|te|upgrade)$/;
 
+/** Variables of a server's process that svc sets. */
+const SET_VARIABLES: ReadonlySet<string> = new Set(["PATH", "HOME"]);
+
+/** Returns whether a key of a Secret can be a variable of a server's process. */
+export function isServerVariable(key: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]{0,255}$/.test(key) && !SET_VARIABLES.has(key);
+}
+
 /** Reads `spec.auth` and `spec.config` of a Provider of type `mcp`. */
 export function mcpAuth(
   type: string | undefined,
   config: Readonly<Record<string, string>>,
 ): McpAuthResult {
   const error = (message: string): McpAuthResult => ({ kind: "error", message });
-  if (type === undefined) return { kind: "ok", auth: { kind: "none" } };
+  if (type === undefined || type === "none") return { kind: "ok", auth: { kind: "none" } };
+  if (type === "environment") return { kind: "ok", auth: { kind: "environment" } };
   if (type === "api-key") {
     const header = (config["header"] ?? "authorization").toLowerCase();
     if (!HEADER_NAME.test(header) || RESERVED_HEADER.test(header))

@@ -5,6 +5,7 @@
 import { trustEnvironment } from "../interception/trust-environment.ts";
 import { StartError } from "../host/errors.ts";
 import type { AgentUser } from "./agent-user.ts";
+import { mcpEnvironment, type NamedServer } from "./mcp-environment.ts";
 import { sdkEnvironment } from "./sdk-environment.ts";
 
 export interface AgentEnvironmentOptions {
@@ -17,6 +18,8 @@ export interface AgentEnvironmentOptions {
   readonly trustDir: string;
   readonly gatewayUrl: string;
   readonly token: string;
+  /** Bindings of the agent, some of which are MCP servers. */
+  readonly bindings?: readonly NamedServer[];
 }
 
 /** Variables for terminals, languages and programs, which reveal nothing about the caller. */
@@ -36,6 +39,7 @@ export function agentEnvironment({
   trustDir,
   gatewayUrl,
   token,
+  bindings = [],
 }: AgentEnvironmentOptions): Record<string, string> {
   const kept = Object.entries(env).filter(
     (entry): entry is [string, string] => KEPT.test(entry[0]) && entry[1] !== undefined,
@@ -51,6 +55,7 @@ export function agentEnvironment({
     ...trustEnvironment(trustDir),
     ...sdk.urls,
     ...Object.fromEntries(sdk.keys.map((name) => [name, token])),
+    ...mcpEnvironment(bindings),
     ...Object.fromEntries(extra.map((text) => assignment(text, env))),
   };
 }

@@ -9,6 +9,7 @@ import { Secret } from "../platform/secret.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { StartError } from "../host/errors.ts";
 import type { StatePaths } from "../host/state.ts";
+import type { NamedServer } from "./mcp-environment.ts";
 
 const grantSchema = z.object({
   /** Resolved providers, without secrets. */
@@ -40,6 +41,20 @@ const namingSchema = z.object({
     .array(z.object({ auth: z.object({ env: z.record(z.string(), z.string()) }) }))
     .default([]),
 });
+
+const serversSchema = z.object({
+  bindings: z.array(
+    z.object({
+      name: z.string(),
+      mcp: z.object({ host: z.string(), path: z.string() }).optional(),
+    }),
+  ),
+});
+
+/** Returns the MCP servers of the specs. */
+export function mcpServersOf(specs: unknown): readonly NamedServer[] {
+  return serversSchema.safeParse(specs).data?.bindings ?? [];
+}
 
 /** @throws StartError */
 export async function askGrant(

@@ -8,10 +8,10 @@ import { StartError } from "../host/errors.ts";
 import { envoyOfRun, findEnvoy } from "../host/find-envoy.ts";
 import { statePaths } from "../host/state.ts";
 import { agentEnvironment } from "./agent-environment.ts";
-import { type AgentGrant, askGrant } from "./agent-grant.ts";
+import { type AgentGrant, askGrant, mcpServersOf } from "./agent-grant.ts";
 import { sharesTerminal, startAgent } from "./agent-process.ts";
 import { startSidecar } from "./agent-sidecar.ts";
-import { resolveUser } from "./agent-user.ts";
+import { type AgentUser, resolveUser } from "./agent-user.ts";
 import { assertAuditOwner } from "./audit-owner.ts";
 import { closeInherited } from "./inherited-files.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
@@ -96,6 +96,7 @@ export async function runAgent(
     trustDir: AGENT_TRUST_DIR,
     gatewayUrl: `http://${LOOPBACK}:${gatewayPort}`,
     token: grant.token.reveal(),
+    bindings: mcpServersOf(grant.specs),
   });
 
   const cleanups: (() => void | Promise<void>)[] = [];
@@ -134,6 +135,7 @@ export async function runAgent(
         grant,
         gatewayPort,
         stateDir: state.tokensDir,
+        user,
       }),
     });
     cleanups.push(sidecar.stop);
@@ -190,6 +192,7 @@ interface ServiceParts {
   readonly grant: AgentGrant;
   readonly gatewayPort: number;
   readonly stateDir: string;
+  readonly user: AgentUser;
 }
 
 function serviceOptions(
@@ -217,6 +220,7 @@ function serviceOptions(
       ? {}
       : { audit: { ...audit, writer: `run-${path.basename(files.dir)}` } }),
     stateDir: parts.stateDir,
+    serverUser: { uid: parts.user.uid, gid: parts.user.gid, home: parts.user.home },
     upstreamCaFile: findCaBundle(
       caFile === undefined ? undefined : { file: caFile, by: "--ca-file" },
       files.sidecarDir,

@@ -5,7 +5,8 @@ import { ROOT } from "../build.ts";
 import { freePort } from "../stack.ts";
 import { until } from "../wait.ts";
 
-const PROGRAM = path.join(
+/** Its program; the argument is the transport. */
+export const EVERYTHING = path.join(
   ROOT,
   "node_modules/@modelcontextprotocol/server-everything/dist/index.js",
 );
@@ -23,7 +24,7 @@ export async function startEverything(
   port?: number,
 ): Promise<EverythingServer> {
   const own = port ?? (await freePort());
-  const child: ChildProcess = spawn(process.execPath, [PROGRAM, transport], {
+  const child: ChildProcess = spawn(process.execPath, [EVERYTHING, transport], {
     env: { ...process.env, PORT: String(own) },
     stdio: ["ignore", "pipe", "pipe"],
   });

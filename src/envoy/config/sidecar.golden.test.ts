@@ -13,7 +13,7 @@ import type { Bootstrap } from "../../gen/messages.ts";
 import { Goldens } from "../../platform/testing-goldens.ts";
 import { plugins } from "../../providers/registry.ts";
 import { ProtoRegistry } from "../protobuf/registry.ts";
-import { type SidecarBodyRule, sidecarBootstrap } from "./sidecar.ts";
+import { type SidecarBodyRule, sidecarBootstrap, type SidecarMcpServer } from "./sidecar.ts";
 
 const goldens = new Goldens(path.join(import.meta.dirname, "testdata/sidecar"));
 const CA_FILE = path.join(import.meta.dirname, "testdata/ca.pem");
@@ -49,7 +49,35 @@ const RULES: readonly SidecarBodyRule[] = [
   FORMS,
 ];
 
-const bootstrap = (caFile: string, bodies = RULES): Bootstrap =>
+const MCP: readonly SidecarMcpServer[] = [
+  {
+    host: "mcp.example.com",
+    path: "/v1/mcp",
+    hasMessagePaths: false,
+    socket: undefined,
+    maxBytes: 1_048_576,
+  },
+  {
+    host: "old.example.com",
+    path: "/sse",
+    hasMessagePaths: true,
+    socket: undefined,
+    maxBytes: 1_048_576,
+  },
+  {
+    host: "files.mcp.internal",
+    path: "/mcp",
+    hasMessagePaths: false,
+    socket: "/run/svc/mcp-2.sock",
+    maxBytes: 1_048_576,
+  },
+];
+
+const bootstrap = (
+  caFile: string,
+  bodies = RULES,
+  mcp: readonly SidecarMcpServer[] = [],
+): Bootstrap =>
   sidecarBootstrap({
     nodeId: "svc-sidecar",
     runDir: "/run/svc",
@@ -57,6 +85,7 @@ const bootstrap = (caFile: string, bodies = RULES): Bootstrap =>
     https: { address: "127.0.0.1", port: 8443, netns: "/proc/1/ns/net" },
     gateway: { address: "127.0.0.1", port: 8000, target: { address: "127.0.0.1", port: 18_000 } },
     bodies,
+    mcp,
     caFile,
   });
 
@@ -65,9 +94,20 @@ test("is as it was", () => {
   goldens.check("bootstrap.out.yaml", actual);
 });
 
-test("fits our copy of the definitions, except for the fields that newer.ts lists", () => {
+test("with MCP servers", () => {
+  const actual = stringify(bootstrap("/ca.pem", [FORMS], MCP), {
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+  });
+  goldens.check("mcp.out.yaml", actual);
+});
+
+test.each([
+  ["without MCP servers", []],
+  ["with MCP servers", MCP],
+])("fits our copy of the definitions, except for the fields that newer.ts lists, %s", (_, mcp) => {
   const protos = ProtoRegistry.load(path.join(root, "src/gen/envoy.binpb"));
-  const { staticResources, ...rest } = bootstrap("/ca.pem");
+  const { staticResources, ...rest } = bootstrap("/ca.pem", RULES, mcp);
   const listeners = staticResources?.listeners
     ?.filter(({ name }) => name !== "svc-https")
     .map((listener) => ({ ...listener, address: undefined }));
@@ -82,8 +122,9 @@ const MANY_HOSTS = Array.from(
   (_, i) => `${`${"a".repeat(62)}.`.repeat(3)}${String(i).padStart(57, "b")}.com`,
 );
 
-test.each<[string, readonly SidecarBodyRule[]]>([
+test.each<[string, readonly SidecarBodyRule[], (readonly SidecarMcpServer[])?]>([
   ["as it is in the golden file", RULES],
+  ["with MCP servers", RULES, MCP],
   ...[...plugins.values()].map(
     ({
       providerName,
@@ -98,7 +139,7 @@ test.each<[string, readonly SidecarBodyRule[]]>([
       ],
     ],
   ),
-])("is taken by the real Envoy, %s", (_name, bodies) => {
+])("is taken by the real Envoy, %s", (_name, bodies, mcp = []) => {
   const candidates = [
     process.env["ENVOY_PATH"],
     path.join(root, ".venv/bin/envoy"),
@@ -108,7 +149,7 @@ test.each<[string, readonly SidecarBodyRule[]]>([
   if (envoy === undefined) throw new Error("no Envoy: run make install");
   const dir = mkdtempSync(path.join(os.tmpdir(), "svc-golden-"));
   try {
-    writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE, bodies)));
+    writeFileSync(path.join(dir, "envoy.json"), JSON.stringify(bootstrap(CA_FILE, bodies, mcp)));
     execFileSync(
       envoy,
       ["--mode", "validate", "--config-path", path.join(dir, "envoy.json"), "--log-level", "error"],

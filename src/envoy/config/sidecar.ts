@@ -9,6 +9,7 @@ import type {
   Cluster,
   FilterChain,
   HeaderMatcher,
+  HttpFilter,
   Listener,
   Route,
   RouteMatch,
@@ -55,6 +56,19 @@ export interface SidecarBodyRule {
   readonly maxBytes: number | undefined;
 }
 
+/** An endpoint of an MCP server: `mcp.sock` of the run folder filters its answers. */
+export interface SidecarMcpServer {
+  readonly host: string;
+  /** Path without its query. */
+  readonly path: string;
+  /** Whether messages are sent to other paths of the host (the older transport). */
+  readonly hasMessagePaths: boolean;
+  /** Unix socket of a server that runs in the sidecar; undefined for a real endpoint. */
+  readonly socket: string | undefined;
+  /** Maximum size of a message in bytes; larger ones are answered with 413. */
+  readonly maxBytes: number;
+}
+
 export interface SidecarOptions {
   readonly nodeId: string;
   /**
@@ -69,6 +83,8 @@ export interface SidecarOptions {
     | (SidecarListener & { readonly target: { readonly address: string; readonly port: number } })
     | undefined;
   readonly bodies: readonly SidecarBodyRule[];
+  /** Endpoints of MCP servers. */
+  readonly mcp?: readonly SidecarMcpServer[];
   /** PEM bundle against which real endpoints are verified. */
   readonly caFile: string;
 }
@@ -84,6 +100,11 @@ const UPSTREAM = "service";
 const UPSTREAM_H1 = "service-h1";
 const GATEWAY = "gateway";
 const AUTHZ = Extension.extAuthz.name;
+const MCP = "svc_mcp";
+const MCP_FILTER = Extension.extProc.name;
+
+/** Names the call of a request for filters behind the authorizer; never sent upstream. */
+export const CALL_HEADER = "x-svc-call";
 
 /** Headers that Envoy adds: the service must see the agent's request. */
 const NOT_FOR_SERVICES: readonly string[] = [
@@ -111,7 +132,7 @@ const BUFFER_LIMIT_BYTES = 1_048_576;
 
 /** Builds the sidecar's complete bootstrap. */
 export function sidecarBootstrap(options: SidecarOptions): Bootstrap {
-  const { runDir, http, https, gateway } = options;
+  const { runDir, http, https, gateway, mcp = [] } = options;
   return {
     node: { id: options.nodeId, cluster: "svc-sidecar" },
     admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 0o600 } } },
@@ -151,6 +172,10 @@ export function sidecarBootstrap(options: SidecarOptions): Bootstrap {
           explicitHttpConfig: { httpProtocolOptions: {} },
         }),
         ...(gateway === undefined ? [] : [gatewayCluster(gateway.target)]),
+        ...(mcp.length === 0 ? [] : [service(MCP, `${runDir}/mcp.sock`)]),
+        ...mcp.flatMap(({ host, socket }) =>
+          socket === undefined ? [] : [localServer(host, socket)],
+        ),
       ],
     },
   };
@@ -207,7 +232,11 @@ const PLAIN = {
   schemeHeaderTransformation: { schemeToOverwrite: "https" },
 } as const;
 
-function serving(name: keyof typeof AUTHORIZERS, { bodies }: SidecarOptions): ExtensionConfig {
+function serving(
+  name: keyof typeof AUTHORIZERS,
+  { bodies, mcp = [] }: SidecarOptions,
+): ExtensionConfig {
+  const hasMcp = mcp.length > 0;
   return connectionManager({
     statPrefix: name,
     ...(name === "http" ? PLAIN : {}),
@@ -236,13 +265,15 @@ function serving(name: keyof typeof AUTHORIZERS, { bodies }: SidecarOptions): Ex
     earlyHeaderMutationExtensions: [ownHeadersOnly()],
     routeConfig: {
       name,
-      requestHeadersToRemove: NOT_FOR_SERVICES,
+      requestHeadersToRemove: hasMcp ? [...NOT_FOR_SERVICES, CALL_HEADER] : NOT_FOR_SERVICES,
       virtualHosts: [
         {
           name: "services",
           domains: ["*"],
           routes: [
-            ...bodies.map(bodyRoute),
+            ...mcp.flatMap(endpointRoutes),
+            ...bodies.map((rule) => bodyRoute(rule)),
+            ...mcp.flatMap(hostRoute),
             route({ prefix: "/", headers: [{ name: "upgrade", presentMatch: true }] }, UPSTREAM_H1),
             route({ prefix: "/" }, UPSTREAM),
           ],
@@ -265,6 +296,7 @@ function serving(name: keyof typeof AUTHORIZERS, { bodies }: SidecarOptions): Ex
       }),
       // The authorizer's note of the injected credential: see src/binding/authorizer.ts.
       echoesOfNote({ namespace: AUTHZ, key: "credentials" }),
+      ...(hasMcp ? [answerFilter()] : []),
       router(),
     ],
     accessLog: [
@@ -298,7 +330,105 @@ function route(
   };
 }
 
-function bodyRoute({ authority, methods, path, contentType, maxBytes }: SidecarBodyRule): Route {
+/** Filters answers of MCP servers; only their routes enable it. */
+function answerFilter(): HttpFilter {
+  return {
+    ...extension(Extension.extProc, {
+      grpcService: grpcService(MCP),
+      failureModeAllow: false,
+      allowModeOverride: true,
+      messageTimeout: "15s",
+      forwardRules: {
+        allowedHeaders: {
+          patterns: [
+            { exact: ":status" },
+            { exact: "content-type" },
+            { exact: "content-encoding" },
+            { exact: "content-length" },
+            { exact: CALL_HEADER },
+          ],
+        },
+      },
+      processingMode: {
+        requestHeaderMode: "SEND",
+        requestBodyMode: "NONE",
+        requestTrailerMode: "SKIP",
+        responseHeaderMode: "SEND",
+        responseBodyMode: "NONE",
+        responseTrailerMode: "SKIP",
+      },
+    }),
+    disabled: true,
+  };
+}
+
+/** The endpoint of an MCP server: its messages are read, its answers filtered. */
+function endpointRoutes(server: SidecarMcpServer): Route[] {
+  const { host, path, hasMessagePaths, maxBytes } = server;
+  const authority = hostRegex(host);
+  const read = { authority, methods: ["POST"], contentType: undefined, maxBytes };
+  const cluster = clusterOf(server);
+  const endpoint = escapedRegex(path);
+  return [
+    filtered(bodyRoute({ ...read, path: endpoint }, cluster)),
+    filtered(
+      route(
+        { safeRegex: { regex: endpoint }, headers: [matching(":authority", authority)] },
+        cluster,
+      ),
+    ),
+    ...(hasMessagePaths ? [bodyRoute({ ...read, path: "/.*" }, cluster)] : []),
+  ];
+}
+
+/** Other paths of a server in the sidecar. */
+function hostRoute(server: SidecarMcpServer): Route[] {
+  if (server.socket === undefined) return [];
+  const headers = [matching(":authority", hostRegex(server.host))];
+  return [route({ prefix: "/", headers }, clusterOf(server))];
+}
+
+function filtered(one: Route): Route {
+  return {
+    ...one,
+    typedPerFilterConfig: {
+      ...one.typedPerFilterConfig,
+      [MCP_FILTER]: typed("envoy.extensions.filters.http.ext_proc.v3.ExtProcPerRoute", {
+        overrides: {},
+      }),
+    },
+  };
+}
+
+function clusterOf({ host, socket }: SidecarMcpServer): string {
+  return socket === undefined ? UPSTREAM : localClusterOf(host);
+}
+
+function localClusterOf(host: string): string {
+  return `mcp:${host}`;
+}
+
+function localServer(host: string, socket: string): Cluster {
+  return {
+    ...oneEndpoint(localClusterOf(host), unixSocket(socket)),
+    connectTimeout: "1s",
+    perConnectionBufferLimitBytes: BUFFER_LIMIT_BYTES,
+    ...httpOptions({ explicitHttpConfig: { httpProtocolOptions: {} } }),
+  };
+}
+
+function hostRegex(host: string): string {
+  return `${escapedRegex(host)}(?::443|:80)?`;
+}
+
+function escapedRegex(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function bodyRoute(
+  { authority, methods, path, contentType, maxBytes }: SidecarBodyRule,
+  cluster = UPSTREAM,
+): Route {
   const headers: HeaderMatcher[] = [matching(":authority", authority)];
   if (methods !== undefined) headers.push(matching(":method", methods.join("|")));
   if (contentType !== undefined) headers.push(matching("content-type", contentType));
@@ -312,7 +442,7 @@ function bodyRoute({ authority, methods, path, contentType, maxBytes }: SidecarB
             packAsBytes: true,
           },
         };
-  return route({ safeRegex: { regex: path }, headers }, UPSTREAM, settings);
+  return route({ safeRegex: { regex: path }, headers }, cluster, settings);
 }
 
 /** @param regex RE2 for the whole value of the header */

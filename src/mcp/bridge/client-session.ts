@@ -5,7 +5,13 @@
 import type http from "node:http";
 import { EventWriter } from "./event-writer.ts";
 import { readEvents } from "./event-reader.ts";
-import { FrameError, parseMessage, readFrame, type RpcFrame, type RpcMessage } from "./frame.ts";
+import {
+  UnreadableFrame,
+  parseMessage,
+  readFrame,
+  type RpcFrame,
+  type RpcMessage,
+} from "./frame.ts";
 import { FrameAnswer } from "./frame-answer.ts";
 import { FrameOrder, type OrderedFrame } from "./frame-order.ts";
 import { GatewayEndpoint, type GatewayEndpointOptions } from "./gateway-endpoint.ts";
@@ -353,7 +359,7 @@ function tryRead(body: Buffer): RpcFrame | undefined {
   try {
     return readFrame(body);
   } catch (error) {
-    if (error instanceof FrameError) return undefined;
+    if (error instanceof UnreadableFrame) return undefined;
     throw error;
   }
 }

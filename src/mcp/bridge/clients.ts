@@ -4,7 +4,7 @@
  * they send is sent to the gateway again as Streamable HTTP, where every check applies.
  */
 import http from "node:http";
-import { FrameError, readFrame, type RpcFrame } from "./frame.ts";
+import { UnreadableFrame, readFrame, type RpcFrame } from "./frame.ts";
 import {
   type HeaderTable,
   mediaType,
@@ -142,7 +142,7 @@ export class ClientBridge {
     try {
       frame = readFrame(body);
     } catch (error) {
-      if (error instanceof FrameError) return refuse(response, 400, error.message);
+      if (error instanceof UnreadableFrame) return refuse(response, 400, error.message);
       throw error;
     }
     const trace = traceHeaders(request);

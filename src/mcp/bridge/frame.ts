@@ -44,17 +44,17 @@ export interface RpcFrame {
 }
 
 /** Error for a frame that is not JSON-RPC; its message is for clients. */
-export class FrameError extends Error {
+export class UnreadableFrame extends Error {
   constructor(problem: string) {
     super(`The frame is not a JSON-RPC 2.0 message: ${problem}.`);
-    this.name = "FrameError";
+    this.name = "UnreadableFrame";
   }
 }
 
 const MAX_BATCH = 128;
 const MAX_ID = 1_024;
 
-/** @throws FrameError */
+/** @throws UnreadableFrame */
 export function readFrame(bytes: Buffer): RpcFrame {
   try {
     const text = bytes.toString("utf8");
@@ -68,7 +68,7 @@ export function readFrame(bytes: Buffer): RpcFrame {
     );
     return { messages, requests, text };
   } catch (error) {
-    if (error instanceof JsonError) throw new FrameError(error.message);
+    if (error instanceof JsonError) throw new UnreadableFrame(error.message);
     throw error;
   }
 }
@@ -102,11 +102,12 @@ function memberReader(bytes: Buffer, scan: JsonScan): MemberReader {
 
 function batch(bytes: Buffer, scan: JsonScan): readonly RpcMessage[] {
   const value = parseScanned(bytes, scan);
-  if (!Array.isArray(value)) throw new FrameError("it is not an object");
-  if (value.length === 0) throw new FrameError("the batch is empty");
-  if (value.length > MAX_BATCH) throw new FrameError(`a batch of more than ${MAX_BATCH} messages`);
+  if (!Array.isArray(value)) throw new UnreadableFrame("it is not an object");
+  if (value.length === 0) throw new UnreadableFrame("the batch is empty");
+  if (value.length > MAX_BATCH)
+    throw new UnreadableFrame(`a batch of more than ${MAX_BATCH} messages`);
   return value.map((member: unknown) => {
-    if (!isObject(member)) throw new FrameError("a member of the batch is not an object");
+    if (!isObject(member)) throw new UnreadableFrame("a member of the batch is not an object");
     return messageOf((key) => member[key], JSON.stringify(member));
   });
 }
@@ -118,7 +119,7 @@ function messageOf(read: MemberReader, text: string): RpcMessage {
     const failed = read("error") !== undefined;
     return { kind: "response", id: idOf(id ?? undefined), failed, text };
   }
-  if (typeof method !== "string") throw new FrameError("method is not a string");
+  if (typeof method !== "string") throw new UnreadableFrame("method is not a string");
   if (id === undefined) {
     return {
       kind: "notification",
@@ -129,7 +130,7 @@ function messageOf(read: MemberReader, text: string): RpcMessage {
     };
   }
   const requestId = idOf(id);
-  if (requestId === undefined) throw new FrameError("the id of a request is null");
+  if (requestId === undefined) throw new UnreadableFrame("the id of a request is null");
   const params = read("params");
   const meta = isObject(params) ? params["_meta"] : undefined;
   const progress = isObject(meta) ? meta["progressToken"] : undefined;
@@ -151,7 +152,9 @@ function token(read: MemberReader, key: string): RpcId | undefined {
 function idOf(id: unknown): RpcId | undefined {
   if (id === undefined) return undefined;
   if (!isId(id)) {
-    throw new FrameError(`id is not a string of at most ${MAX_ID} characters or a safe number`);
+    throw new UnreadableFrame(
+      `id is not a string of at most ${MAX_ID} characters or a safe number`,
+    );
   }
   return id;
 }

@@ -52,6 +52,11 @@ export class MessageRouter {
     return this.#stream === undefined && this.#posts.size === 0;
   }
 
+  /** Returns the answer to which the response of an open request goes. */
+  postOf(id: RpcId): MessageSink | undefined {
+    return this.#byRequest.get(idKey(id));
+  }
+
   /** @returns false if one of the requests has the id of an open one */
   addPost(sink: MessageSink, requests: readonly RoutedRequest[]): boolean {
     const keys = requests.map(({ id }) => idKey(id));

@@ -4,11 +4,10 @@
  */
 import type http from "node:http";
 import type { Readable } from "node:stream";
-import { EventWriter } from "./event-writer.ts";
+import { EventWriter, type EventWriterOptions } from "./event-writer.ts";
 import type { RpcId } from "./frame.ts";
 import { FrameAnswer } from "./frame-answer.ts";
 import type { ReadSink, SinkMessage } from "./message-sink.ts";
-import type { BridgeContext } from "./options.ts";
 import { refuse, RpcCode, rpcError } from "./rpc-error.ts";
 
 export interface PostAnswerOptions {
@@ -19,13 +18,13 @@ export interface PostAnswerOptions {
 }
 
 export class PostAnswer implements ReadSink {
-  readonly #context: BridgeContext;
+  readonly #context: EventWriterOptions;
   readonly #options: PostAnswerOptions;
   readonly #answer: FrameAnswer;
   #cancelTimer = (): void => undefined;
   #writer: EventWriter | undefined;
 
-  constructor(context: BridgeContext, options: PostAnswerOptions) {
+  constructor(context: EventWriterOptions, options: PostAnswerOptions) {
     this.#context = context;
     this.#options = options;
     this.#answer = new FrameAnswer(options.requests);
@@ -99,11 +98,11 @@ export class PostAnswer implements ReadSink {
 
 /** The answer to GET: it begins when the session has accepted it. */
 export class StreamAnswer implements ReadSink {
-  readonly #context: BridgeContext;
+  readonly #context: EventWriterOptions;
   readonly #response: http.ServerResponse;
   #writer: EventWriter | undefined;
 
-  constructor(context: BridgeContext, response: http.ServerResponse) {
+  constructor(context: EventWriterOptions, response: http.ServerResponse) {
     this.#context = context;
     this.#response = response;
   }

@@ -4,7 +4,7 @@
  */
 import type http from "node:http";
 import { readEvents } from "./event-reader.ts";
-import { FrameError, readFrame, type RpcFrame } from "./frame.ts";
+import { UnreadableFrame, readFrame, type RpcFrame } from "./frame.ts";
 import { type HeaderTable, mediaType } from "./headers.ts";
 import { MessageQueue } from "./message-queue.ts";
 import { MessageRouter } from "./message-router.ts";
@@ -179,7 +179,7 @@ export class ServerSession implements SessionHandle {
     try {
       frame = readFrame(Buffer.from(text));
     } catch (error) {
-      if (!(error instanceof FrameError)) throw error;
+      if (!(error instanceof UnreadableFrame)) throw error;
       this.#context.metrics.dropped.inc({ side: "servers" });
       return;
     }

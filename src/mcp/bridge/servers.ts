@@ -5,7 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import http from "node:http";
-import { FrameError, readFrame, type RpcFrame, type RpcId } from "./frame.ts";
+import { UnreadableFrame, readFrame, type RpcFrame, type RpcId } from "./frame.ts";
 import {
   type HeaderTable,
   onlyValue,
@@ -118,7 +118,7 @@ export class ServerBridge {
     try {
       frame = readFrame(body);
     } catch (error) {
-      if (error instanceof FrameError) return refuse(response, 400, error.message);
+      if (error instanceof UnreadableFrame) return refuse(response, 400, error.message);
       throw error;
     }
     const session = this.#sessionOf(call);

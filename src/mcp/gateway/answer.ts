@@ -8,17 +8,18 @@ import { CALL_ID, Refusal } from "../../access/refusal.ts";
 import { InternalHeader } from "../../envoy/config/names.ts";
 import type { Exchange } from "../../envoy/ext-proc/server.ts";
 import type { HeaderChanges, HeaderMap } from "../../envoy/ext-proc/messages.ts";
-import { JsonError } from "../../platform/json/scan.ts";
 import { EventRewriter, EventTooLarge } from "../protocol/event-rewriter.ts";
 import type { McpPolicy } from "../protocol/item-policy.ts";
-import { renderError, type RequestId, RpcCode } from "../protocol/json-rpc.ts";
-import { filterLists } from "../protocol/list-filter.ts";
+import { renderError, type RequestId } from "../protocol/json-rpc.ts";
+import {
+  filteredMessage,
+  isReadable,
+  MAX_LIST_EVENT_BYTES,
+  mediaType,
+} from "../protocol/list-answer.ts";
 import { McpHeader } from "../protocol/names.ts";
 import type { SessionSeal } from "../protocol/seal.ts";
 import { McpRefusal } from "./refuse.ts";
-
-/** Maximum size in bytes of an event in which lists are looked for. */
-const MAX_LIST_EVENT_BYTES = 16 * 1_048_576;
 
 /**
  * Headers of the server that say who may call it, and how: the gateway says that of itself. See
@@ -239,13 +240,7 @@ export class McpAnswer {
 
   /** Returns data instead of an event's data; undefined to leave it. */
   #filtered(data: Buffer, policy: McpPolicy): Buffer | undefined {
-    try {
-      return filterLists(data, policy);
-    } catch (error) {
-      if (!(error instanceof JsonError)) throw error;
-      const [id] = this.#request.ids;
-      return Buffer.from(renderError(id, UNREADABLE));
-    }
+    return filteredMessage(data, policy, this.#request.ids[0]);
   }
 
   #lists(body: Buffer): void {
@@ -280,25 +275,6 @@ export class McpAnswer {
 /** Returns what an event id is bound to. */
 export function eventContext(owner: string, session: string | undefined): string {
   return JSON.stringify([owner, session ?? ""]);
-}
-
-const UNREADABLE = {
-  code: RpcCode.internalError,
-  message: "The MCP server's message cannot be read with certainty, so it is not forwarded.",
-  data: { code: "upstream_invalid", status: 502 },
-};
-
-function mediaType(headers: HeaderMap): string {
-  return (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
-}
-
-/** Returns whether lists in a body can be found. */
-function isReadable(headers: HeaderMap): boolean {
-  const encoding = headers.get("content-encoding");
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity") return false;
-  const type = mediaType(headers);
-  if (type === "") return headers.get("content-length") === "0" || headers.get(":status") === "202";
-  return type === "application/json" || type === "text/event-stream";
 }
 
 function isShort(headers: HeaderMap): boolean {

@@ -32,7 +32,8 @@ import type {
   McpServerPolicy,
   PolicySnapshot,
 } from "../../policy/snapshot.ts";
-import { type Frame, FrameError, parseFrame } from "../protocol/frame.ts";
+import { contentProblem, MAX_MESSAGE_BYTES } from "../protocol/content.ts";
+import { idsOf, type Frame, FrameError, parseFrame } from "../protocol/frame.ts";
 import { McpPolicy } from "../protocol/item-policy.ts";
 import { judgeFrame, type JudgedFrame } from "../protocol/judge.ts";
 import { mismatch } from "../protocol/mirror-headers.ts";
@@ -43,9 +44,8 @@ import { eventContext, McpAnswer } from "./answer.ts";
 import { CredentialError, type CredentialHeader, type McpCredentials } from "./credentials.ts";
 import type { McpMetrics } from "./metrics.ts";
 import { checkOrigin, type OriginRules } from "./origin.ts";
-import { idsOf, McpRefusal, refusalReply } from "./refuse.ts";
+import { McpRefusal, refusalReply } from "./refuse.ts";
 import { type McpRoute, parseMcpRoute } from "./route.ts";
-import { MAX_MESSAGE_BYTES } from "./surface.ts";
 import type { McpTrail, ToolCall } from "./trail.ts";
 
 export interface McpProcessorOptions {
@@ -526,16 +526,8 @@ function isMethod(method: string): method is "POST" | "GET" | "DELETE" {
 function checkBody(headers: HeaderMap, endOfStream: boolean): Refusal | undefined {
   if (endOfStream) return refuse("invalid_request", "The request has no body.");
   if (Number(headers.get("content-length") ?? 0) > MAX_MESSAGE_BYTES) return tooLarge();
-  const encoding = headers.get("content-encoding");
-  if (encoding !== undefined && encoding.toLowerCase() !== "identity")
-    return refuse("unsupported_encoding", "Send the body without content-encoding.");
-  const [type = "", ...parameters] = (headers.get("content-type") ?? "").split(";");
-  const charset = parameters
-    .map((parameter) => parameter.trim().toLowerCase())
-    .find((parameter) => parameter.startsWith("charset="));
-  const isUtf8 = charset === undefined || /^charset="?utf-8"?$/.test(charset);
-  if (type.trim().toLowerCase() !== "application/json" || !isUtf8)
-    return refuse("unsupported_media_type", "Send the body as application/json in UTF-8.");
+  const problem = contentProblem(headers);
+  if (problem !== undefined) return refuse(problem.code, problem.message);
   return undefined;
 }
 

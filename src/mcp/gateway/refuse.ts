@@ -2,8 +2,8 @@
 import type { HeaderChanges, ImmediateReply } from "../../envoy/ext-proc/messages.ts";
 import { publicError } from "../../access/errors.ts";
 import { type RefusalDetails, Refusal, refusalHeaders } from "../../access/refusal.ts";
-import type { Frame, FrameError } from "../protocol/frame.ts";
-import { renderError, type RequestId, RpcCode, type RpcError } from "../protocol/json-rpc.ts";
+import type { FrameError } from "../protocol/frame.ts";
+import { renderErrors, type RequestId, RpcCode, type RpcError } from "../protocol/json-rpc.ts";
 
 /** McpRefusal is a refusal with its code in JSON-RPC, and the requests that it answers. */
 export class McpRefusal extends Refusal {
@@ -53,13 +53,6 @@ function rpcCodeOf({ error }: Refusal): number {
   return error.status;
 }
 
-/** Returns the ids of a frame's requests. */
-export function idsOf({ messages }: Frame): readonly RequestId[] {
-  return messages.flatMap((message) =>
-    message.kind === "request" && message.id !== undefined ? [message.id] : [],
-  );
-}
-
 /**
  * Renders a refusal.
  * @param extra headers to set besides
@@ -76,14 +69,10 @@ export function refusalReply(
     message: error.message,
     data: { code: error.code, status: error.status },
   };
-  const [first, ...more] = own.ids;
-  const body = own.isBatch
-    ? `[${own.ids.map((id) => renderError(id, rpc)).join(",")}]`
-    : renderError(more.length === 0 ? first : undefined, rpc);
   return {
     status: own.isAnswer ? 200 : error.status,
     headers: { set: [...refusalHeaders(own, callId), ...challenge(error.status), ...extra] },
-    body: own.isBatch && own.ids.length === 0 ? renderError(undefined, rpc) : body,
+    body: renderErrors(own, rpc),
   };
 }
 

@@ -5,11 +5,9 @@ import {
   type ProcessorEndpoint,
   type Surface,
 } from "../../envoy/config/surface.ts";
+import { MAX_MESSAGE_BYTES } from "../protocol/content.ts";
 import { McpHeader } from "../protocol/names.ts";
 import { OLD_TRANSPORT_PATH, STREAMABLE_PATH } from "./route.ts";
-
-/** Maximum size of a client's message in bytes; larger ones are answered with 413. */
-export const MAX_MESSAGE_BYTES = 1_048_576;
 
 /** The processor of requests: see processor.ts. */
 export const MCP_PROCESSOR: ProcessorEndpoint = {

@@ -77,6 +77,13 @@ const JUDGED_METHODS = new Set([
   LISTEN_METHOD,
 ]);
 
+/** Returns the ids of a frame's requests. */
+export function idsOf({ messages }: Frame): readonly RequestId[] {
+  return messages.flatMap((message) =>
+    message.kind === "request" && message.id !== undefined ? [message.id] : [],
+  );
+}
+
 /** @throws FrameError */
 export function parseFrame(bytes: Buffer): Frame {
   const value = parse(bytes);

@@ -28,3 +28,13 @@ export interface RpcError {
 export function renderError(id: RequestId | undefined, error: RpcError): string {
   return JSON.stringify({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error });
 }
+
+/** Renders an error as the answer to each request of a frame. */
+export function renderErrors(
+  { ids, isBatch }: { readonly ids: readonly RequestId[]; readonly isBatch: boolean },
+  error: RpcError,
+): string {
+  const [first, ...more] = ids;
+  if (isBatch && ids.length > 0) return `[${ids.map((id) => renderError(id, error)).join(",")}]`;
+  return renderError(more.length === 0 ? first : undefined, error);
+}
