@@ -1,6 +1,6 @@
 /**
- * The tries of somebody who wants a denied tool, or a list that hides it not, through the real Envoy.
- * The upstream is scripted, because no well-behaved server answers like this.
+ * The tries of somebody who wants a denied tool, or a list that hides it not, through the real
+ * Envoy. The upstream is scripted, because no well-behaved server answers like this.
  */
 import http from "node:http";
 import { buffer } from "node:stream/consumers";

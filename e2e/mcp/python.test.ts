@@ -1,4 +1,6 @@
-/** The official Python clients of two major versions, over both transports and to servers of both. */
+/**
+ * The official Python clients of two major versions, over both transports and to servers of both.
+ */
 import { execFile } from "node:child_process";
 import path from "node:path";
 import { promisify } from "node:util";

@@ -16,7 +16,9 @@ export interface StackOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly readyTimeoutMs?: number;
-  /** Key of workload tokens and of MCP sessions, 32 bytes, which replicas share. Default: its own. */
+  /**
+   * Key of workload tokens and of MCP sessions, 32 bytes, which replicas share. Default: its own.
+   */
   readonly workloadKey?: Uint8Array;
 }
 

@@ -1,7 +1,7 @@
 /**
  * A server with everything that the official conformance suite asks for, of both eras: sessions (up
- * to 2025-11-25), and stateless (2026-07-28). The suite's names of tools, prompts and resources, and
- * what they answer, are those of the suite's own examples:
+ * to 2025-11-25), and stateless (2026-07-28). The suite's names of tools, prompts and resources,
+ * and what they answer, are those of the suite's own examples:
  * https://github.com/modelcontextprotocol/conformance
  *
  * Program: `conformance-server.ts <port>`.
