@@ -17,6 +17,7 @@ import { AuditMetrics } from "../audit/writer/metrics.ts";
 import { REFUSAL_LIMITS } from "../audit/refusals/refusals.ts";
 import { VolumeWatch } from "../audit/writer/volume.ts";
 import { Gateway, provider } from "../llm/testing.ts";
+import { BridgeMetrics } from "../mcp/bridge/metrics.ts";
 import { McpMetrics } from "../mcp/gateway/metrics.ts";
 import { Defects } from "../platform/defects.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
@@ -202,7 +203,7 @@ describe("the service", () => {
     test("has the labels of the metrics", () => {
       const { registry } = new Gateway(provider("openai"));
       expect(new AuditMetrics(registry)).toBeDefined();
-      expect(new McpMetrics(registry)).toBeDefined();
+      expect(new BridgeMetrics(registry)).toBeDefined();
       const { log } = new CapturedLog();
       const clock = new FakeClock();
       expect(new Defects({ log, clock, registry })).toBeDefined();
