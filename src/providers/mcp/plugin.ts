@@ -81,6 +81,11 @@ export class McpInstance implements ProviderInstance {
     return lenient(path) === lenient(this.#path);
   }
 
+  /** Returns whether a request is to the path of the URL, and not to that of a stream's messages. */
+  isStream({ path }: ServiceRequest): boolean {
+    return path === this.#path;
+  }
+
   misread(request: ServiceRequest): string | undefined {
     if (request.headers.has("upgrade")) return "MCP servers have no upgrade.";
     if (request.method !== "POST") return undefined;
