@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { BoundMcpServer } from "../../resources/binding-spec.ts";
 import { ConfigError, type Denial } from "../contract.ts";
 import { context, FakeServer, request } from "../testing.ts";
-import { McpInstance, plugin } from "./plugin.ts";
+import { McpInstance } from "./plugin.ts";
 
 const SERVER: BoundMcpServer = { transport: "http", host: "mcp.example.com", path: "/mcp?t=1" };
 const URL = "https://mcp.example.com/mcp?t=1";
@@ -74,7 +74,7 @@ describe("messages that can be misread", () => {
     const sent = post(body, headers);
     expect(instance().misread(sent)).toBeDefined();
     const denial: Denial = { status: 400, code: "malformed_request", message: "m", details: {} };
-    expect(plugin.wordDenial?.(sent, denial)?.status).toBe(status);
+    expect(instance().wordDenial(sent, denial)?.status).toBe(status);
   });
 
   test("an upgrade", () => {
@@ -98,7 +98,7 @@ describe("denials", () => {
     ["credential_unavailable", 503, 503],
     ["audit_unavailable", 503, 503],
   ])("%s", (code, status, answered) => {
-    const worded = plugin.wordDenial?.(
+    const worded = instance().wordDenial(
       post(call("tools/call", { name: "x" })),
       denial(code, status),
     );
@@ -112,8 +112,16 @@ describe("denials", () => {
 
   test("a notification has no answer, so the status says it", () => {
     const sent = post({ jsonrpc: "2.0", method: "tools/call", params: { name: "x" } });
-    expect(plugin.wordDenial?.(sent, denial("tool_not_allowed"))?.status).toBe(403);
+    expect(instance().wordDenial(sent, denial("tool_not_allowed"))?.status).toBe(403);
   });
+});
+
+test("on a message path of the older transport the status says it", () => {
+  const old = instance({ transport: "sse", host: "mcp.example.com", path: "/sse" });
+  old.endpoints.open("/message?s=1");
+  const sent = post(call("tools/call", { name: "x" }), {}, "https://mcp.example.com/message?s=1");
+  const denial = { status: 403, code: "tool_not_allowed", message: "no", details: {} };
+  expect(old.wordDenial(sent, denial)?.status).toBe(403);
 });
 
 describe("credentials", () => {
