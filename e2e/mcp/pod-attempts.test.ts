@@ -320,15 +320,21 @@ describe("the older transport", () => {
       }
       request.resume();
       messages.push(request.url);
-      response.writeHead(202).end("Accepted");
+      // Not as the transport says.
+      response.writeHead(202, { "content-type": "application/json" }).end('{"tools":["rm"]}');
     };
     const messages: string[] = [];
     const post = (body: string, target = "/message?sessionId=1") => send({ host, target, body });
-    expect((await post(call("ls"))).status).toBe(200);
+    expect((await post(call("ls"))).status).toBe(403);
     const stream = send({ host, target: "/sse" });
     await until(async () => (await post(call("ls"))).status === 202, { what: "the stream" });
+    expect((await post(LIST)).text).toBe("");
     const arrived = messages.length;
-    expect((await post(call("rm"))).text).toContain("not allowed by the policy");
+    const denied = await post(call("rm"));
+    expect([denied.status, denied.text]).toEqual([
+      403,
+      expect.stringContaining("not allowed by the policy"),
+    ]);
     for (const target of ["/message?sessionId=2", "/message", "/message?sessionId=1&x=1", "/x"])
       expect((await post(call("ls"), target)).text).toContain("error");
     expect(messages).toHaveLength(arrived);

@@ -1,5 +1,7 @@
 /** MCP servers of agents, under `svc run`: the official client, and servers outside. */
+import path from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { ROOT } from "../support/build.ts";
 import { Machine } from "../support/clients/machine.ts";
 import { EVERYTHING, type EverythingServer, startEverything } from "../support/mcp/everything.ts";
 import { type Forwarded, reverseProxy } from "../support/mcp/reverse-proxy.ts";
@@ -15,12 +17,18 @@ const provider = (name: string, spec: object): object => ({
 
 let machine: Machine;
 let server: EverythingServer;
+let oldServer: EverythingServer;
 const arrived: Forwarded[] = [];
 
 beforeAll(async () => {
   server = await startEverything("streamableHttp");
+  oldServer = await startEverything("sse");
   machine = await Machine.start({
-    hosts: ["mcp.example.com"],
+    hosts: ["mcp.example.com", "old.example.com"],
+    shared: {
+      "mcp-present": path.join(ROOT, ".venv/mcp-present"),
+      "mcp-next": path.join(ROOT, ".venv/mcp-next"),
+    },
     resources: [
       {
         apiVersion: "v1",
@@ -31,6 +39,10 @@ beforeAll(async () => {
       provider("every-thing", {
         mcp: { url: "https://mcp.example.com/mcp" },
         auth: { type: "api-key", secretRef: "everything" },
+        policy: { mcp: { deniedTools: ["get-env"] } },
+      }),
+      provider("old", {
+        mcp: { url: "https://old.example.com/sse", transport: "sse" },
         policy: { mcp: { deniedTools: ["get-env"] } },
       }),
       provider("local", {
@@ -48,16 +60,20 @@ beforeAll(async () => {
         apiVersion: "svc.io/v1",
         kind: "Agent",
         metadata: { name: "coder" },
-        spec: { models: [], providers: ["every-thing", "local"] },
+        spec: { models: [], providers: ["every-thing", "old", "local"] },
       },
     ],
   });
-  machine.outside.streaming = reverseProxy(() => server.port, arrived);
+  machine.outside.streaming = reverseProxy(
+    (host) => (host === "old.example.com" ? oldServer : server).port,
+    arrived,
+  );
 }, 120_000);
 
 afterAll(async () => {
   await machine?.stop();
   await server?.stop();
+  await oldServer?.stop();
 });
 
 beforeEach(() => {
@@ -138,3 +154,60 @@ test("a server in the sidecar: list, call, denied call, environment, progress, q
   expect(done.get("elicitation")?.value).toMatch(/decline/i);
   expect(arrived).toEqual([]);
 }, 60_000);
+
+test("a server of the older transport: list, call, denied call, progress, questions of the server", async () => {
+  const done = await steps(
+    "SVC_MCP_OLD_URL",
+    "sse",
+    "connect",
+    "list",
+    "echo",
+    "env",
+    "progress",
+    "sampling",
+    "elicitation",
+  );
+  expect(done.get("list")?.value).toContain("echo");
+  expect(done.get("list")?.value).not.toContain("get-env");
+  expect(done.get("echo")?.value).toContain("hi");
+  expect(done.get("env")?.message).toMatch(/get-env is not allowed by the policy/);
+  // This client forgets what arrives together with the result.
+  expect(done.get("progress")?.value).toMatchObject({ seen: expect.arrayContaining([1, 2]) });
+  expect(done.get("sampling")?.value).toContain("sampled by the agent");
+  expect(done.get("elicitation")?.value).toMatch(/decline/i);
+}, 60_000);
+
+/** Variable of a server's URL, and the tool that its policy denies. */
+const SERVERS = { SVC_MCP_EVERY_THING_URL: "get-env", SVC_MCP_LOCAL_URL: "get-sum" };
+
+test.each(["mcp-present", "mcp-next"])(
+  "the Python client, %s",
+  async (version) => {
+    for (const [variable, denied] of Object.entries(SERVERS)) {
+      const client = machine.client("mcp_python.py");
+      const { code, stdout, stderr } = await machine.sh(
+        `exec python3 ${client} http "$${variable}" agents-own`,
+        { agent: "coder", env: { PYTHONPATH: path.join(machine.dir, version) } },
+      );
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      const done = new Map(
+        stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line) as { name: string; value?: unknown; error?: string })
+          .map((step) => [step.name, step]),
+      );
+      expect(done.get("list")?.value).toContain("echo");
+      expect(done.get("list")?.value).not.toContain(denied);
+      expect(done.get("call")?.value).toContain("hello");
+      if (denied === "get-env")
+        expect(done.get("denied")?.error).toMatch(/get-env is not allowed by the policy/);
+      expect(done.get("after")?.value).toContain("still here");
+      expect(done.get("sampling")?.value).toContain("sampled words");
+      expect(done.get("elicitation")?.value).toContain("Ada");
+      expect(done.get("progress")?.value).toEqual([1, 2, 3, 4]);
+      expect(done.get("cancel")?.value).toContain("after");
+    }
+  },
+  90_000,
+);

@@ -270,10 +270,12 @@ const ALWAYS_REMOVED: readonly string[] = ["cookie", "cookie2", "proxy-authoriza
  */
 function denial(told: Denial, call?: DeniedCall): AuthzReply {
   const { status, code, message, details } = told;
+  const { plugin, instance } = call?.verdict.binding ?? {};
+  const request = call?.arrival.request;
   const worded =
-    call === undefined
+    request === undefined
       ? undefined
-      : call.verdict.binding?.plugin.wordDenial?.(call.arrival.request, told);
+      : (instance?.wordDenial ?? plugin?.wordDenial)?.call(instance ?? plugin, request, told);
   return {
     kind: "denied",
     status: worded?.status ?? status,

@@ -119,11 +119,13 @@ function mcpCallOf({ arrival: { request }, verdict }: ForwardedCall): McpCall | 
     const isStream = request.method === "GET";
     const opens = isStream && transport === "sse";
     const openEndpoint = opens ? (data: string) => instance.endpoints.open(data) : undefined;
-    return { policy: items, filters: isStream && enforces, ids: [], openEndpoint };
+    const filters = isStream && enforces;
+    return { policy: items, filters, isAnsweredElsewhere: false, ids: [], openEndpoint };
   }
+  const isAnsweredElsewhere = !instance.isStream(request);
+  const other = { policy: items, isAnsweredElsewhere, openEndpoint: undefined };
   const read = readMessage(request);
-  if (read.kind === "misread")
-    return { policy: items, filters: enforces, ids: [], openEndpoint: undefined };
+  if (read.kind === "misread") return { ...other, filters: enforces, ids: [] };
   const lists = read.frame.messages.some((message) => {
     const kind =
       message.kind !== "answer" && Object.hasOwn(LIST_METHODS, message.method)
@@ -132,5 +134,5 @@ function mcpCallOf({ arrival: { request }, verdict }: ForwardedCall): McpCall | 
     return kind !== undefined && !items.isOpen(kind);
   });
   const ids = idsOf(read.frame);
-  return { policy: items, filters: enforces && lists, ids, openEndpoint: undefined };
+  return { ...other, filters: enforces && lists, ids };
 }

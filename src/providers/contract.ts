@@ -214,6 +214,8 @@ export interface ProviderInstance {
    * then refused in every mode. Called for claimed requests. Pure, never throws.
    */
   misread?(request: ServiceRequest): string | undefined;
+  /** Like {@link ProviderPlugin.wordDenial}, which it replaces, for this binding's own settings. */
+  wordDenial?(request: ServiceRequest, denial: Denial): WordedDenial | undefined;
   /** Names of further headers that {@link injectCredentials} sets to credentials. */
   readonly credentialHeaders?: readonly string[];
   /** Whether the service runs in the sidecar, so that DNS has no address of it. */

@@ -10,17 +10,18 @@ export interface Forwarded {
 }
 
 export function reverseProxy(
-  port: () => number,
+  port: (host: string) => number,
   arrived: Forwarded[],
 ): (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => void {
   return (request, response) => {
     const { method, url, headers } = request;
+    const host = headers[":authority"] ?? headers.host ?? "";
     arrived.push({ method, url, headers });
     const sent = Object.fromEntries(
       Object.entries(headers).filter(([name]) => !name.startsWith(":") && name !== "host"),
     );
     const upstream = http.request(
-      { host: "127.0.0.1", port: port(), method, path: url, headers: sent },
+      { host: "127.0.0.1", port: port(host), method, path: url, headers: sent },
       (answer) => {
         const kept = Object.entries(answer.headers).filter(
           ([name]) => !["connection", "keep-alive", "transfer-encoding"].includes(name),

@@ -377,7 +377,7 @@ function endpointRoutes(server: SidecarMcpServer): Route[] {
         cluster,
       ),
     ),
-    ...(hasMessagePaths ? [bodyRoute({ ...read, path: "/.*" }, cluster)] : []),
+    ...(hasMessagePaths ? [filtered(bodyRoute({ ...read, path: "/.*" }, cluster))] : []),
   ];
 }
 

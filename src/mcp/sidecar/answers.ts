@@ -21,6 +21,8 @@ export interface McpCall {
   readonly policy: McpPolicy;
   /** Whether lists may be in the answer that must be filtered. */
   readonly filters: boolean;
+  /** Whether the answer comes on another stream, so that this one has nothing to say. */
+  readonly isAnsweredElsewhere: boolean;
   /** Ids of the requests in the message. */
   readonly ids: readonly RequestId[];
   /**
@@ -43,6 +45,8 @@ const EMPTY = Buffer.alloc(0);
 
 type AnswerMode =
   | { readonly kind: "pass" }
+  /** The body is dropped: clients do not read it. */
+  | { readonly kind: "drop" }
   | { readonly kind: "events"; readonly rewriter: EventRewriter }
   /**
    * The whole body is one JSON text with lists: it is held here until its end, since Envoy's own
@@ -96,7 +100,8 @@ export class SidecarAnswer implements Processor {
     const call = this.#call;
     const status = Number(headers.get(":status") ?? 0);
     if (call === undefined || endOfStream) return this.#exchange.pass("response_headers");
-    if (call.filters && status < 300 && !isReadable(headers)) {
+    if (call.isAnsweredElsewhere) this.#mode = { kind: status < 300 ? "drop" : "pass" };
+    else if (call.filters && status < 300 && !isReadable(headers)) {
       const message = "The MCP server's list is neither JSON nor a stream of events.";
       const error = { code: 502, message, data: { code: "upstream_invalid", status: 502 } };
       return this.#exchange.respond({
@@ -104,11 +109,11 @@ export class SidecarAnswer implements Processor {
         headers: { set: [["content-type", "application/json"]] },
         body: renderErrors({ ids: call.ids, isBatch: false }, error),
       });
-    }
-    this.#mode = this.#modeOf(call, headers);
+    } else this.#mode = this.#modeOf(call, headers);
     switch (this.#mode.kind) {
       case "pass":
         return this.#exchange.pass("response_headers");
+      case "drop":
       case "events":
       case "lists":
         // The length of a body that may change is not known.
@@ -147,6 +152,8 @@ export class SidecarAnswer implements Processor {
     switch (this.#mode.kind) {
       case "pass":
         return this.#exchange.pass("response_body");
+      case "drop":
+        return this.#exchange.proceed("response_body", { body: EMPTY });
       case "lists":
         return this.#hold(this.#mode.held, body, endOfStream);
       case "events":

@@ -41,6 +41,7 @@ const GRACE_MS = 2_000;
 const SETPRIV = "/usr/bin/setpriv";
 
 const LF = 0x0a;
+const CR = 0x0d;
 
 export class ChildServer {
   readonly #options: ChildServerOptions;
@@ -114,21 +115,25 @@ export class ChildServer {
   #read(part: Buffer): void {
     let rest = part;
     for (let end = rest.indexOf(LF); end >= 0; end = rest.indexOf(LF)) {
-      this.#parts.push(rest.subarray(0, end));
-      const line = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : joined(this.#parts);
+      this.#hold(rest.subarray(0, end));
+      rest = rest.subarray(end + 1);
+      const line = Buffer.concat(this.#parts);
       this.#parts = [];
       this.#bytes = 0;
-      rest = rest.subarray(end + 1);
-      const text = line.at(-1) === 0x0d ? line.subarray(0, -1) : line;
+      const text = line.at(-1) === CR ? line.subarray(0, -1) : line;
       if (text.length > 0 && !this.#isStopping) this.#options.onMessage(text);
     }
-    if (rest.length === 0) return;
-    this.#parts.push(rest);
-    this.#bytes += rest.length;
-    if (this.#bytes <= this.#options.maxMessageBytes) return;
-    this.#parts = [];
-    this.#bytes = 0;
+    if (rest.length > 0) this.#hold(rest);
+  }
+
+  /** Holds a part of a line until its end. */
+  #hold(part: Buffer): void {
+    if (this.#isStopping) return;
+    this.#parts.push(part);
+    this.#bytes += part.length;
     const { log, maxMessageBytes } = this.#options;
+    if (this.#bytes <= maxMessageBytes) return;
+    this.#parts = [];
     log.warn(`the MCP server sent a message of more than ${maxMessageBytes} bytes: it is ended`);
     void this.stop();
   }
@@ -149,10 +154,6 @@ export class ChildServer {
       // The group has ended.
     }
   }
-}
-
-function joined(parts: readonly Buffer[]): Buffer {
-  return Buffer.concat(parts);
 }
 
 /** It dies with this process, and cannot gain privileges. */

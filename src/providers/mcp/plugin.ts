@@ -11,12 +11,14 @@ import type { BoundMcpServer } from "../../resources/binding-spec.ts";
 import {
   type ActionResolution,
   ConfigError,
+  type Denial,
   type Injection,
   NO_INJECTION,
   type PluginContext,
   type ProviderInstance,
   type ProviderPlugin,
   type ServiceRequest,
+  type WordedDenial,
 } from "../contract.ts";
 import { credentialSource, type McpCredentialHeader, readAuth } from "./credential.ts";
 import { wordDenial } from "./denial.ts";
@@ -37,7 +39,6 @@ export const plugin: ProviderPlugin = {
   credentialHeaders: ["authorization", "cookie", "x-api-key", "api-key"],
   credentialQuery: ["access_token"],
   compileItems: (policy) => new McpPolicy(listsOfPolicy(policy)),
-  wordDenial,
   create: (context) => new McpInstance(context),
 };
 
@@ -81,6 +82,11 @@ export class McpInstance implements ProviderInstance {
     return lenient(path) === lenient(this.#path);
   }
 
+  /** Returns whether a request is to the path of the URL, and not to that of a stream's messages. */
+  isStream({ path }: ServiceRequest): boolean {
+    return path === this.#path;
+  }
+
   misread(request: ServiceRequest): string | undefined {
     if (request.headers.has("upgrade")) return "MCP servers have no upgrade.";
     if (request.method !== "POST") return undefined;
@@ -104,6 +110,13 @@ export class McpInstance implements ProviderInstance {
     const target = query === "" ? path : `${path}?${query}`;
     if (target === this.server.path) return true;
     return this.server.transport === "sse" && method === "POST" && this.endpoints.has(target);
+  }
+
+  wordDenial(request: ServiceRequest, denial: Denial): WordedDenial | undefined {
+    const worded = wordDenial(request, denial);
+    if (worded === undefined || this.isStream(request)) return worded;
+    // Clients of the older transport do not read the answer to a message, but its status.
+    return { ...worded, status: denial.status };
   }
 
   injectCredentials({ host }: ServiceRequest): Injection | Promise<Injection> {
