@@ -146,7 +146,9 @@ const ELSEWHERE: ActionResolution = {
 
 /** Servers may take paths for equal that differ in case, or in slashes at the end. */
 function lenient(path: string): string {
-  return path.toLowerCase().replace(/\/+$/, "");
+  let end = path.length;
+  while (path.endsWith("/", end)) end -= 1;
+  return path.slice(0, end).toLowerCase();
 }
 
 function injectionOf(header: McpCredentialHeader | undefined): Injection {
