@@ -91,7 +91,7 @@ export async function connectPresent(connect: ConnectOptions): Promise<TestClien
   const { url, options } = settings(connect);
   const http =
     connect.transport === "http" ? new StreamableHTTPClientTransport(url, options) : undefined;
-  await client.connect((http ?? new SSEClientTransport(url, options)));
+  await client.connect(http ?? new SSEClientTransport(url, options));
   return {
     listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
     callTool: async (name, args = {}, more = {}) =>
@@ -112,11 +112,11 @@ export async function connectNext(connect: ConnectOptions): Promise<TestClient> 
   client.setRequestHandler("roots/list", () => ROOTS as never);
   const { url, options } = settings(connect);
   const http = connect.transport === "http" ? new NextHttpTransport(url, options) : undefined;
-  await client.connect((http ?? new NextSseTransport(url, options)));
+  await client.connect(http ?? new NextSseTransport(url, options));
   return {
     listTools: async () => (await client.listTools()).tools.map(({ name }) => name),
     callTool: async (name, args = {}, more = {}) =>
-      textOf((await client.callTool({ name, arguments: args }, more))),
+      textOf(await client.callTool({ name, arguments: args }, more)),
     ping: async () => void (await client.ping()),
     close: async () => {
       await http?.terminateSession();
