@@ -55,6 +55,7 @@ function serverOf(
     credential,
     lists: listsOfPolicy(spec.policy.mcp),
     auditOnly: spec.audit.enforcement === "audit",
+    recordsArguments: spec.audit.toolArguments ?? false,
     maxRequestsPerDay: spec.externalAccess?.maxRequestsPerDay,
   };
 }

@@ -147,6 +147,8 @@ export interface McpServerPolicy {
   readonly lists: McpLists;
   /** Violations are recorded, and not refused (`spec.audit.enforcement: audit`). */
   readonly auditOnly: boolean;
+  /** The arguments of calls are recorded (`spec.audit.toolArguments`). */
+  readonly recordsArguments: boolean;
   /** Requests per day (UTC) across all keys; undefined for no limit. */
   readonly maxRequestsPerDay: number | undefined;
 }

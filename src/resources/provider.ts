@@ -120,6 +120,13 @@ export const auditSchema = z.strictObject({
     .boolean()
     .default(false)
     .describe("One log line for each request, also at the default log level of `svc run`."),
+  toolArguments: z
+    .boolean()
+    .optional()
+    .describe(
+      "Records the arguments of calls of MCP tools, without secrets and personal data, at most " +
+        "4,096 characters of them. Default: false. For `type: mcp` only.",
+    ),
 });
 
 const providerFields = z.strictObject({

@@ -74,6 +74,7 @@ function mcp(credential: McpCredential = oauth(), name = "tracker"): McpServerPo
       resources: { allowed: undefined, denied: [] },
     },
     auditOnly: false,
+    recordsArguments: false,
     maxRequestsPerDay: undefined,
   };
 }

@@ -46,7 +46,7 @@ import type { McpMetrics } from "./metrics.ts";
 import { checkOrigin, type OriginRules } from "./origin.ts";
 import { McpRefusal, refusalReply } from "./refuse.ts";
 import { type McpRoute, parseMcpRoute } from "./route.ts";
-import type { McpTrail, ToolCall } from "./trail.ts";
+import { type McpTrail, recordedArguments, type ToolCall } from "./trail.ts";
 
 export interface McpProcessorOptions {
   readonly policy: () => PolicySnapshot;
@@ -392,7 +392,8 @@ export class McpProcessor implements Processor {
   #callsOf({ used }: JudgedFrame, { caller, server, policy }: Entered): readonly ToolCall[] {
     return used
       .filter(({ kind }) => kind === "tools")
-      .map(({ name }) => ({
+      .map(({ name, message }) => ({
+        arguments: server.recordsArguments ? recordedArguments(message.params) : undefined,
         caller,
         callId: this.#callId,
         address: this.#address,
@@ -429,7 +430,7 @@ export class McpProcessor implements Processor {
   }
 
   #deny(frame: Frame, denied: NonNullable<JudgedFrame["denied"]>, entered: Entered): void {
-    const { kind, name } = denied;
+    const { kind, name, message } = denied;
     const what = { tools: "tool", prompts: "prompt", resources: "resource" }[kind];
     const error = publicError(
       "tool_not_allowed",
@@ -443,6 +444,7 @@ export class McpProcessor implements Processor {
     });
     if (kind !== "tools") return this.#refuse(refusal);
     const call: ToolCall = {
+      arguments: entered.server.recordsArguments ? recordedArguments(message.params) : undefined,
       caller: entered.caller,
       callId: this.#callId,
       address: this.#address,

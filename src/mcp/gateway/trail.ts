@@ -1,17 +1,31 @@
 /**
  * Audit records of the MCP gateway: TOOL_CALL for each call of a tool, also for a denied one, and
- * MCP_REFUSED for other refusals. They contain no argument, no result and no key.
+ * MCP_REFUSED for other refusals. They contain no result and no key, and arguments
+ * only if the Provider asks for them, redacted.
  */
 import { callerFields, callerName } from "../../access/caller.ts";
 import { refusalEvent, type RefusedRequest } from "../../access/refusal.ts";
 import type { AuditEvent, AuditValue } from "../../audit/event.ts";
 import type { RefusalLog } from "../../audit/refusals/refusals.ts";
 import type { AuditSink } from "../../audit/sink.ts";
+import { redact } from "../../platform/redaction/redact.ts";
 import { clientText, optionalClientText } from "../../platform/client-text.ts";
 import type { AccessKeyPolicy } from "../../policy/snapshot.ts";
 
 /** Type of the records of calls of tools. */
 export const TOOL_CALL = "TOOL_CALL";
+
+/** Maximum length of recorded arguments. */
+const MAX_ARGUMENTS = 4_096;
+
+/**
+ * Returns the arguments of a call for its record: as JSON, without secrets, cut to 4,096
+ * characters.
+ */
+export function recordedArguments(params: Readonly<Record<string, unknown>>): string {
+  const text = redact(JSON.stringify(params["arguments"] ?? {}));
+  return text.length <= MAX_ARGUMENTS ? text : `${text.slice(0, MAX_ARGUMENTS)}\u2026`;
+}
 
 /** Type of the records of refusals that are no call of a tool. */
 export const MCP_REFUSED = "MCP_REFUSED";
@@ -24,6 +38,8 @@ export interface ToolCall {
   /** Name of the Provider. */
   readonly provider: string;
   readonly tool: string;
+  /** The arguments as {@link recordedArguments} writes them; undefined if they are not recorded. */
+  readonly arguments: string | undefined;
   /** Whether the policy allows it. */
   readonly allowed: boolean;
   /** `audit` if it was forwarded although the policy does not allow it. */
@@ -100,6 +116,7 @@ function toolFields(call: ToolCall): Record<string, AuditValue> {
   return {
     access_key,
     allowed: call.allowed,
+    arguments: call.arguments,
     call: call.callId,
     client_ip: call.address,
     code: optionalClientText(call.code),
