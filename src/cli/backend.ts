@@ -3,12 +3,13 @@
  * Kubernetes API. A failed operation throws a CliError with the reason.
  */
 import type { ApplyResult } from "../gateway/control.ts";
+import type { ToolsView } from "../gateway/mcp-tools.ts";
 import type { ObjectView } from "../gateway/objects.ts";
 import type { ResourceKind } from "../resources/kinds.ts";
 import type { ProxyReport } from "./proxies.ts";
 import type { StatusReport } from "./status.ts";
 
-export type { ApplyResult, ObjectView };
+export type { ApplyResult, ObjectView, ToolsView };
 
 export interface ManifestText {
   /** Name of the text in errors: a file, or the command that created it. */
@@ -39,6 +40,8 @@ export interface Backend {
   ): Promise<ApplyResult>;
   /** @returns false if there is no such object */
   delete(kind: ResourceKind, namespace: string, name: string): Promise<boolean>;
+  /** Asks an MCP server for its tools. @param provider name of the Provider */
+  tools(namespace: string, provider: string): Promise<ToolsView>;
   /** Prometheus' text. */
   metrics(): Promise<string>;
   /** An Agent's workload token. */

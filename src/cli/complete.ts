@@ -119,12 +119,19 @@ async function positional(
     if (kind === undefined)
       return [
         ...KIND_NAMES.map(({ plural }) => plural),
-        ...(command.name() === "get" ? ["agent-def", "metrics"] : []),
+        ...(command.name() === "get" ? ["agent-def", "metrics", "tools"] : []),
       ];
-    return names(/^agent-?def/i.test(kind) ? "agent" : kind, positionals.slice(1), flags, context);
+    return names(ofKind(kind), positionals.slice(1), flags, context);
   }
   if (parent === "access-key") return names("access-key", positionals, flags, context);
-  return argument.name() === "agent" ? names("agent", positionals, flags, context) : [];
+  const kind = argument.name();
+  return kind === "agent" || kind === "provider" ? names(kind, positionals, flags, context) : [];
+}
+
+/** Returns the kind whose names may follow a word after `svc get`. */
+function ofKind(word: string): string {
+  if (/^agent-?def/i.test(word)) return "agent";
+  return word === "tools" || word === "tool" ? "provider" : word;
 }
 
 /** Returns names of objects that are not on the line yet; none if the gateway cannot be asked. */

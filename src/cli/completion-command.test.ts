@@ -13,6 +13,7 @@ beforeEach(() => {
   world.backend.add("Agent", "help-desk");
   world.backend.add("Agent", "far", {}, "team");
   world.backend.add("AccessKey", "laptop");
+  world.backend.add("Provider", "tracker");
 });
 
 async function candidates(line: string): Promise<string[]> {
@@ -54,6 +55,13 @@ describe("what may stand next", () => {
     ["svc audit ver", ["verify"]],
     ["svc completion ", ["bash", "zsh", "fish"]],
     ["svc gateway env --shell f", ["fish"]],
+    ["svc get to", ["tools"]],
+    ["svc get tools ", ["tracker"]],
+    ["svc gateway m", ["mcp"]],
+    ["svc gateway mcp t", ["tracker"]],
+    ["svc gateway mcp tracker --client c", ["claude", "claude-desktop", "cursor", "codex"]],
+    ["svc access-key create --denied", ["--denied-mcp-tool"]],
+    ["svc up --mcp", ["--mcp-allowed-origin", "--mcp-allowed-host"]],
     ["svc nothing ", []],
   ])("%j", async (line, words) => {
     expect(await candidates(line)).toEqual(words);

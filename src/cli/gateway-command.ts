@@ -4,7 +4,8 @@ import { wrapAccessKey } from "../access/access-keys.ts";
 import { CLIENT_SETUPS, clientBaseURL, renderSetup } from "./client-setup.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
-import { configFile, type Login, readLogin } from "./login-store.ts";
+import { gatewayMcpCommand } from "./gateway-mcp-command.ts";
+import { configFile, type Login, readLogins } from "./login-store.ts";
 import { type Shell, SHELLS, setVariable, unsetVariable } from "./shell.ts";
 
 export function gatewayCommand(context: Context): Command {
@@ -13,6 +14,7 @@ export function gatewayCommand(context: Context): Command {
   );
   command.addCommand(envCommand(context));
   command.addCommand(setupCommand(context));
+  command.addCommand(gatewayMcpCommand(context));
   return command;
 }
 
@@ -63,7 +65,7 @@ function setupCommand(context: Context): Command {
 }
 
 async function login(context: Context): Promise<Login> {
-  const found = await readLogin(configFile(context.env));
+  const { login: found } = await readLogins(configFile(context.env));
   if (found === undefined) throw new CliError("not logged in: run svc login <base_url> first");
   return found;
 }

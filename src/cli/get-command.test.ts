@@ -117,6 +117,56 @@ describe("tables", () => {
     ]);
   });
 
+  test("tools of an MCP server, with who may use them", async () => {
+    const keys = ["a", "b", "c", "d"];
+    world.backend.toolsView = {
+      namespace: "team",
+      provider: "tracker",
+      enforcement: "enforce",
+      tools: [
+        { name: "read", description: "Reads\u001b[31m", allowed: true, keys },
+        { name: "delete", allowed: false, keys: [] },
+      ],
+    };
+    const ran = await world.run("get", "tools", "tracker", "-n", "team");
+    expect(lines(ran.stdout)).toEqual([
+      "TOOL | PROVIDER | KEYS",
+      "read | allowed | a,b,c+1",
+      "delete | denied | -",
+      "",
+    ]);
+    expect(world.backend.calls).toEqual(["tools team/tracker"]);
+    expect(lines((await world.run("get", "tool", "tracker", "-o", "wide")).stdout)).toEqual([
+      "TOOL | PROVIDER | KEYS | DESCRIPTION",
+      "read | allowed | a,b,c,d | Reads [31m",
+      "delete | denied | - | -",
+      "",
+    ]);
+    expect(JSON.parse((await world.run("get", "tools", "tracker", "-o", "json")).stdout)).toEqual(
+      world.backend.toolsView,
+    );
+    world.backend.toolsView = { ...world.backend.toolsView, enforcement: "audit" };
+    expect((await world.run("get", "tools", "tracker")).stdout).toContain("denied (audit)");
+    world.backend.toolsView = { ...world.backend.toolsView, tools: [] };
+    expect(await world.run("get", "tools", "tracker")).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: "The MCP server tracker offers no tools.\n",
+    });
+  });
+
+  test.each([
+    [["get", "tools"], 2, "name one Provider of type mcp"],
+    [["get", "tools", "a", "b"], 2, "name one Provider of type mcp"],
+    [["get", "tools", "a", "-A"], 2, "name one Provider of type mcp"],
+    [["get", "tools", "a", "-o", "yaml"], 2, "table, wide or json"],
+    [["get", "tools", "a"], 1, "there is no Provider a"],
+  ])("%j is refused", async (args, code, message) => {
+    const ran = await world.run(...args);
+    expect(ran).toMatchObject({ code, stdout: "" });
+    expect(ran.stderr).toContain(message);
+  });
+
   test("nothing there is said beside it, and is no failure", async () => {
     expect(await world.run("get", "agents", "-n", "none")).toEqual({
       code: 0,

@@ -7,6 +7,7 @@ import { KIND_NAMES, type KindName, kindName } from "./kinds.ts";
 import { objectArguments } from "./object-arguments.ts";
 import { type NamespaceFlags, type TargetFlags, withNamespace, withTarget } from "./options.ts";
 import { OUTPUTS, type Output, renderObjects, renderYaml } from "./render-objects.ts";
+import { renderTools } from "./render-tools.ts";
 import { renderMetrics } from "./render-metrics.ts";
 
 interface Flags extends TargetFlags, NamespaceFlags {
@@ -19,10 +20,11 @@ const DEFINITION = /^agent-?def(?:inition)?s?$/i;
 
 export function getCommand(context: Context): Command {
   const command = new Command("get")
-    .description("Show objects, an Agent's definition, or metrics.")
+    .description("Show objects, an Agent's definition, tools of MCP servers, or metrics.")
     .argument(
       "<kind>",
-      `${KIND_NAMES.map(({ plural }) => plural).join(", ")}, agent-def, metrics; or <kind>/<name>`,
+      `${KIND_NAMES.map(({ plural }) => plural).join(", ")}, ` +
+        "agent-def, tools, metrics; or <kind>/<name>",
     )
     .argument("[names...]", "names of the objects; default: all");
   return withTarget(withNamespace(command, "namespace of the objects"))
@@ -37,6 +39,8 @@ export function getCommand(context: Context): Command {
       "after",
       `
 TOKENS, REQUESTS and COST are of today (UTC). Of metrics, -o wide is Prometheus' text.
+Tools are asked for at the MCP server: which ones it has, whether its Provider allows them, and which AccessKeys may use
+them.
 A spec is shown as it is in force, with its defaults. A Secret shows the names of its keys, never a value.
 
 Examples:
@@ -44,12 +48,14 @@ Examples:
   svc get agent hello -o yaml
   svc get agent-def hello > hello.yaml
   svc get access-keys -A -o wide
+  svc get tools tracker
   svc get metrics`,
     )
     .action(async (kind: string, names: readonly string[], flags: Flags) => {
       const backend = await context.backend(flags);
       if (kind === "metrics" || kind === "metric")
         return getMetrics(context, backend, names, flags);
+      if (kind === "tools" || kind === "tool") return getTools(context, backend, names, flags);
       if (DEFINITION.test(kind)) return getDefinitions(context, backend, names, flags);
       return getObjects(context, backend, objectArguments(kind, names), flags);
     });
@@ -132,6 +138,24 @@ async function find(
     found.push(object);
   }
   return found;
+}
+
+async function getTools(
+  context: Context,
+  backend: Backend,
+  names: readonly string[],
+  flags: Flags,
+): Promise<void> {
+  const output = flags.output ?? "table";
+  if (output === "yaml" || output === "name")
+    throw CliError.usage("tools are printed as table, wide or json");
+  const [provider, ...others] = names;
+  if (provider === undefined || others.length > 0 || flags.allNamespaces === true)
+    throw CliError.usage("name one Provider of type mcp: svc get tools <provider>");
+  const view = await backend.tools(flags.namespace, provider);
+  if (view.tools.length === 0 && output !== "json")
+    return context.stderr(`The MCP server ${provider} offers no tools.\n`);
+  context.stdout(renderTools(view, output));
 }
 
 async function getMetrics(

@@ -1,15 +1,17 @@
 /** `svc login` and `svc logout`. */
 import { Command } from "commander";
 import { isAccessKey, unwrapAccessKey } from "../access/access-keys.ts";
+import { nameSchema } from "../resources/metadata.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
-import { configFile, removeLogin, writeLogin } from "./login-store.ts";
+import { configFile, removeKey, removeLogins, storeLogin } from "./login-store.ts";
 import { readSecret } from "./secret-input.ts";
 import { plain } from "./table.ts";
 
 interface Flags {
   readonly accessKey?: string;
   readonly accessKeyFile?: string;
+  readonly name?: string;
 }
 
 const VERIFY_TIMEOUT_MS = 15_000;
@@ -29,6 +31,10 @@ export function loginCommand(context: Context): Command {
         "users of this machine can see it: prefer -, or --access-key-file",
     )
     .option("--access-key-file <file>", "file that holds the AccessKey")
+    .option(
+      "--name <key-name>",
+      "store it beside the login, under this name of the AccessKey: see svc gateway mcp",
+    )
     .addHelpText(
       "after",
       `
@@ -41,6 +47,8 @@ Examples:
     )
     .action(async (text: string, flags: Flags) => {
       const baseURL = gatewayBase(text);
+      if (flags.name !== undefined && !nameSchema.safeParse(flags.name).success)
+        throw CliError.usage(`--name '${flags.name}' is not the name of an AccessKey`);
       const given = await readSecret(
         {
           flag: "--access-key",
@@ -64,8 +72,12 @@ Examples:
             "Use https if possible.\n",
         );
       const models = await verify(context.fetch, baseURL, accessKey);
-      const file = configFile(context.env);
-      await writeLogin(file, { baseURL, accessKey });
+      await storeLogin(configFile(context.env), { baseURL, accessKey }, flags.name);
+      if (flags.name !== undefined)
+        return context.stderr(
+          `Stored the AccessKey ${flags.name} for ${baseURL}. Next: svc gateway mcp <provider> ` +
+            `--key ${flags.name}\n`,
+        );
       context.stderr(
         `Logged in at ${baseURL}` +
           (models === undefined ? "" : `, with ${models} ${models === 1 ? "model" : "models"}`) +
@@ -77,12 +89,20 @@ Examples:
 export function logoutCommand(context: Context): Command {
   return new Command("logout")
     .description(
-      "Delete the login that svc login stored. The key itself stays valid: revoke it where " +
+      "Delete everything that svc login stored. The key itself stays valid: revoke it where " +
         "it was created.",
     )
+    .option("--name <key-name>", "delete only the key that was stored under this name")
     .addHelpText("after", "\nExample:\n  svc logout")
-    .action(async () => {
-      const removed = await removeLogin(configFile(context.env));
+    .action(async ({ name }: { readonly name?: string }) => {
+      const file = configFile(context.env);
+      if (name !== undefined) {
+        const removed = await removeKey(file, name);
+        return context.stderr(
+          removed ? `Deleted the AccessKey ${name}.\n` : `No AccessKey ${name} was stored.\n`,
+        );
+      }
+      const removed = await removeLogins(file);
       context.stderr(removed ? "Logged out.\n" : "Nobody was logged in.\n");
     });
 }

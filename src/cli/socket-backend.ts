@@ -5,7 +5,7 @@ import type { UnixResponse } from "../platform/unix-http.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { statePaths } from "../host/state.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
-import type { ApplyResult, Backend, ObjectView, BackendTarget } from "./backend.ts";
+import type { ApplyResult, Backend, ObjectView, BackendTarget, ToolsView } from "./backend.ts";
 import { CliError } from "./errors.ts";
 
 /** A change takes effect after a few seconds at most; writing thousands of objects takes longer. */
@@ -52,6 +52,10 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
       if (response.status === 404) return false;
       parsed(response);
       return true;
+    },
+    tools: async (namespace, provider) => {
+      const id = [namespace, provider].map(encodeURIComponent).join("/");
+      return (await ask(`/providers/${id}/tools`)) as ToolsView;
     },
     metrics: async () => {
       const response = await send("/metrics", "GET");

@@ -5,7 +5,14 @@ import { parseDocuments } from "../resources/parse.ts";
 import { formatProblem } from "../resources/problem.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import { mergePatch } from "../sources/applied/merge-patch.ts";
-import type { ApplyResult, Backend, ManifestText, ObjectView, BackendTarget } from "./backend.ts";
+import type {
+  ApplyResult,
+  Backend,
+  ManifestText,
+  ObjectView,
+  BackendTarget,
+  ToolsView,
+} from "./backend.ts";
 import type { ClusterAccess } from "./cluster-access.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
@@ -30,6 +37,7 @@ export class FakeBackend implements Backend {
   readonly received: string[] = [];
   targets: BackendTarget[] = [];
   metricsText = "";
+  toolsView: ToolsView | undefined;
   gateway: GatewayStatus = {
     ready: true,
     reason: undefined,
@@ -127,6 +135,12 @@ export class FakeBackend implements Backend {
   async delete(kind: ResourceKind, namespace: string, name: string): Promise<boolean> {
     this.calls.push(`delete ${kind}/${namespace}/${name}`);
     return this.objects.delete(`${kind}/${namespace}/${name}`);
+  }
+
+  async tools(namespace: string, provider: string): Promise<ToolsView> {
+    this.calls.push(`tools ${namespace}/${provider}`);
+    if (this.toolsView === undefined) throw new CliError(`there is no Provider ${provider}`);
+    return this.toolsView;
   }
 
   async metrics(): Promise<string> {

@@ -6,7 +6,6 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { WorkloadTokens } from "../access/workload-tokens.ts";
-import { secretsOfGateway } from "../compile/gateway-secrets.ts";
 import { KubeClient } from "../kubernetes/client.ts";
 import type { ApiConnection } from "../kubernetes/connection.ts";
 import { EventRecorder } from "../kubernetes/events.ts";
@@ -20,7 +19,7 @@ import { workloadKeysOf } from "../sources/kubernetes/workload-keys.ts";
 import { AgentReconciler } from "./agent-reconciler.ts";
 import { Applier } from "./apply.ts";
 import type { ControllerConfig } from "./config.ts";
-import { GATEWAY_SECRETS, gatewayAccess } from "./gateway-access.ts";
+import { GATEWAY_SECRETS, gatewayAccess, gatewayNamespaces } from "./gateway-access.ts";
 import { makeInstallation } from "./installation.ts";
 import { FIELD_MANAGER } from "./names.ts";
 import type { Surroundings } from "./plan.ts";
@@ -217,9 +216,7 @@ export class Controller {
     world.compile();
     const agents = new Map<string, { object: KubeObject; verdict: ObjectStatus }>();
     const judged = new Map<string, string>();
-    const namespaces = new Set<string>();
-    for (const secret of secretsOfGateway(world.resources))
-      namespaces.add(secret.split("/", 1)[0] ?? "");
+    const namespaces = gatewayNamespaces(world.resources);
     for (const object of world.objects()) {
       const name = nameOf(object);
       const key = `${object.kind}/${name}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { GATEWAY_SECRETS, gatewayAccess } from "./gateway-access.ts";
+import { GATEWAY_SECRETS, gatewayAccess, gatewayNamespaces } from "./gateway-access.ts";
 import { loadManifests, testConfig } from "./testing.ts";
 
 const model = (namespace: string, name: string, secret: string): string => `---
@@ -65,6 +65,13 @@ test("and the credentials of MCP servers that access keys may use", () => {
   ].join("");
   const [role] = accessTo("team", text).map(({ object }) => object);
   expect(role?.["rules"]).toMatchObject([{ resourceNames: ["open"] }]);
+});
+
+test("namespaces are those with such Secrets, whichever kind names them", () => {
+  const { resources } = loadManifests(
+    model("models", "a", "key") + mcp("open", OPEN) + mcp("closed", "").replaceAll("team", "other"),
+  ).load;
+  expect([...gatewayNamespaces(resources)].toSorted()).toEqual(["models", "team"]);
 });
 
 test("a namespace of which the gateway needs no Secret gets nothing", () => {

@@ -12,6 +12,11 @@ import type { PlannedObject } from "./plan.ts";
 /** Name of the Role and of its binding. */
 export const GATEWAY_SECRETS = "svc-gateway-secrets";
 
+/** Returns the namespaces with Secrets that the gateway needs. */
+export function gatewayNamespaces(resources: ResourceSet): ReadonlySet<string> {
+  return new Set([...secretsOfGateway(resources)].map((secret) => secret.split("/", 1)[0] ?? ""));
+}
+
 /** Returns what a namespace needs; nothing if the gateway needs none of its Secrets. */
 export function gatewayAccess(
   namespace: string,

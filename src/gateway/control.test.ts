@@ -66,6 +66,14 @@ describe("as it was", () => {
     expect(body(await ask("/agents/team/hello/token"))).toEqual({ token: "svcw_team_hello" });
   });
 
+  test("tells why the tools of a Provider cannot be listed", async () => {
+    expect(await ask("/providers/default/tracker/tools")).toMatchObject({ status: 404 });
+    expect(body(await ask("/providers/default/tracker/tools"))).toEqual({
+      error: "there is no Provider tracker of type mcp",
+    });
+    expect(await ask("/providers/default/tracker/tools", "POST")).toMatchObject({ status: 405 });
+  });
+
   test("gives the configuration of an agent's sidecar, which may have no Provider", async () => {
     expect(body(await ask("/agents/team/hello/sidecar"))).toMatchObject({
       specs: { version: 1, workload: "team/hello", bindings: [] },

@@ -6,6 +6,7 @@
  *     GET    /agents/<namespace>/<name>/token      an Agent's workload token
  *     GET    /agents/<namespace>/<name>/sidecar    configuration of its sidecar, with secrets: for
  *     svc run
+ *     GET    /providers/<namespace>/<name>/tools   tools of an MCP server -> ToolsView
  *     GET    /metrics                              Prometheus' text
  *     GET    /objects/<Kind>[?namespace=<ns>]      {items: ObjectView[]}
  *     GET    /objects/<Kind>/<namespace>/<name>    ObjectView
@@ -27,6 +28,7 @@ import { AppliedError, type AppliedFault } from "../sources/applied/applied-erro
 import type { Applied, AppliedStore, Change } from "../sources/applied/applied-store.ts";
 import { BodyError, readBody } from "./control-body.ts";
 import { type ObjectsOptions, type ObjectView, viewObjects } from "./objects.ts";
+import { ToolsError, type ToolsView } from "./mcp-tools.ts";
 import type { SidecarView } from "./sidecars.ts";
 import type { GatewayStatus } from "./status.ts";
 
@@ -35,6 +37,8 @@ export interface ControlOptions {
   readonly tokenOf: (namespace: string, name: string) => string;
   /** Returns undefined if no version of the Agent may run. */
   readonly sidecarOf: (namespace: string, name: string) => SidecarView | undefined;
+  /** Lists the tools of an MCP server. @throws ToolsError */
+  readonly toolsOf: (namespace: string, name: string) => Promise<ToolsView>;
   readonly metrics: () => Promise<string>;
   readonly objects: ObjectsOptions;
   /** undefined in a cluster, where objects are written through the Kubernetes API. */
@@ -84,12 +88,21 @@ export function createControl(options: ControlOptions): http.Server {
     context.body(await options.metrics(), 200, { "content-type": "text/plain; version=0.0.4" }),
   );
   app.get("/agents/:namespace/:name/:what{token|sidecar}", (context) => agent(options, context));
+  app.get("/providers/:namespace/:name/tools", async (context) => {
+    const { namespace, name } = context.req.param();
+    return context.json(await options.toolsOf(namespace, name));
+  });
   app.post("/objects", (context) => apply(options, context));
   app.get("/objects/:kind", (context) => list(options, context));
   app.on(["GET", "PATCH", "DELETE"], "/objects/:kind/:namespace/:name", (context) =>
     one(options, context),
   );
-  const paths = ["/status", "/metrics", "/agents/:namespace/:name/:what{token|sidecar}"];
+  const paths = [
+    "/status",
+    "/metrics",
+    "/agents/:namespace/:name/:what{token|sidecar}",
+    "/providers/:namespace/:name/tools",
+  ];
   for (const path of [...paths, "/objects", "/objects/:kind", "/objects/:kind/:namespace/:name"]) {
     app.all(path, () => refuse(405, "method not allowed"));
   }
@@ -97,6 +110,7 @@ export function createControl(options: ControlOptions): http.Server {
   app.onError((error) => {
     if (error instanceof AppliedError)
       return refuse(FAULT_STATUS[error.fault], error.message, error.problems);
+    if (error instanceof ToolsError) return refuse(error.status, error.message);
     if (error instanceof BodyError) return refuse(error.status, error.message);
     const defect = error.stack ?? error.message;
     options.log.error({ error: defect }, "defect: a request of the control API failed");

@@ -59,6 +59,7 @@ import { createApi } from "./api.ts";
 import { API_SERVICE } from "./api-surface.ts";
 import type { Backing } from "./backing.ts";
 import { createControl } from "./control.ts";
+import { viewTools } from "./mcp-tools.ts";
 import { Reconciler } from "./reconciler.ts";
 import { redisFromEnvironment } from "./redis.ts";
 import { Rollout } from "./rollout.ts";
@@ -348,6 +349,17 @@ export async function startGateway(
           const config = sidecars.get(`${namespace}/${name}`);
           return config && viewSidecar(config, tokens.tokenOf(namespace, name), options);
         },
+        toolsOf: (namespace, name) =>
+          viewTools(
+            {
+              policy: () => policy.current,
+              credentials,
+              envoySocket: socket(RelaySocket.envoy),
+              clock,
+            },
+            namespace,
+            name,
+          ),
         metrics: () => registry.metrics(),
         objects: {
           statuses: () => objects.current,

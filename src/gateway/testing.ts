@@ -8,6 +8,7 @@ import { compile } from "../compile/compile.ts";
 import { systemClock } from "../platform/clock.ts";
 import { plugins } from "../providers/registry.ts";
 import { formatProblem } from "../resources/problem.ts";
+import { ToolsError } from "./mcp-tools.ts";
 import type { ObjectUsage } from "../resources/usage.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
 import { openFolder } from "../sources/folder/folder-source.ts";
@@ -69,6 +70,8 @@ export class ControlWorld {
           }
         );
       },
+      toolsOf: (_namespace, name) =>
+        Promise.reject(new ToolsError(404, `there is no Provider ${name} of type mcp`)),
       metrics: () => Promise.resolve("svc_metric 1\n"),
       objects: {
         statuses: () => this.#objects.current,

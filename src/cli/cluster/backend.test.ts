@@ -178,6 +178,13 @@ describe("patch and delete", () => {
   });
 });
 
+test("tools are not to be had from outside of the gateway's pods", async () => {
+  await expect(backend.tools("default", "tracker")).rejects.toThrow(
+    "Use an MCP client instead: svc gateway mcp tracker",
+  );
+  expect(api.requests).toEqual([]);
+});
+
 describe("svc token", () => {
   test("is read from the Secret of the agent", async () => {
     api.put(addressOf("Agent"), { metadata: { name: "a", namespace: "team" }, spec: {} });

@@ -56,6 +56,14 @@ export function clusterBackend(target: ClusterTarget): Backend {
         await client.delete(address, { namespace, name });
         return true;
       }),
+    tools: (_namespace, provider) =>
+      Promise.reject(
+        new CliError(
+          "svc get tools needs the svc up of a machine: in a cluster, the control API is not " +
+            "reachable from outside of the gateway's pods. Use an MCP client instead: " +
+            `svc gateway mcp ${provider}`,
+        ),
+      ),
     metrics: () => run(async () => metricsOf(session)),
     token: (namespace, agent) => run(async () => tokenOf(session, namespace, agent)),
     status: () => run(async () => readStatus(session)),
