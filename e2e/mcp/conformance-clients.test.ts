@@ -1,8 +1,8 @@
 /**
  * The client scenarios of the official conformance suite, with the official SDK: straight at the
  * suite's servers, and as an agent through its sidecar. No check that passes straight fails there.
- * The suite's scenarios of OAuth are left out: an agent has no credential to obtain, and the sidecar
- * removes those that it sends.
+ * The suite's scenarios of OAuth are left out: an agent has no credential to obtain, and the
+ * sidecar removes those that it sends.
  */
 import { execFile } from "node:child_process";
 import http, { type IncomingMessage } from "node:http";

@@ -272,10 +272,8 @@ function denial(told: Denial, call?: DeniedCall): AuthzReply {
   const { status, code, message, details } = told;
   const { plugin, instance } = call?.verdict.binding ?? {};
   const request = call?.arrival.request;
-  const worded =
-    request === undefined
-      ? undefined
-      : (instance?.wordDenial ?? plugin?.wordDenial)?.call(instance ?? plugin, request, told);
+  const speaker = instance?.wordDenial === undefined ? plugin : instance;
+  const worded = request === undefined ? undefined : speaker?.wordDenial?.(request, told);
   return {
     kind: "denied",
     status: worded?.status ?? status,

@@ -90,6 +90,7 @@ test.each<[string, Partial<PolicySnapshot>, number, string]>([
             credential: { kind: "none" },
             lists: { tools: OPEN, prompts: OPEN, resources: OPEN },
             auditOnly: false,
+            recordsArguments: false,
             maxRequestsPerDay: undefined,
           },
         ],

@@ -97,6 +97,7 @@ function server(transport: McpServerPolicy["transport"] = "http"): McpServerPoli
     credential: { kind: "none" },
     lists: { tools: open, prompts: open, resources: open },
     auditOnly: false,
+    recordsArguments: false,
     maxRequestsPerDay: undefined,
   };
 }

@@ -5,7 +5,8 @@ import { redact } from "./redact.ts";
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 const b64 = (text: string) => Buffer.from(text).toString("base64url");
-const jwt = `${b64('{"alg":"HS256"}')}.${b64('{"sub":"1234567890"}')}.${createHmac("sha256", "k").update("x").digest("base64url")}`;
+const signature = createHmac("sha256", "k").update("x").digest("base64url");
+const jwt = `${b64('{"alg":"HS256"}')}.${b64('{"sub":"1234567890"}')}.${signature}`;
 
 /** One secret of each kind. */
 const SECRETS: readonly (readonly [kind: string, secret: string])[] = [

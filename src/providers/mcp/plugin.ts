@@ -82,7 +82,9 @@ export class McpInstance implements ProviderInstance {
     return lenient(path) === lenient(this.#path);
   }
 
-  /** Returns whether a request is to the path of the URL, and not to that of a stream's messages. */
+  /**
+   * Returns whether a request is to the path of the URL, and not to that of a stream's messages.
+   */
   isStream({ path }: ServiceRequest): boolean {
     return path === this.#path;
   }
