@@ -396,6 +396,22 @@ describe("sessions", () => {
     expect(server.received[0]?.headers["last-event-id"]).toBe("41");
   });
 
+  test("an event of the answer that opens a session belongs to it", async () => {
+    server.answer = () => ({
+      body: "id: 7\ndata: {}\n\n",
+      headers: { ...session, "content-type": "text/event-stream" },
+    });
+    const body = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}';
+    const opened = await send({ body });
+    const headers = {
+      "mcp-session-id": String(opened.headers["mcp-session-id"]),
+      "last-event-id": /^id: (.+)$/m.exec(opened.text)?.[1] ?? "",
+    };
+    server.received.length = 0;
+    await send({ method: "GET", headers });
+    expect(server.received[0]?.headers["last-event-id"]).toBe("7");
+  });
+
   test("that the server has forgotten are reported with 404", async () => {
     const id = await open("laptop");
     for (const [status, message] of [

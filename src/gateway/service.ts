@@ -75,6 +75,9 @@ export interface GatewayService {
   close(): Promise<void>;
 }
 
+/** Time of an MCP message of the largest size at 64 KiB a second. */
+const SLOWEST_UPLOAD_MS = 16_000;
+
 /** Types of the records that are summarised when there are too many. */
 const REFUSALS = [LLM_REFUSED, MCP_REFUSED, TOOL_CALL].join(", ");
 
@@ -267,7 +270,7 @@ export async function startGateway(
     metrics: mcpMetrics,
     clock,
     newCallId: randomUUID,
-    uploadMs: options.uploadIdleMs,
+    uploadMs: options.uploadIdleMs + SLOWEST_UPLOAD_MS,
   };
   const mcp = await serveExtProc({
     path: socket(MCP_PROCESSOR.socket),

@@ -85,6 +85,8 @@ export class McpAnswer {
   readonly #seal: SessionSeal;
   readonly #events: AnswerEvents;
   #mode: Mode = { kind: "pass" };
+  /** The server's id of a session that this answer opens. */
+  #opened: string | undefined;
   #status = 0;
   #bytes = 0;
 
@@ -121,7 +123,10 @@ export class McpAnswer {
     const set: [string, string][] = [[CALL_ID, this.#request.callId]];
     for (const [name, value] of this.#request.cors) set.push([name, value]);
     const session = headers.get(McpHeader.session);
-    if (session !== undefined) set.push([McpHeader.session, this.#sealed(session)]);
+    if (session !== undefined) {
+      this.#opened = session;
+      set.push([McpHeader.session, this.#sealed(session)]);
+    }
     const own = new Set(set.map(([name]) => name));
     const remove = NOT_FOR_CLIENTS.filter((name) => headers.has(name) && !own.has(name));
     const changes: HeaderChanges = { set, remove };
@@ -218,7 +223,7 @@ export class McpAnswer {
   }
 
   #eventContext(): string {
-    return eventContext(this.#request.owner, this.#request.session?.own);
+    return eventContext(this.#request.owner, this.#request.session?.own ?? this.#opened);
   }
 
   #pushEvents(rewriter: EventRewriter, body: Buffer, endOfStream: boolean): void {

@@ -100,6 +100,7 @@ describe("refused", () => {
     ["an unknown member", CALL.replace("{", '{"x":1,'), -32_600, "no member"],
     ["version 1.0", CALL.replace("2.0", "1.0"), -32_600, "jsonrpc"],
     ["no version", '{"id":1,"method":"ping"}', -32_600, "jsonrpc"],
+    ["a call without an id", CALL.replace('"id":7,', ""), -32_600, "needs an"],
     ["a null id", CALL.replace("7", "null"), -32_600, "id"],
     ["a fraction as id", CALL.replace("7", "7.5"), -32_600, "id"],
     ["an id beyond 2^53", CALL.replace("7", "90071992547409930"), -32_600, "id"],

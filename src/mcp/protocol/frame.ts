@@ -122,6 +122,8 @@ function messageOf(value: unknown): ClientMessage {
   if (!JUDGED_METHODS.has(method) && JUDGED_METHODS.has(fold(method))) {
     throw invalid(`Write the method exactly as ${shown(fold(method))}.`, id);
   }
+  // Limits count requests: what a tolerant server would execute needs an id.
+  if (id === undefined && JUDGED_METHODS.has(method)) throw invalid(`${method} needs an "id".`);
   if (params !== undefined && !isObject(params)) throw invalid('"params" must be an object.', id);
   checkSpelling(params ?? {}, READ_PARAMS, "params", id);
   for (const key of ["ref", "notifications"]) {
