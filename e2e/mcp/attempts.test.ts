@@ -323,6 +323,19 @@ describe("a list shows no denied tool", () => {
     expect(text).not.toMatch(/"(?:rm|\\u0072m)"/);
   });
 
+  test("in an answer of 3 MiB", async () => {
+    const text = "x".repeat(1_024);
+    const tools = Array.from({ length: 3_000 }, (_, n) => ({ name: `t${n}`, description: text }));
+    const body = { jsonrpc: "2.0", id: 1, result: { tools: [{ name: "rm" }, ...tools] } };
+    server.answer = () => ({ body: JSON.stringify(body) });
+    const got = JSON.parse((await send({ body: LIST })).text) as typeof body;
+    expect(got.result.tools).toEqual(tools);
+    server.answer = () => ({ body: event(JSON.stringify(body)), headers: stream });
+    const { text: events } = await send({ body: LIST });
+    expect(events.length).toBeGreaterThan(3_000 * 1_024);
+    expect(events).not.toContain('"rm"');
+  });
+
   test("on a stream that is opened by itself, or resumed", async () => {
     server.answer = () => ({ body: event(listed), headers: stream });
     const { text } = await send({ method: "GET" });

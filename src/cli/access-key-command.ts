@@ -37,6 +37,7 @@ interface CreateFlags extends CommonFlags {
   readonly expires?: string;
   readonly maxTokensPerDay?: number;
   readonly maxRequestsPerDay?: number;
+  readonly requestsPerMinute?: number;
   readonly wrapped?: true;
 }
 
@@ -91,6 +92,7 @@ function createCommand(context: Context): Command {
     )
     .option("--max-tokens-per-day <number>", "input and output tokens per day (UTC)", parseCount)
     .option("--max-requests-per-day <number>", "requests per day (UTC)", parseCount)
+    .option("--requests-per-minute <number>", "requests in any 60 seconds", parseCount)
     .option(...WRAPPED)
     .addHelpText(
       "after",
@@ -128,6 +130,7 @@ Examples:
           limits: {
             maxTokensPerDay: flags.maxTokensPerDay,
             maxRequestsPerDay: flags.maxRequestsPerDay,
+            requestsPerMinute: flags.requestsPerMinute,
           },
         },
       };

@@ -47,6 +47,7 @@ export class CompiledKey implements AccessKeyPolicy {
     this.limits = {
       maxTokensPerDay: spec.limits.maxTokensPerDay,
       maxRequestsPerDay: spec.limits.maxRequestsPerDay,
+      requestsPerMinute: spec.limits.requestsPerMinute,
     };
     this.#scoped = scoped;
     this.#allowed = allowedModels;

@@ -27,7 +27,11 @@ function key(name: string, change: Partial<AccessKeyPolicy> = {}): AccessKeyPoli
       server: "default/tracker",
       lists: { tools: OPEN, prompts: OPEN, resources: OPEN },
     },
-    limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
+    limits: {
+      maxTokensPerDay: undefined,
+      maxRequestsPerDay: undefined,
+      requestsPerMinute: undefined,
+    },
     grants: [],
     allowsAddress: () => true,
     allowsModel: () => false,

@@ -42,7 +42,12 @@ function ofKey(
     namespace: "default",
     name: "k",
     providerKey: PROVIDER,
-    limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined, ...limits },
+    limits: {
+      maxTokensPerDay: undefined,
+      maxRequestsPerDay: undefined,
+      requestsPerMinute: undefined,
+      ...limits,
+    },
   };
   return subjectOf(key as AccessKeyPolicy, snapshot(providers));
 }
@@ -103,6 +108,12 @@ describe("an access key", () => {
       { kind: "daily", account: "key/k", unit: "requests", limit: 8 },
       { kind: "daily", account: "key/k", unit: "tokens", limit: 7 },
       { kind: "daily", account: "provider", unit: "tokens", limit: 9 },
+    ]);
+  });
+
+  test("has its own rate", () => {
+    expect(ofKey({ requestsPerMinute: 5 }, {}).checks).toEqual([
+      { kind: "rate", account: "key/k", limit: 5, windowMs: 60_000 },
     ]);
   });
 

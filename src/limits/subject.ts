@@ -1,5 +1,5 @@
 /** LimitSubject: the counters of a caller, and the limits that apply to it. */
-import type { CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
+import type { AccessKeyPolicy, CallerPolicy, PolicySnapshot } from "../policy/snapshot.ts";
 import type { Check } from "./contract.ts";
 
 const MINUTE_MS = 60_000;
@@ -46,6 +46,7 @@ export function subjectOf(caller: CallerPolicy, snapshot: PolicySnapshot): Limit
     };
   }
   const account = keyAccount(caller.name);
+  checks.push(...keyRateChecks(caller));
   daily(account, "requests", caller.limits.maxRequestsPerDay);
   daily(account, "tokens", caller.limits.maxTokensPerDay);
   daily(
@@ -59,6 +60,14 @@ export function subjectOf(caller: CallerPolicy, snapshot: PolicySnapshot): Limit
     checks,
     maxTokensPerRequest: undefined,
   };
+}
+
+/** Returns the check of an access key's requests per minute, if it has this limit. */
+export function keyRateChecks({ name, limits }: AccessKeyPolicy): readonly Check[] {
+  const { requestsPerMinute: limit } = limits;
+  return limit === undefined
+    ? []
+    : [{ kind: "rate", account: keyAccount(name), limit, windowMs: MINUTE_MS }];
 }
 
 /** Returns whether a limit counts tokens or money: the cost of a call must then be known. */

@@ -240,7 +240,11 @@ export function accessKey(
     expiresAt: undefined,
     providerKey: opened.key,
     mcp: undefined,
-    limits: { maxTokensPerDay: undefined, maxRequestsPerDay: undefined },
+    limits: {
+      maxTokensPerDay: undefined,
+      maxRequestsPerDay: undefined,
+      requestsPerMinute: undefined,
+    },
     grants: [],
     allowsAddress: () => true,
     allowsModel: () => true,

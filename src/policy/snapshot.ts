@@ -196,6 +196,7 @@ export interface AccessKeyPolicy {
   readonly limits: {
     readonly maxTokensPerDay: number | undefined;
     readonly maxRequestsPerDay: number | undefined;
+    readonly requestsPerMinute: number | undefined;
   };
   readonly grants: readonly ModelGrant[];
   /** Whether a client's address may use the key. */

@@ -104,6 +104,11 @@ const specSchema = withRules(
           .optional()
           .describe("Input and output tokens per day (UTC)."),
         maxRequestsPerDay: z.int().min(0).optional().describe("Requests per day (UTC)."),
+        requestsPerMinute: z
+          .int()
+          .min(0)
+          .optional()
+          .describe("Requests in any 60 seconds. A batch of MCP messages counts once."),
       })
       .prefault({})
       .describe("Limits of this key."),

@@ -44,6 +44,7 @@ function external(
   const all = {
     maxTokensPerDay: limits.maxTokensPerDay,
     maxRequestsPerDay: limits.maxRequestsPerDay,
+    requestsPerMinute: undefined,
   };
   const entry = (name: string) => ({
     key: accessKey(opened, { name, workload: `ext:${name}`, limits: all }),
@@ -470,7 +471,8 @@ describe("access keys", () => {
   test("counting tokens costs a request and no tokens", async () => {
     const opened = provider("anthropic", { external: { maxTokensPerDay: undefined } });
     const gateway = new Gateway(opened);
-    const key = accessKey(opened, { limits: { maxTokensPerDay: 0, maxRequestsPerDay: 1 } });
+    const limits = { maxTokensPerDay: 0, maxRequestsPerDay: 1, requestsPerMinute: undefined };
+    const key = accessKey(opened, { limits });
     gateway.policy = {
       ...snapshot(opened),
       keysByHash: new Map([[hashKey(KEY), { key, graceUntil: undefined }]]),

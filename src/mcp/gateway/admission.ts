@@ -1,8 +1,13 @@
-/** Daily limits of access keys and of the servers that they are for. */
+/** Limits of access keys and of the servers that they are for. */
 import { limitRefusal } from "../../access/limit-refusal.ts";
 import type { Refusal } from "../../access/refusal.ts";
 import type { Admission, Check, Limits } from "../../limits/contract.ts";
-import { externalServiceScope, keyAccount, PROVIDER_ACCOUNT } from "../../limits/subject.ts";
+import {
+  externalServiceScope,
+  keyAccount,
+  keyRateChecks,
+  PROVIDER_ACCOUNT,
+} from "../../limits/subject.ts";
 import type { AccessKeyPolicy, McpServerPolicy } from "../../policy/snapshot.ts";
 
 export interface CountedRequests {
@@ -29,7 +34,7 @@ export function admitRequests(
   const account = keyAccount(caller.name);
   const accounts = [PROVIDER_ACCOUNT, account];
   const used = { tokens: 0, microUsd: 0, requests, unpriced: false };
-  const checks: Check[] = [];
+  const checks: Check[] = [...keyRateChecks(caller)];
   const daily = (one: string, limit: number | undefined): void => {
     if (limit !== undefined) checks.push({ kind: "daily", account: one, unit: "requests", limit });
   };
