@@ -46,6 +46,31 @@ const REMOTE = binding("remote", {
   auth: { type: "api-key", env: { token: "SVC_SECRET_REMOTE" } },
 });
 
+const OTHERS: readonly object[] = [
+  binding("old", server("sse", "old.example.com", "/sse")),
+  binding("watched", {
+    ...server("http", "open.example.com", "/mcp"),
+    audit: { enforcement: "audit", logRequests: false },
+  }),
+  binding("ruled", {
+    ...server("http", "ruled.example.com", "/mcp"),
+    policy: {
+      deny: [],
+      mcp: { deniedTools: ["rm"] },
+      httpRules: [{ methods: ["*"], paths: ["/**"], action: "allow" }],
+    },
+  }),
+  binding("lines", {
+    hosts: [LOCAL],
+    mcp: {
+      transport: "stdio",
+      host: LOCAL,
+      path: "/mcp",
+      command: [process.execPath, path.join(ROOT, "e2e/support/mcp/line-server.mjs"), LINES],
+    },
+  }),
+];
+
 let outside: Outside;
 let sidecar: Sidecar;
 
@@ -55,31 +80,7 @@ beforeAll(async () => {
   sidecar = await Sidecar.start({
     outside,
     secrets: { SVC_SECRET_REMOTE: TOKEN },
-    bindings: [
-      REMOTE,
-      binding("old", server("sse", "old.example.com", "/sse")),
-      binding("watched", {
-        ...server("http", "open.example.com", "/mcp"),
-        audit: { enforcement: "audit", logRequests: false },
-      }),
-      binding("ruled", {
-        ...server("http", "ruled.example.com", "/mcp"),
-        policy: {
-          deny: [],
-          mcp: { deniedTools: ["rm"] },
-          httpRules: [{ methods: ["*"], paths: ["/**"], action: "allow" }],
-        },
-      }),
-      binding("lines", {
-        hosts: [LOCAL],
-        mcp: {
-          transport: "stdio",
-          host: LOCAL,
-          path: "/mcp",
-          command: [process.execPath, path.join(ROOT, "e2e/support/mcp/line-server.mjs"), LINES],
-        },
-      }),
-    ],
+    bindings: [REMOTE, ...OTHERS],
   });
 });
 
@@ -258,6 +259,19 @@ describe("the answer to a denied call", () => {
       rule: "policy.mcp.deniedTools",
     });
   });
+});
+
+test("another policy is in force at once", async () => {
+  const allows = async (name: string): Promise<boolean> =>
+    !(await send({ body: call(name) })).text.includes("tool_not_allowed");
+  expect([await allows("rm"), await allows("ls")]).toEqual([false, true]);
+  const policy = { deny: [], httpRules: [], mcp: { deniedTools: ["ls"] } };
+  sidecar.writeSpecs([{ ...REMOTE, policy }, ...OTHERS]);
+  await until(async () => await allows("rm"), { what: "the new policy" });
+  expect(await allows("ls")).toBe(false);
+  sidecar.writeSpecs([REMOTE, ...OTHERS]);
+  await until(async () => await allows("ls"), { what: "the former policy" });
+  expect(await allows("rm")).toBe(false);
 });
 
 function records(

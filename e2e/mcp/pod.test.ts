@@ -6,6 +6,7 @@ import { Machine } from "../support/clients/machine.ts";
 import { EVERYTHING, type EverythingServer, startEverything } from "../support/mcp/everything.ts";
 import { type Forwarded, reverseProxy } from "../support/mcp/reverse-proxy.ts";
 
+const LINE_SERVER = path.join(ROOT, "e2e/support/mcp/line-server.mjs");
 const TOKEN = "token-of-the-mcp-server-0123456789";
 
 const provider = (name: string, spec: object): object => ({
@@ -50,6 +51,9 @@ beforeAll(async () => {
         auth: { type: "environment", secretRef: "local" },
         policy: { mcp: { deniedTools: ["get-sum"] } },
       }),
+      provider("lines", {
+        mcp: { transport: "stdio", command: [process.execPath, LINE_SERVER, "/dev/null"] },
+      }),
       {
         apiVersion: "v1",
         kind: "Secret",
@@ -60,7 +64,7 @@ beforeAll(async () => {
         apiVersion: "svc.io/v1",
         kind: "Agent",
         metadata: { name: "coder" },
-        spec: { models: [], providers: ["every-thing", "old", "local"] },
+        spec: { models: [], providers: ["every-thing", "old", "local", "lines"] },
       },
     ],
   });
@@ -153,6 +157,17 @@ test("a server in the sidecar: list, call, denied call, environment, progress, q
   expect(done.get("sampling")?.value).toContain("sampled by the agent");
   expect(done.get("elicitation")?.value).toMatch(/decline/i);
   expect(arrived).toEqual([]);
+}, 60_000);
+
+test("a server in the sidecar runs as the agent's user, without privileges", async () => {
+  const done = await steps("SVC_MCP_LINES_URL", "http", "connect", "status");
+  const status = String(done.get("status")?.value);
+  const field = (name: string): string =>
+    new RegExp(`^${name}:\\s+(\\S+)`, "m").exec(status)?.[1] ?? "";
+  const { stdout } = await machine.sh("id -u", { agent: "coder" });
+  expect(field("Uid")).toBe(stdout.trim());
+  expect(field("Uid")).not.toBe("0");
+  expect([field("NoNewPrivs"), Number.parseInt(field("CapBnd"), 16)]).toEqual(["1", 0]);
 }, 60_000);
 
 test("a server of the older transport: list, call, denied call, progress, questions of the server", async () => {

@@ -8,7 +8,7 @@ import { CALL_HEADER } from "../envoy/config/sidecar.ts";
 import type { AuthzReply, AuthzRequest } from "../envoy/ext-authz/wire.ts";
 import { clientText } from "../platform/client-text.ts";
 import type { Logger } from "../platform/log.ts";
-import type { Denial } from "../providers/contract.ts";
+import type { Denial, WordedDenial } from "../providers/contract.ts";
 import type { BindingSnapshot } from "./binding.ts";
 import type { BindingMetrics } from "./metrics.ts";
 import { credentialTexts } from "./credential-texts.ts";
@@ -270,10 +270,7 @@ const ALWAYS_REMOVED: readonly string[] = ["cookie", "cookie2", "proxy-authoriza
  */
 function denial(told: Denial, call?: DeniedCall): AuthzReply {
   const { status, code, message, details } = told;
-  const { plugin, instance } = call?.verdict.binding ?? {};
-  const request = call?.arrival.request;
-  const speaker = instance?.wordDenial === undefined ? plugin : instance;
-  const worded = request === undefined ? undefined : speaker?.wordDenial?.(request, told);
+  const worded = call === undefined ? undefined : wordedBy(call, told);
   return {
     kind: "denied",
     status: worded?.status ?? status,
@@ -284,4 +281,11 @@ function denial(told: Denial, call?: DeniedCall): AuthzReply {
     body: worded?.body ?? `${JSON.stringify({ code, message, ...details, source: "svc" })}\n`,
     metadata: {},
   };
+}
+
+function wordedBy({ arrival, verdict }: DeniedCall, told: Denial): WordedDenial | undefined {
+  const { binding } = verdict;
+  if (binding?.instance.wordDenial === undefined)
+    return binding?.plugin.wordDenial?.(arrival.request, told);
+  return binding.instance.wordDenial(arrival.request, told);
 }

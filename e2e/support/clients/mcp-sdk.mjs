@@ -44,6 +44,7 @@ const STEPS = {
   echo: async () => text(await client.callTool({ name: "echo", arguments: { message: "hi" } })),
   env: async () => text(await client.callTool({ name: "get-env", arguments: {} })),
   sum: async () => text(await client.callTool({ name: "get-sum", arguments: { a: 1, b: 2 } })),
+  status: async () => text(await client.callTool({ name: "status", arguments: {} })),
   sampling: async () =>
     text(
       await client.callTool({

@@ -1,6 +1,6 @@
 // An MCP server of the transport stdio that notes each line it reads in a file, and answers requests
 // with what they call. Arguments: the file.
-import { appendFileSync } from "node:fs";
+import { appendFileSync, readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
 const file = process.argv[2];
@@ -31,6 +31,9 @@ createInterface({ input: process.stdin, crlfDelay: Infinity }).on("line", (whole
       say({ id, result: { tools: [{ name: "ls" }, { name: "rm" }] } });
     } else if (name === "pid") {
       say({ id, result: { content: [{ type: "text", text: String(process.pid) }] } });
+    } else if (name === "status") {
+      const text = readFileSync("/proc/self/status", "utf8");
+      say({ id, result: { content: [{ type: "text", text }] } });
     } else if (name !== "never") say({ id, result: { content: [], called: name ?? method } });
   }
 });

@@ -82,9 +82,7 @@ export class McpInstance implements ProviderInstance {
     return lenient(path) === lenient(this.#path);
   }
 
-  /**
-   * Returns whether a request is to the path of the URL, and not to that of a stream's messages.
-   */
+  /** Returns whether a request is to the path of the URL, not to that of a stream's messages. */
   isStream({ path }: ServiceRequest): boolean {
     return path === this.#path;
   }
@@ -149,7 +147,7 @@ const ELSEWHERE: ActionResolution = {
 /** Servers may take paths for equal that differ in case, or in slashes at the end. */
 function lenient(path: string): string {
   let end = path.length;
-  while (path.endsWith("/", end)) end -= 1;
+  while (path[end - 1] === "/") end -= 1;
   return path.slice(0, end).toLowerCase();
 }
 
