@@ -24,7 +24,7 @@ async function load(name: string): Promise<KnownInstance> {
   };
   const [authType = "", auth = { secrets: {} }] = Object.entries(sample.auth)[0] ?? [];
   const instance = plugin.create(
-    context({ authType, secrets: auth.secrets, config: auth.config ?? {} }),
+    context({ authType, secrets: auth.secrets, config: auth.config ?? {}, ...auth.context }),
   );
   return { instance, requests: sample.requests.map(({ request }) => request) };
 }

@@ -127,8 +127,10 @@ function isBase64(run: string): boolean {
 }
 
 function redactNumber(run: string): string {
-  const trimmed = run.replace(/[^0-9]+$/, "");
-  const rest = run.slice(trimmed.length);
+  let end = run.length;
+  while (end > 0 && !/[0-9]/.test(run[end - 1] as string)) end -= 1;
+  const trimmed = run.slice(0, end);
+  const rest = run.slice(end);
   if (isCardNumber(trimmed)) return `${mark("card")}${rest}`;
   return isPhoneNumber(trimmed) ? `${mark("phone")}${rest}` : run;
 }
