@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
+import { MCP_ENDPOINT, mcpResources } from "./mcp-resources.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { findDescendant, type ProcessTree } from "./stats.ts";
 import { answers200, type Target } from "./target.ts";
@@ -39,7 +40,9 @@ function resources(upstreamPort: number, limited: boolean, more: readonly object
       spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) },
     },
   ];
-  return [...objects, ...more].map((object) => JSON.stringify(object)).join("\n---\n");
+  return [...objects, ...mcpResources({ port: upstreamPort }), ...more]
+    .map((object) => JSON.stringify(object))
+    .join("\n---\n");
 }
 
 export async function startGateway(options: {
@@ -123,6 +126,7 @@ export async function startGateway(options: {
   return {
     name,
     ...target,
+    mcp: MCP_ENDPOINT,
     tree: {
       pid,
       name: "supervisor",
