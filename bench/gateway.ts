@@ -58,6 +58,8 @@ export async function startGateway(options: {
   /** More resources. */
   readonly more?: readonly object[];
   readonly beside?: ProcessTree["beside"];
+  /** Replaces this process's own environment. */
+  readonly env?: NodeJS.ProcessEnv;
 }): Promise<Target> {
   const {
     root,
@@ -68,6 +70,7 @@ export async function startGateway(options: {
     limited = true,
     more = [],
     beside = [],
+    env,
   } = options;
   const port = await freePort();
   const dir = path.join(options.dir, name);
@@ -96,6 +99,7 @@ export async function startGateway(options: {
       ["--concurrency", "1", "--drain", "1", "--log-level", "info", ...args],
     ].flat(),
     log,
+    ...(env === undefined ? {} : { env }),
   });
   const target = await until(
     async () => {

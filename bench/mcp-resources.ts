@@ -6,26 +6,28 @@ import type { McpEndpoint } from "./target.ts";
 
 const NAME = "bench-mcp";
 
-/** Returns the raw access key of a number. */
-export function accessKey(number: number): string {
-  return `svc_${String(number).padStart(43, "b")}`;
+/** Returns the raw access key of a server and a number. */
+export function accessKey(name: string, number: number): string {
+  return `svc_${`${name.replaceAll("-", "0")}0${number}`.padStart(43, "b")}`;
 }
 
-export const MCP_ENDPOINT: McpEndpoint = { path: `/ext/mcp/${NAME}`, key: accessKey(0) };
+export const MCP_ENDPOINT: McpEndpoint = { path: `/ext/mcp/${NAME}`, key: accessKey(NAME, 0) };
 
 /** A limit that is counted and never reached. */
 const MANY = 1_000_000_000;
 
 /**
  * @param options.port of the server on this machine
+ * @param options.name of the Provider
  * @param options.keys number of access keys
  */
 export function mcpResources(options: {
   readonly port: number;
+  readonly name?: string;
   readonly keys?: number;
 }): readonly object[] {
-  const { port, keys = 1 } = options;
-  const metadata = { name: NAME };
+  const { port, name = NAME, keys = 1 } = options;
+  const metadata = { name };
   return [
     { apiVersion: "v1", kind: "Secret", metadata, stringData: { token: UPSTREAM_KEY } },
     {
@@ -35,7 +37,7 @@ export function mcpResources(options: {
       spec: {
         type: "mcp",
         mcp: { url: `http://127.0.0.1:${port}${MCP_PATH}` },
-        auth: { type: "api-key", secretRef: NAME },
+        auth: { type: "api-key", secretRef: name },
         policy: { mcp: { allowedTools: ALLOWED_TOOLS, deniedTools: HIDDEN_TOOLS.slice(0, 5) } },
         externalAccess: { enabled: true, maxRequestsPerDay: MANY },
       },
@@ -43,10 +45,10 @@ export function mcpResources(options: {
     ...Array.from({ length: keys }, (_, number) => ({
       apiVersion: "svc.io/v1",
       kind: "AccessKey",
-      metadata: { name: `${NAME}-${number}` },
+      metadata: { name: `${name}-${number}` },
       spec: {
-        provider: NAME,
-        keySHA256: createHash("sha256").update(accessKey(number)).digest("hex"),
+        provider: name,
+        keySHA256: createHash("sha256").update(accessKey(name, number)).digest("hex"),
         restrictions: { deniedMcpTools: HIDDEN_TOOLS.slice(5, 10) },
         limits: { maxRequestsPerDay: MANY },
       },
