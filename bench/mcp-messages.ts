@@ -6,7 +6,7 @@
 /** Path of the mock server's endpoint. */
 export const MCP_PATH = "/mcp";
 
-/** What a client asks for: a tool's call, one that is answered as an event, or the list of tools. */
+/** What a client asks for: a tool's call, one that is answered as an event, or a list of tools. */
 export type McpAsk = "call" | "call as event" | "list";
 
 /** Length of the server's list. */

@@ -21,6 +21,10 @@ const INITIALIZE = JSON.stringify({
 });
 const INITIALIZED = JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" });
 
+/** A gateway on a busy machine refuses callers above their share. */
+const RETRY_MS = 1_000;
+const MOST_RETRIES = 60;
+
 /** StreamClient is one client with its session and its open stream. */
 export class StreamClient {
   readonly #options: StreamClientOptions;
@@ -98,11 +102,26 @@ export class StreamClient {
     });
   }
 
+  /** Sends a request, again after a pause while the gateway is busy. */
   async #send(
     method: string,
     path: string,
     body?: string,
     headers: http.OutgoingHttpHeaders = {},
+  ): Promise<http.IncomingMessage> {
+    for (let left = MOST_RETRIES; ; left--) {
+      const response = await this.#sendOnce(method, path, body, headers);
+      if (response.statusCode !== 429 || left === 0) return response;
+      response.resume();
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    }
+  }
+
+  async #sendOnce(
+    method: string,
+    path: string,
+    body: string | undefined,
+    headers: http.OutgoingHttpHeaders,
   ): Promise<http.IncomingMessage> {
     const { port, key } = this.#options;
     return new Promise((resolve, reject) => {

@@ -20,7 +20,7 @@ const ROOT = path.resolve(import.meta.dirname, "..");
 const NAME = "streams";
 /** An owner may have 64 sessions of the old transport. */
 const STREAMS_PER_KEY = 50;
-const AT_ONCE = 10;
+const AT_ONCE = 4;
 /** Few at a time: memory that the warm-up frees would hide what the streams need. */
 const WARM_UP = { rounds: 5, streams: 20 };
 /** Time until memory has settled. */
@@ -137,7 +137,9 @@ async function measure(processes: Processes, dir: string): Promise<string> {
   await sleep(SETTLE_MS);
   const alive = (clients: readonly StreamClient[]): number =>
     clients.filter((client) => !client.dropped && client.has("notifications/message")).length;
-  const survivors = `${alive(first)} of ${first.length} streams of Streamable HTTP and ${alive(second)} of ${second.length} of the old transport received an event`;
+  const survivors =
+    `${alive(first)} of ${first.length} streams of Streamable HTTP and ${alive(second)} of ` +
+    `${second.length} of the old transport received an event`;
   await closeAll([...first, ...second]);
   const closed = await memory();
 

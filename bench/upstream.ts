@@ -1,6 +1,6 @@
 /**
- * The mock provider, a process of its own: OpenAI's shape, precomputed answers, and at `/mcp` a mock
- * MCP server. Prints `{"port": …}` when it listens.
+ * The mock provider, a process of its own: OpenAI's shape, precomputed answers, and at `/mcp` a
+ * mock MCP server. Prints `{"port": …}` when it listens.
  *
  *   node bench/upstream.ts [--delay MS] [--first MS] [--every MS] [--port N]
  */
