@@ -2,7 +2,6 @@
 import net from "node:net";
 import { performance } from "node:perf_hooks";
 import tls from "node:tls";
-import { isWhole } from "./answers.ts";
 import { MessageReader } from "./http1.ts";
 
 export interface Answered {
@@ -27,7 +26,8 @@ const TLS = {
 export interface ConnectionOptions {
   readonly port: number;
   readonly request: Buffer;
-  readonly stream: boolean;
+  /** Returns whether the body of an answer is complete. */
+  readonly isWhole: (body: Buffer) => boolean;
   /** Name for the handshake; without it there is no TLS. */
   readonly serverName?: string | undefined;
   /** Whether each request gets a connection of its own; sessions are not resumed. */
@@ -37,7 +37,7 @@ export interface ConnectionOptions {
 export class Connection {
   readonly #port: number;
   readonly #request: Buffer;
-  readonly #stream: boolean;
+  readonly #isWhole: (body: Buffer) => boolean;
   readonly #serverName: string | undefined;
   readonly #fresh: boolean;
   readonly #reader: () => MessageReader;
@@ -51,7 +51,7 @@ export class Connection {
   constructor(options: ConnectionOptions) {
     this.#port = options.port;
     this.#request = options.request;
-    this.#stream = options.stream;
+    this.#isWhole = options.isWhole;
     this.#serverName = options.serverName;
     this.#fresh = options.fresh === true;
     this.#reader = () =>
@@ -107,7 +107,7 @@ export class Connection {
       this.#socket = undefined;
     }
     if (this.#status !== "200") return this.#finish(`status ${this.#status}`);
-    this.#finish(isWhole(Buffer.concat(this.#body), this.#stream) ? undefined : "answer not whole");
+    this.#finish(this.#isWhole(Buffer.concat(this.#body)) ? undefined : "answer not whole");
   }
 
   #finish(error: string | undefined): void {

@@ -5,6 +5,7 @@
 import { accessSync, constants, writeFileSync } from "node:fs";
 import path from "node:path";
 import { CLIENT_KEY, MODEL, UPSTREAM_KEY } from "./answers.ts";
+import { MCP_PATH } from "./mcp-messages.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { answers200, type Target } from "./target.ts";
 
@@ -146,5 +147,10 @@ export async function startEnvoy(options: {
   });
   const target = { port, key: CLIENT_KEY, model: MODEL };
   await until(async () => answers200(target), child, "bare Envoy");
-  return { name: "bare Envoy", ...target, tree: { pid: child.pid ?? 0, name: "Envoy", named: [] } };
+  return {
+    name: "bare Envoy",
+    ...target,
+    mcp: { path: MCP_PATH, key: CLIENT_KEY },
+    tree: { pid: child.pid ?? 0, name: "Envoy", named: [] },
+  };
 }

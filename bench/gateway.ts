@@ -2,6 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { MODEL, UPSTREAM_KEY } from "./answers.ts";
+import { MCP_ENDPOINT, mcpResources } from "./mcp-resources.ts";
 import { freePort, type Processes, until } from "./processes.ts";
 import { findDescendant, type ProcessTree } from "./stats.ts";
 import { answers200, type Target } from "./target.ts";
@@ -39,7 +40,9 @@ function resources(upstreamPort: number, limited: boolean, more: readonly object
       spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) },
     },
   ];
-  return [...objects, ...more].map((object) => JSON.stringify(object)).join("\n---\n");
+  return [...objects, ...mcpResources({ port: upstreamPort }), ...more]
+    .map((object) => JSON.stringify(object))
+    .join("\n---\n");
 }
 
 export async function startGateway(options: {
@@ -55,6 +58,8 @@ export async function startGateway(options: {
   /** More resources. */
   readonly more?: readonly object[];
   readonly beside?: ProcessTree["beside"];
+  /** Replaces this process's own environment. */
+  readonly env?: NodeJS.ProcessEnv;
 }): Promise<Target> {
   const {
     root,
@@ -65,6 +70,7 @@ export async function startGateway(options: {
     limited = true,
     more = [],
     beside = [],
+    env,
   } = options;
   const port = await freePort();
   const dir = path.join(options.dir, name);
@@ -93,6 +99,7 @@ export async function startGateway(options: {
       ["--concurrency", "1", "--drain", "1", "--log-level", "info", ...args],
     ].flat(),
     log,
+    ...(env === undefined ? {} : { env }),
   });
   const target = await until(
     async () => {
@@ -123,6 +130,7 @@ export async function startGateway(options: {
   return {
     name,
     ...target,
+    mcp: MCP_ENDPOINT,
     tree: {
       pid,
       name: "supervisor",

@@ -5,8 +5,9 @@
  *   node bench/load.ts '{"port":9000,"key":"sk-…","model":"gpt-4o-mini",…}'
  */
 import { performance } from "node:perf_hooks";
-import { PATH, requestBody } from "./answers.ts";
+import { isWhole, PATH, requestBody } from "./answers.ts";
 import { type Answered, Connection } from "./connection.ts";
+import { isWholeMcp, type McpAsk, mcpRequest } from "./mcp-messages.ts";
 import { cpuSeconds, machineBusySeconds, percentile, type ProcessTree } from "./stats.ts";
 
 export interface TlsRequest {
@@ -25,6 +26,8 @@ export interface LoadJob {
   readonly promptBytes?: number;
   /** Replaces the chat completion without TLS. */
   readonly tls?: TlsRequest;
+  /** Replaces the chat completion. */
+  readonly mcp?: { readonly path: string; readonly key: string; readonly ask: McpAsk };
   readonly connections: number;
   /** Requests per second; without it each connection sends its next request after each answer. */
   readonly rate?: number;
@@ -139,21 +142,34 @@ async function fixedRate(
   while (pending.size > 0) await sleep(5);
 }
 
-function chatCompletion(job: LoadJob): string {
-  const body = requestBody(job);
+/** The complete request of a job without TLS. */
+function plainRequest(job: LoadJob): string {
+  const { port, mcp } = job;
+  const path = mcp?.path ?? PATH;
+  const body = mcp === undefined ? requestBody(job) : mcpRequest(mcp.ask);
+  const accept = mcp === undefined ? "*/*" : "application/json, text/event-stream";
   return (
-    `POST ${PATH} HTTP/1.1\r\nhost: 127.0.0.1:${job.port}\r\nauthorization: Bearer ${job.key}\r\n` +
-    "content-type: application/json\r\naccept: */*\r\nuser-agent: " +
-    `svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\nauthorization: Bearer ` +
+    `${mcp?.key ?? job.key}\r\ncontent-type: application/json\r\naccept: ${accept}\r\n` +
+    `user-agent: svc-bench\r\ncontent-length: ${body.length}\r\n\r\n${body}`
   );
 }
 
 async function run(job: LoadJob): Promise<LoadResult> {
-  const { port, stream, tls } = job;
-  const request = Buffer.from(tls?.request ?? chatCompletion(job));
+  const { port, stream, tls, mcp } = job;
+  const request = Buffer.from(tls?.request ?? plainRequest(job));
+  const whole = (body: Buffer): boolean =>
+    mcp === undefined ? isWhole(body, stream) : isWholeMcp(body, mcp.ask);
   const connections = Array.from(
     { length: job.connections },
-    () => new Connection({ port, request, stream, serverName: tls?.serverName, fresh: tls?.fresh }),
+    () =>
+      new Connection({
+        port,
+        request,
+        isWhole: whole,
+        serverName: tls?.serverName,
+        fresh: tls?.fresh,
+      }),
   );
   await closedLoop(connections, WARM_UP_SECONDS, new Samples());
   await sleep(PAUSE_MS);

@@ -1,14 +1,23 @@
 /** The kinds of load, and one round of all of them. */
 import path from "node:path";
 import type { LoadJob, LoadResult } from "./load.ts";
+import type { McpAsk } from "./mcp-messages.ts";
 import type { Processes } from "./processes.ts";
 import type { ProcessTree } from "./stats.ts";
 import type { Target } from "./target.ts";
 
-export type PhaseName = "low" | "steady" | "max" | "stream" | "burst" | "big";
+/** Kinds of load on the LLM gateway. */
+type LlmPhaseName = "low" | "steady" | "max" | "stream" | "burst" | "big";
+
+/** Kinds of load on the MCP gateway. */
+type McpPhaseName = "call" | "calls" | "callMax" | "events" | "list" | "lists";
+
+export type PhaseName = LlmPhaseName | McpPhaseName;
 
 interface Phase {
   readonly job: Pick<LoadJob, "stream" | "connections" | "rate" | "promptBytes">;
+  /** What an MCP client asks for; undefined for a chat completion. */
+  readonly mcp?: McpAsk;
   /** Whether the upstream itself is measured too, to determine the overhead of the others. */
   readonly direct: boolean;
 }
@@ -33,6 +42,24 @@ const PHASES: Readonly<Record<PhaseName, Phase>> = {
     job: { stream: false, connections: 8, promptBytes: BIG_PROMPT_KIB * 1024 },
     direct: false,
   },
+  call: { job: { stream: false, connections: 16, rate: LOW_RATE }, mcp: "call", direct: true },
+  calls: {
+    job: { stream: false, connections: CONNECTIONS, rate: STEADY_RATE },
+    mcp: "call",
+    direct: false,
+  },
+  callMax: { job: { stream: false, connections: CONNECTIONS }, mcp: "call", direct: false },
+  events: {
+    job: { stream: false, connections: CONNECTIONS, rate: STEADY_RATE },
+    mcp: "call as event",
+    direct: false,
+  },
+  list: { job: { stream: false, connections: 16, rate: LOW_RATE }, mcp: "list", direct: true },
+  lists: {
+    job: { stream: false, connections: CONNECTIONS, rate: STEADY_RATE },
+    mcp: "list",
+    direct: false,
+  },
 };
 
 /** Results by phase, then by target. */
@@ -46,23 +73,19 @@ export interface Bench {
   readonly progress: (line: string) => void;
 }
 
-export const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
+const ALL_PHASES = Object.keys(PHASES) as PhaseName[];
+
+export const MCP_PHASES = ALL_PHASES.filter((name) => PHASES[name].mcp !== undefined);
+
+export const LLM_PHASES = ALL_PHASES.filter((name) => PHASES[name].mcp === undefined);
 
 /**
  * Phases in random order, and in each phase the targets in random order right after one another.
  */
-export async function measureRound(
-  bench: Bench,
-  phases: readonly PhaseName[] = ALL_PHASES,
-): Promise<Round> {
-  const round: Record<PhaseName, Record<string, LoadResult>> = {
-    low: {},
-    steady: {},
-    max: {},
-    stream: {},
-    burst: {},
-    big: {},
-  };
+export async function measureRound(bench: Bench, phases: readonly PhaseName[]): Promise<Round> {
+  const round = Object.fromEntries(
+    ALL_PHASES.map((name): [string, Record<string, LoadResult>] => [name, {}]),
+  ) as Record<PhaseName, Record<string, LoadResult>>;
   for (const name of shuffled(phases)) {
     const phase = PHASES[name];
     const targets = bench.targets.filter((target) => phase.direct || target.tree !== undefined);
@@ -71,7 +94,7 @@ export async function measureRound(
       round[name][target.name] = result;
       const errors = Object.entries(result.errors).map(([error, count]) => `${count} × ${error}`);
       bench.progress(
-        `${name.padEnd(6)} ${target.name.padEnd(10)} ${result.perSecond.toFixed(0).padStart(5)}/s` +
+        `${name.padEnd(7)} ${target.name.padEnd(10)} ${result.perSecond.toFixed(0).padStart(5)}/s` +
           `  p50 ${result.latencyMs.p50.toFixed(2)} ms  p99 ${result.latencyMs.p99.toFixed(2)} ms` +
           `  first byte p50 ${result.firstByteMs.p50.toFixed(2)} ms  ` +
           (errors.length === 0 ? "no errors" : errors.join(", ")),
@@ -82,8 +105,12 @@ export async function measureRound(
 }
 
 async function measure(bench: Bench, phase: Phase, target: Target): Promise<LoadResult> {
+  const { mcp } = target;
+  if (phase.mcp !== undefined && mcp === undefined)
+    throw new Error(`${target.name} has no MCP server`);
   const job: LoadJob = {
     ...phase.job,
+    ...(phase.mcp === undefined || mcp === undefined ? {} : { mcp: { ...mcp, ask: phase.mcp } }),
     port: target.port,
     key: target.key,
     model: target.model,

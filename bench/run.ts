@@ -13,19 +13,22 @@ import { findEnvoy, startEnvoy } from "./envoy.ts";
 import { startGateway } from "./gateway.ts";
 import { type Attack, ATTACKS } from "./attacks.ts";
 import { measureOverload, MODEL_DELAY_MS } from "./overload.ts";
-import { measureRound, type Round } from "./phases.ts";
+import { MCP_PATH } from "./mcp-messages.ts";
+import { checkMcp } from "./mcp-target.ts";
+import { LLM_PHASES, MCP_PHASES, measureRound, type Round } from "./phases.ts";
 import { PARTS_PHASES, renderParts, startParts } from "./parts.ts";
 import { Processes, until } from "./processes.ts";
 import { measureSidecar } from "./sidecar.ts";
-import { type Memory, renderReport } from "./report.ts";
+import { type Memory, renderMcpReport, renderReport } from "./report.ts";
 import { type ProcessTree, residentMiB } from "./stats.ts";
 import { check, checkRefusal, type Target } from "./target.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--parts | --sidecar | --overload]"
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--mcp | --parts | --sidecar | --overload]"
 
   --rounds N    rounds, each with every kind of load (default 5)
   --seconds N   how long each kind of load lasts for each target (default 5)
+  --mcp         only the MCP gateway beside bare Envoy; without it, models and tools are measured
   --parts       what limits and the audit chain add, with and without Redis, instead of all beside bare Envoy
   --sidecar     the binding proxy beside bare Envoy that ends TLS and starts it again, instead of the gateway
   --overload    a tenant beside attackers, each for --seconds, and all of them for --all-seconds (default 600)
@@ -38,6 +41,7 @@ const SETTLE_MS = 2_000;
 interface Options {
   readonly rounds: number;
   readonly seconds: number;
+  readonly mcp: boolean;
   readonly parts: boolean;
   readonly sidecar: boolean;
   readonly overload: boolean;
@@ -52,6 +56,7 @@ function readOptions(): Options | undefined {
       rounds: { type: "string" },
       seconds: { type: "string" },
       quick: { type: "boolean", default: false },
+      mcp: { type: "boolean", default: false },
       parts: { type: "boolean", default: false },
       sidecar: { type: "boolean", default: false },
       overload: { type: "boolean", default: false },
@@ -69,6 +74,7 @@ function readOptions(): Options | undefined {
   return {
     rounds: Math.ceil(positive(values.rounds, values.quick ? 1 : 5)),
     seconds: positive(values.seconds, values.quick ? 2 : 5),
+    mcp: values.mcp,
     parts: values.parts,
     sidecar: values.sidecar,
     overload: values.overload,
@@ -107,7 +113,14 @@ async function startUpstream(
     "the upstream",
   );
   return {
-    target: { name: "upstream", port, key: UPSTREAM_KEY, model: MODEL, tree: undefined },
+    target: {
+      name: "upstream",
+      port,
+      key: UPSTREAM_KEY,
+      model: MODEL,
+      mcp: { path: MCP_PATH, key: UPSTREAM_KEY },
+      tree: undefined,
+    },
     tree: { pid: child.pid ?? 0, name: "upstream", named: [] },
   };
 }
@@ -175,35 +188,37 @@ async function bench(
   const targets = [upstream.target, ...proxies];
   await checkRefusal(upstream.target);
   for (const target of targets) await check(target);
+  for (const target of targets) await checkMcp(target, target === proxies[1]);
   progress("Answers and streams are whole, and the upstream sees its own key.");
 
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const resident = (field: "VmRSS" | "VmHWM"): number[] =>
     proxies.map(({ tree }) => (tree === undefined ? 0 : residentMiB(tree, field)));
   const idle = resident("VmRSS");
+  const phases = options.mcp ? MCP_PHASES : [...LLM_PHASES, ...MCP_PHASES];
   const rounds: Round[] = [];
   for (let number = 1; number <= options.rounds; number++) {
     progress(`Round ${number} of ${options.rounds}`);
     rounds.push(
-      await measureRound({
-        processes,
-        targets,
-        upstream: upstream.tree,
-        seconds: options.seconds,
-        progress,
-      }),
+      await measureRound(
+        { processes, targets, upstream: upstream.tree, seconds: options.seconds, progress },
+        phases,
+      ),
     );
   }
   const peak = resident("VmHWM");
   const memory: Record<string, Memory> = {};
   for (const [index, { name }] of proxies.entries())
     memory[name] = { idleMiB: idle[index] ?? 0, peakMiB: peak[index] ?? 0 };
-  return renderReport({
+  const report = {
     rounds,
     memory,
     names: { direct: upstream.target.name, bare: proxies[0].name, gateway: proxies[1].name },
     machine: machine(binary, processes),
-  });
+  };
+  return options.mcp
+    ? renderMcpReport(report)
+    : `${renderReport(report)}\n${renderMcpReport(report)}`;
 }
 
 async function measureParts(

@@ -8,8 +8,15 @@ export interface Endpoint {
   readonly model: string;
 }
 
+export interface McpEndpoint {
+  readonly path: string;
+  readonly key: string;
+}
+
 export interface Target extends Endpoint {
   readonly name: string;
+  /** Its endpoint of the mock MCP server; undefined if it has none. */
+  readonly mcp?: McpEndpoint;
   /** undefined for the upstream itself, whose processes are not measured. */
   readonly tree: ProcessTree | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The mock provider, a process of its own: OpenAI's shape, precomputed answers. Prints `{"port":
- * …}` when it listens.
+ * The mock provider, a process of its own: OpenAI's shape, precomputed answers, and at `/mcp` a
+ * mock MCP server. Prints `{"port": …}` when it listens.
  *
  *   node bench/upstream.ts [--delay MS] [--first MS] [--every MS] [--port N]
  */
@@ -8,6 +8,7 @@ import net, { type AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
 import { ANTHROPIC_BODY, JSON_BODY, SSE_PARTS, UPSTREAM_KEY } from "./answers.ts";
 import { MessageReader } from "./http1.ts";
+import { askOf, MCP_ANSWERS, MCP_PATH } from "./mcp-messages.ts";
 
 const { values } = parseArgs({
   options: {
@@ -42,12 +43,17 @@ const AUTHORIZATION = `authorization: bearer ${UPSTREAM_KEY}`;
 /** Anthropic's clients send the key in this header. */
 const API_KEY = `x-api-key: ${UPSTREAM_KEY}`;
 const MESSAGE = answer("200 OK", ANTHROPIC_BODY);
+const MCP = {
+  call: answer("200 OK", MCP_ANSWERS.call),
+  "call as event": answer("200 OK", MCP_ANSWERS["call as event"], "text/event-stream"),
+  list: answer("200 OK", MCP_ANSWERS.list),
+};
 
 const BEGINNING_BYTES = 65_536;
 
-function answer(status: string, body: string): Buffer {
+function answer(status: string, body: string, type = "application/json"): Buffer {
   const head =
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\nx-request-id: ` +
+    `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\nx-request-id: ` +
     `req_bench\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n`;
   return Buffer.from(head + body);
 }
@@ -67,12 +73,14 @@ function stream(socket: net.Socket): void {
 
 const server = net.createServer({ noDelay: true }, (socket) => {
   let authorized = false;
+  let isMcp = false;
   let whole = WHOLE;
   /** Its beginning, which shows whether it requests a stream: other requests wait for this one. */
   let body: Buffer[] = [];
   let held = 0;
   const reader = new MessageReader({
     head(head) {
+      isMcp = head.startsWith(`POST ${MCP_PATH} `);
       const lower = head.toLowerCase();
       const anthropic = lower.includes(API_KEY);
       authorized = anthropic || lower.includes(AUTHORIZATION);
@@ -83,10 +91,12 @@ const server = net.createServer({ noDelay: true }, (socket) => {
       held += part.length;
     },
     end() {
-      const streamed = Buffer.concat(body).includes('"stream":true');
+      const beginning = Buffer.concat(body);
+      const streamed = beginning.includes('"stream":true');
       body = [];
       held = 0;
       if (!authorized) socket.write(REFUSED);
+      else if (isMcp) socket.write(MCP[askOf(beginning)]);
       else if (streamed) stream(socket);
       else if (delayMs === 0) socket.write(whole);
       else setTimeout(() => socket.write(whole), delayMs);
