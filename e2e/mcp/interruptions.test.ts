@@ -132,3 +132,25 @@ test("a client that leaves ends the server's work", async () => {
   request.destroy();
   await until(() => isClosed, { what: "the server's request to end" });
 });
+
+test("a gateway that ends lets a call finish, and does not wait for open streams", async () => {
+  const own = await Stack.start({
+    files: {
+      "resumable.yaml": mcpProviderYaml("resumable", { url: resumable.url }),
+      "key.yaml": mcpKeyYaml("laptop", "resumable"),
+    },
+  });
+  const client = await CLIENTS.present({
+    urls: [`${own.externalUrl}/ext/mcp/resumable`],
+    key: rawKey("laptop"),
+    transport: "http",
+  });
+  // Its stream is open from now on.
+  await client.callTool("test_simple_text");
+  expect((await own.status()).activeCalls).toBe(0);
+  let stopped: Promise<unknown> | undefined;
+  const onprogress = (): void => void (stopped ??= own.stop());
+  expect(await client.callTool("slow", {}, { onprogress })).toContain("completed");
+  await stopped;
+  expect(own.logs).not.toContain("were cut off");
+}, 60_000);

@@ -320,7 +320,7 @@ export async function startGateway(
     ready: notReady() === undefined,
     reason: notReady(),
     policyVersion: policy.current.version,
-    activeCalls: calls.size,
+    activeCalls: calls.size + mcpMetrics.active,
     objects: objects.current,
     problems: reconciler.problems,
     envoys: ads.status(),

@@ -10,6 +10,7 @@ export interface GatewayStatus {
   /** Reason; undefined if ready. */
   readonly reason: string | undefined;
   readonly policyVersion: string;
+  /** Calls of models, and requests to MCP servers, that are under way. */
   readonly activeCalls: number;
   readonly objects: readonly PublishedStatus[];
   /** Descriptions of the parts of the resource folder that could not be read. */

@@ -18,6 +18,7 @@ export class McpMetrics {
   readonly #messages: Counter;
   readonly #refused: Counter;
   readonly #streams: Gauge;
+  #active = 0;
   readonly #tokens: Counter;
 
   constructor(registry: Registry) {
@@ -58,6 +59,19 @@ export class McpMetrics {
       labelNames: ["provider", "outcome"],
       registers,
     });
+  }
+
+  /** Number of forwarded requests whose answers are not complete, without endless streams. */
+  get active(): number {
+    return this.#active;
+  }
+
+  /** A request is forwarded. @returns a function to call once its answer has ended */
+  begin(): () => void {
+    this.#active += 1;
+    return () => {
+      this.#active -= 1;
+    };
   }
 
   called(call: ToolCall): void {

@@ -33,11 +33,17 @@ import type {
   PolicySnapshot,
 } from "../../policy/snapshot.ts";
 import { contentProblem, MAX_MESSAGE_BYTES } from "../protocol/content.ts";
-import { idsOf, type Frame, FrameError, parseFrame } from "../protocol/frame.ts";
+import {
+  type ClientMessage,
+  idsOf,
+  type Frame,
+  FrameError,
+  parseFrame,
+} from "../protocol/frame.ts";
 import { McpPolicy } from "../protocol/item-policy.ts";
 import { judgeFrame, type JudgedFrame } from "../protocol/judge.ts";
 import { mismatch } from "../protocol/mirror-headers.ts";
-import { type ItemKind, McpHeader } from "../protocol/names.ts";
+import { LISTEN_METHOD, type ItemKind, McpHeader } from "../protocol/names.ts";
 import type { SessionSeal } from "../protocol/seal.ts";
 import { admitRequests } from "./admission.ts";
 import { eventContext, McpAnswer } from "./answer.ts";
@@ -98,6 +104,8 @@ export class McpProcessor implements Processor {
   #calls: readonly ToolCall[] = [];
   #requestBytes = 0;
   #isStream = false;
+  /** Ends the request that is under way. */
+  #finish: (() => void) | undefined;
   #closed = false;
   #cors: NonNullable<HeaderChanges["set"]> = [];
 
@@ -130,6 +138,7 @@ export class McpProcessor implements Processor {
   closed(): void {
     this.#closed = true;
     this.#cancelDeadline?.();
+    this.#finish?.();
     if (this.#isStream) this.#options.metrics.streamClosed();
     this.#record("interrupted", this.#answer?.status, this.#answer?.bytes ?? 0, () => undefined);
   }
@@ -317,6 +326,7 @@ export class McpProcessor implements Processor {
   ): void {
     const { server, session, policy, owner, method, route } = entered;
     const { metrics } = this.#options;
+    if (content?.frame.messages.some(endsByItself) === true) this.#finish = metrics.begin();
     for (const message of content?.frame.messages ?? []) {
       metrics.forwarded(route.server, message.kind === "answer" ? "answer" : message.method);
     }
@@ -518,6 +528,11 @@ function policyOf(caller: AccessKeyPolicy, server: McpServerPolicy): McpPolicy {
     ofServers.set(server, policy);
   }
   return policy;
+}
+
+/** Returns whether a message gets an answer that ends; a stream of notifications does not. */
+function endsByItself(message: ClientMessage): boolean {
+  return message.kind === "request" && message.method !== LISTEN_METHOD;
 }
 
 function isMethod(method: string): method is "POST" | "GET" | "DELETE" {
