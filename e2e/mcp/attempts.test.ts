@@ -6,7 +6,8 @@ import http from "node:http";
 import { buffer } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { mcpKeyYaml, mcpProviderYaml } from "../support/mcp/resources.ts";
-import { type ScriptedAnswer, ScriptedServer, toolList } from "../support/mcp/scripted.ts";
+import { ScriptedServer, toolList } from "../support/mcp/scripted.ts";
+import { call, DENIED_CALLS, LIST, LISTS } from "../support/mcp/tries.ts";
 import { rawKey } from "../support/resources.ts";
 import { Stack } from "../support/stack.ts";
 
@@ -89,70 +90,8 @@ async function send({ key = "laptop", method = "POST", path, headers, body }: Se
   });
 }
 
-const call = (name: string, more = ""): string =>
-  `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":${JSON.stringify(name)}${more}}}`;
-
-const LIST = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
-const STATELESS = '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}';
-
-const wide = (text: string) =>
-  Array.from(text, (c) => String.fromCodePoint(c.charCodeAt(0) + 0xfe_e0)).join("");
-
-/** Bodies that call the denied tool, or that a tolerant server could take for a call of it. */
-const ATTEMPTS: readonly (readonly [string, string | Buffer, Readonly<Record<string, string>>])[] =
-  [
-    ["as it is", call("rm"), {}],
-    ["with an escape", call("rm").replace('"rm"', String.raw`"\u0072m"`), {}],
-    ["with escaped keys", call("rm").replace('"name"', String.raw`"n\u0061me"`), {}],
-    ["in capitals", call("RM"), {}],
-    ["wide", call(wide("rm")), {}],
-    ["with a hidden character", call("r\u200Bm"), {}],
-    ["with a space", call("rm "), {}],
-    ["with NUL", call("rm\0"), {}],
-    ["a look-alike", call("r\u043C"), {}],
-    ["with two names", call("ls", ',"name":"rm"'), {}],
-    ["with Name", call("ls", ',"Name":"rm"'), {}],
-    ["with two params", call("ls").replace('"id"', '"params":{"name":"rm"},"id"'), {}],
-    ["with Params", call("ls").replace('"id"', '"Params":{"name":"rm"},"id"'), {}],
-    ["with Method", call("rm").replace('"method"', '"Method"'), {}],
-    ["Tools/Call", call("rm").replace("tools/call", "Tools/Call"), {}],
-    ["a method with a space", call("rm").replace("tools/call", "tools/call "), {}],
-    ["as a notification", call("rm").replace('"id":1,', ""), {}],
-    ["in a batch", `[${call("ls")},${call("rm")}]`, {}],
-    ["in a batch of one", `[${call("rm")}]`, {}],
-    ["in a batch in a batch", `[[${call("rm")}]]`, {}],
-    ["behind another message", `${call("ls")}\n${call("rm")}`, {}],
-    ["with a byte order mark", `\uFEFF${call("rm")}`, {}],
-    ["in UTF-16", Buffer.from(call("rm"), "utf16le"), {}],
-    ["in UTF-7", call("rm"), { "content-type": "application/json; charset=utf-7" }],
-    ["with invalid UTF-8", Buffer.from(call("r\xFFm"), "latin1"), {}],
-    ["as a form", call("rm"), { "content-type": "application/x-www-form-urlencoded" }],
-    ["as text", call("rm"), { "content-type": "text/plain" }],
-    ["compressed", call("rm"), { "content-encoding": "gzip" }],
-    ["nested deeply", call("ls", `,"arguments":${"[".repeat(100)}${"]".repeat(100)}`), {}],
-    ["Mcp-Name unlike the body", call("rm"), { "mcp-name": "ls" }],
-    ["Mcp-Name of an allowed one", call("ls"), { "mcp-name": "rm" }],
-    ["Mcp-Method unlike the body", call("rm"), { "mcp-method": "tools/list" }],
-    [
-      "stateless",
-      call("rm", `,${STATELESS}`),
-      { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "rm" },
-    ],
-    [
-      "stateless, Mcp-Name unlike the body",
-      call("rm", `,${STATELESS}`),
-      { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "ls" },
-    ],
-    ["stateless without the headers", call("ls", `,${STATELESS}`), {}],
-    [
-      "a retry with answers",
-      call("rm", ',"inputResponses":{},"requestState":"s"'),
-      { "mcp-method": "tools/call" },
-    ],
-  ];
-
 describe("a denied call never reaches the server", () => {
-  test.each(ATTEMPTS)("%s", async (_, body, headers) => {
+  test.each(DENIED_CALLS)("%s", async (_, body, headers) => {
     const got = await send({ body, headers });
     expect(got.text).toMatch(/"error"/);
     expect(JSON.parse(got.text)).toBeDefined();
@@ -206,7 +145,7 @@ describe("a denied call over the old transport never reaches the server", () => 
 
   afterAll(async () => stream?.cancel());
 
-  test.each(ATTEMPTS)("%s", async (_, body, headers) => {
+  test.each(DENIED_CALLS)("%s", async (_, body, headers) => {
     events = "";
     const { status } = await send({ path: endpoint, body, headers });
     // What has no id gets no answer: a later request shows that it was processed.
@@ -283,40 +222,8 @@ describe("a list shows no denied tool", () => {
   const listed = toolList("ls", "rm");
   const event = (data: string) => `event: message\nid: 1\ndata: ${data}\n\n`;
   const stream = { "content-type": "text/event-stream" };
-  test.each<[string, ScriptedAnswer]>([
-    ["JSON", { body: listed }],
-    [
-      "JSON with parameters",
-      { body: listed, headers: { "content-type": "Application/JSON; a=b" } },
-    ],
-    ["an event", { body: event(listed), headers: stream }],
-    ["an event without its end", { body: event(listed).trimEnd(), headers: stream }],
-    [
-      "an event in several lines",
-      { body: `data: {\ndata: ${listed.slice(1)}\n\n`, headers: stream },
-    ],
-    ["an event with CR", { body: `data: ${listed}\r\r`, headers: stream }],
-    ["a later event", { body: `${event("{}")}: c\n\n${event(listed)}`, headers: stream }],
-    ["a batch in an event", { body: event(`[${listed}]`), headers: stream }],
-    ["a batch", { body: `[${listed}]` }],
-    ["escaped keys", { body: listed.replace('"tools"', String.raw`"t\u006fols"`) }],
-    ["an escaped name", { body: listed.replace('"rm"', String.raw`"\u0072m"`) }],
-    ["two lists", { body: listed.replace('"tools"', '"tools":[],"tools"') }],
-    ["two results", { body: listed.replace('"result"', '"result":{},"result"') }],
-    ["a byte order mark", { body: `\uFEFF${listed}` }],
-    ["text", { body: listed, headers: { "content-type": "text/plain" } }],
-    ["no type", { body: listed, headers: { "content-type": "" } }],
-    ["HTML", { body: listed, headers: { "content-type": "text/html" } }],
-    ["JSON lines", { body: listed, headers: { "content-type": "application/json-seq" } }],
-    ["201", { body: listed, status: 201 }],
-    ["202", { body: listed, status: 202 }],
-    ["206", { body: listed, status: 206 }],
-    ["404", { body: listed, status: 404 }],
-    ["500", { body: listed, status: 500 }],
-    ["a redirect", { body: listed, status: 307, headers: { location: "http://127.0.0.1:1/" } }],
-    ["gzip", { body: listed, headers: { "content-encoding": "gzip" } }],
-    ["a 401", { body: listed, status: 401 }],
-  ])("%s", async (_, answer) => {
+
+  test.each(LISTS)("%s", async (_, answer) => {
     server.answer = () => answer;
     const { text } = await send({ body: LIST });
     expect(server.received).toHaveLength(1);

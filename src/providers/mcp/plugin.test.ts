@@ -111,8 +111,8 @@ describe("denials", () => {
   });
 
   test("a notification has no answer, so the status says it", () => {
-    const sent = post({ jsonrpc: "2.0", method: "tools/call", params: { name: "x" } });
-    expect(instance().wordDenial(sent, denial("tool_not_allowed"))?.status).toBe(403);
+    const sent = post({ jsonrpc: "2.0", method: "notifications/cancelled", params: {} });
+    expect(instance().wordDenial(sent, denial("action_denied"))?.status).toBe(403);
   });
 });
 
