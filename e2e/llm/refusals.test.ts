@@ -57,6 +57,7 @@ beforeAll(async () => {
     "office.yaml": accessKeyYaml("office", "open", {
       restrictions: { allowedCIDRs: ["198.51.100.0/24"] },
     }),
+    "slow.yaml": accessKeyYaml("slow", "open", { limits: { requestsPerMinute: 0 } }),
     "used.yaml": accessKeyYaml("used", "open", { limits: { maxRequestsPerDay: 0 } }),
     "dry.yaml": accessKeyYaml("dry", "open", { limits: { maxTokensPerDay: 0 } }),
     "all.yaml": accessKeyYaml("all", "spent"),
@@ -126,6 +127,7 @@ const CASES: Readonly<Record<string, () => Try>> = {
   "the key's `maxRequestsPerDay`": outside("used"),
   "the key's `maxTokensPerDay`": outside("dry"),
   "the provider's `externalAccess.maxTokensPerDay`": outside("all"),
+  "the key's `requestsPerMinute`": outside("slow"),
   "the agent's `requestsPerMinute`": inside("rpm", {
     before: async (dialect) => void (await send(dialect, { token: tokens["rpm"] ?? "" }).answer),
   }),
