@@ -1,3 +1,4 @@
+import { parse } from "yaml";
 import {
   chmodSync,
   chownSync,
@@ -282,6 +283,11 @@ describe("writeBootstrap", () => {
       text.split("\n").filter((line) => !line.trimStart().startsWith("#") && line.includes("${")),
     ).toEqual([]);
     expect(text).toContain(`${dir}/envoy-admin.sock`);
+    // See docs/architecture.md: the default of 50 s has crashed Envoy.
+    expect(parse(text)).toHaveProperty(
+      "grpc_async_client_manager_config.max_cached_entry_idle_duration",
+      "31536000s",
+    );
   });
 });
 

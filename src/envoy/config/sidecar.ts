@@ -136,6 +136,8 @@ export function sidecarBootstrap(options: SidecarOptions): Bootstrap {
   return {
     node: { id: options.nodeId, cluster: "svc-sidecar" },
     admin: { address: { pipe: { path: `${runDir}/envoy-admin.sock`, mode: 0o600 } } },
+    // See envoy/bootstrap.yaml: a client that is forgotten ends streams that are still open.
+    grpcAsyncClientManagerConfig: { maxCachedEntryIdleDuration: "31536000s" },
     layeredRuntime: {
       layers: [
         {
