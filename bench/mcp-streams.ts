@@ -51,6 +51,18 @@ function pssOf(pid: number): number {
   return Number(/^Pss: +(\d+) kB/m.exec(text)?.[1] ?? Number.NaN) / 1024;
 }
 
+/** Column of the memory that Node's objects and buffers use, after a collection. */
+const HEAP = "Node: heap and buffers";
+
+/** What Node's objects and buffers use in MiB, from the gateway's metrics. */
+async function heapOf(port: number): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const bytes = ["nodejs_heap_size_used_bytes", "nodejs_external_memory_bytes"].map((name) =>
+    Number(new RegExp(`^${name} (\\d+)`, "m").exec(text)?.[1] ?? Number.NaN),
+  );
+  return bytes.reduce((sum, value) => sum + value, 0) / 1_048_576;
+}
+
 async function startProgram(processes: Processes, file: string): Promise<number> {
   const child = processes.start({
     place: "measuring",
@@ -78,6 +90,19 @@ async function openMany(
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
   return clients;
+}
+
+/** @throws Error as soon as a stream has ended */
+async function silence(clients: readonly StreamClient[], ms: number): Promise<void> {
+  const start = performance.now();
+  for (let passed = 0; passed < ms; passed = performance.now() - start) {
+    await sleep(Math.min(1_000, ms - passed));
+    const dropped = clients.filter((client) => client.dropped).length;
+    if (dropped > 0) {
+      const seconds = Math.round((performance.now() - start) / 1_000);
+      throw new Error(`${dropped} streams have ended after ${seconds} s of silence`);
+    }
+  }
 }
 
 async function measure(processes: Processes, dir: string): Promise<string> {
@@ -113,7 +138,11 @@ async function measure(processes: Processes, dir: string): Promise<string> {
       if (service !== undefined) process.kill(service.pid, "SIGUSR2");
       await sleep(SETTLE_MS / 3);
     }
-    return Object.fromEntries(parts.map(({ name, pid }) => [name, pssOf(pid)]));
+    const heap = await heapOf(port);
+    return {
+      ...Object.fromEntries(parts.map(({ name, pid }) => [name, pssOf(pid)])),
+      [HEAP]: heap,
+    };
   };
   const closeAll = async (clients: readonly StreamClient[]): Promise<void> => {
     for (const client of clients) client.close();
@@ -129,7 +158,7 @@ async function measure(processes: Processes, dir: string): Promise<string> {
   const second = await openMany(count, old);
   const withOld = await memory();
   progress(`${count} streams of the old transport are open; now silence.`);
-  await sleep(minutes * 60_000);
+  await silence([...first, ...second], minutes * 60_000);
   const afterSilence = await memory();
   const told = await (
     await fetch(`http://127.0.0.1:${serverPort}/broadcast`, { method: "POST" })
@@ -140,19 +169,24 @@ async function measure(processes: Processes, dir: string): Promise<string> {
   const survivors =
     `${alive(first)} of ${first.length} streams of Streamable HTTP and ${alive(second)} of ` +
     `${second.length} of the old transport received an event`;
+  progress(survivors);
   await closeAll([...first, ...second]);
-  const closed = await memory();
+  const closed = await memory().catch((error: unknown) => {
+    progress(`A process of the gateway has ended: ${String(error)}`);
+    return {};
+  });
 
+  const columns = [...parts.map(({ name }) => name), HEAP];
   const row = (label: string, of: Memory, since?: Memory): string => {
-    const cells = parts.map(({ name }) => {
+    const cells = columns.map((name) => {
       const kib = (((of[name] ?? 0) - (since?.[name] ?? 0)) * 1024) / count;
-      return since === undefined ? (of[name] ?? 0).toFixed(1) : kib.toFixed(1);
+      return since === undefined ? (of[name] ?? Number.NaN).toFixed(1) : kib.toFixed(1);
     });
     return `| ${label} | ${cells.join(" | ")} |`;
   };
   return [
-    `| | ${parts.map(({ name }) => name).join(" | ")} |`,
-    `| --- |${parts.map(() => " ---: |").join("")}`,
+    `| | ${columns.join(" | ")} |`,
+    `| --- |${columns.map(() => " ---: |").join("")}`,
     row("before, MiB", before),
     row(`with ${count} streams of Streamable HTTP, MiB`, withHttp),
     row(`with ${count} more of the old transport, MiB`, withOld),
@@ -170,6 +204,10 @@ const processes = new Processes();
 const dir = mkdtempSync(path.join(os.tmpdir(), "svc-bench-"));
 try {
   process.stdout.write(await measure(processes, dir));
+} catch (error) {
+  process.exitCode = 1;
+  const log = readFileSync(path.join(dir, "gateway/gateway.log"), "utf8");
+  progress(`${String(error)}\nThe end of the gateway's log:\n${log.slice(-8_000)}`);
 } finally {
   await processes.stop();
   rmSync(dir, { recursive: true, force: true });
