@@ -18,6 +18,7 @@ const LAYERS: readonly (readonly string[])[] = [
   ["audit", "interception", "limits", "mcp/protocol", "pricing"],
   ["providers"],
   ["access"],
+  ["guard"],
   ["mcp"],
   ["binding", "llm"],
   ["gateway", "mock"],

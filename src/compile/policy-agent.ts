@@ -2,6 +2,7 @@
 import type {
   AgentLimits,
   AgentPolicy,
+  GuardPolicy,
   ModelGrant,
   ModelResolution,
   ModelProviderPolicy,
@@ -52,6 +53,7 @@ export class CompiledAgent implements AgentPolicy {
   readonly namespace: string;
   readonly name: string;
   readonly workload: string;
+  readonly guards: readonly GuardPolicy[] = [];
   readonly limits: AgentLimits;
   readonly #refs: readonly string[];
   readonly #scope: ProviderScope;

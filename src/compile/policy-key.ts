@@ -1,6 +1,12 @@
 /** An AccessKey's part of the policy: one ModelProvider or one MCP server, narrowed. */
 import { compileCidrs } from "../platform/cidr.ts";
-import type { AccessKeyPolicy, McpGrant, ModelGrant, ModelResolution } from "../policy/snapshot.ts";
+import type {
+  AccessKeyPolicy,
+  GuardPolicy,
+  McpGrant,
+  ModelGrant,
+  ModelResolution,
+} from "../policy/snapshot.ts";
 import type { AccessKey, AccessKeySpec } from "../resources/access-key.ts";
 import { compilePatterns, covers, intersect, isPattern } from "../resources/model-names.ts";
 import { listsOfKey } from "./mcp-servers.ts";
@@ -15,6 +21,7 @@ export class CompiledKey implements AccessKeyPolicy {
   readonly namespace: string;
   readonly name: string;
   readonly workload: string;
+  readonly guards: readonly GuardPolicy[] = [];
   readonly revoked: boolean;
   readonly expiresAt: number | undefined;
   readonly providerKey: string;

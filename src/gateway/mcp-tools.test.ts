@@ -33,6 +33,7 @@ function key(name: string, change: Partial<AccessKeyPolicy> = {}): AccessKeyPoli
       requestsPerMinute: undefined,
     },
     grants: [],
+    guards: [],
     allowsAddress: () => true,
     allowsModel: () => false,
     resolveModel: () => ({ kind: "unknown" }),

@@ -211,6 +211,7 @@ export function agent(...providers: readonly ModelProviderPolicy[]): AgentPolicy
     workload: "default/tester",
     limits: NO_LIMITS,
     grants,
+    guards: [],
     resolveModel: (name) => {
       if (name === "both")
         return { kind: "ambiguous", candidates: grants.map((grant) => grant.ref) };
@@ -246,6 +247,7 @@ export function accessKey(
       requestsPerMinute: undefined,
     },
     grants: [],
+    guards: [],
     allowsAddress: () => true,
     allowsModel: () => true,
     resolveModel: (name) => ({

@@ -173,6 +173,52 @@ export interface AgentLimits {
   readonly maxMicroUsdPerDay: number | undefined;
 }
 
+/** Types of classifiers (`spec.classifier.type` of a GuardBinding). */
+export type ClassifierType = "promptGuard" | "stub" | "llamaGuard" | "custom";
+
+/** A classifier, and how it is asked. */
+export interface ClassifierPolicy {
+  /**
+   * Hash of everything that its verdicts depend on, such as type, address and model: a verdict is
+   * remembered for this id only.
+   */
+  readonly id: string;
+  readonly type: ClassifierType;
+  /**
+   * `classify`: the protocol of the guard service, `POST <url>` with a text. `chat`: an endpoint of
+   * OpenAI's Chat Completions that serves Llama Guard.
+   */
+  readonly protocol: "classify" | "chat";
+  /** Address of the request; undefined if the classifier cannot be asked, see `problem`. */
+  readonly url: string | undefined;
+  readonly model: string | undefined;
+  /** Header of every request; undefined for none. */
+  readonly header: { readonly name: string; readonly value: Secret } | undefined;
+  /** Why it cannot be asked, for people; undefined if it can. */
+  readonly problem: string | undefined;
+}
+
+/** A guard of a caller's calls: a GuardBinding, and what it scans. */
+export interface GuardPolicy {
+  /** Name of the GuardBinding. */
+  readonly binding: string;
+  readonly classifier: ClassifierPolicy;
+  /** Scores from which a text is flagged, 0 to 1. */
+  readonly thresholds: { readonly injection: number; readonly jailbreak: number };
+  /** `enforce` refuses a flagged call; `audit` forwards and records it. */
+  readonly enforcement: "enforce" | "audit";
+  /** Maximum time that the guard adds to a call, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Maximum length of the text in audit events; undefined if it is not recorded. */
+  readonly maxPayloadChars: number | undefined;
+  readonly scan: {
+    readonly prompts: boolean;
+    readonly responses: boolean;
+    /** Whether the results of a tool are scanned. */
+    readonly toolResults: "none" | "all" | ReadonlySet<string>;
+  };
+}
+
 /** A caller: an Agent with its workload token, or the holder of an AccessKey. */
 export type CallerPolicy = AgentPolicy | AccessKeyPolicy;
 
@@ -199,6 +245,8 @@ export interface AccessKeyPolicy {
     readonly requestsPerMinute: number | undefined;
   };
   readonly grants: readonly ModelGrant[];
+  /** Guards of its calls: those of its ModelProvider and its own. */
+  readonly guards: readonly GuardPolicy[];
   /** Whether a client's address may use the key. */
   allowsAddress(address: string): boolean;
   /** Whether the key's restrictions contain a model, at whichever ModelProvider. */
@@ -236,6 +284,8 @@ export interface AgentPolicy {
   readonly workload: string;
   readonly limits: AgentLimits;
   readonly grants: readonly ModelGrant[];
+  /** Guards of its calls. */
+  readonly guards: readonly GuardPolicy[];
   /**
    * Resolves a request's `model` to a grant (`<provider>/<model>`, or the bare model if it is
    * unambiguous).
