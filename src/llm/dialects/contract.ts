@@ -21,8 +21,9 @@ import type {
 } from "./model.ts";
 import type { StreamProbe } from "./stream-probe.ts";
 import type { TranslationTarget } from "./target.ts";
+import type { ContentText, StreamedText } from "./texts.ts";
 
-export interface ClientDialect extends RequestFormat, AnswerFormat, ClientConversions {
+export interface ClientDialect extends RequestFormat, AnswerFormat, ClientConversions, TextReaders {
   readonly name: WireFormat;
 }
 
@@ -99,6 +100,15 @@ export interface AnswerFormat {
   renderModel(ref: string): object;
   /** Lists models, in the form of the API's `GET` of all. */
   renderModels(refs: readonly string[]): object;
+}
+
+/** How the guard reads requests and answers. Lenient: what cannot be read is no text. */
+export interface TextReaders {
+  readTexts(body: Readonly<JsonObject>): readonly ContentText[];
+  /** Reads a whole answer. */
+  readAnswerTexts(body: unknown): readonly ContentText[];
+  /** @param event the data of one event of a stream, parsed */
+  readStreamedTexts(event: unknown): readonly StreamedText[];
 }
 
 /** Conversions of a client's requests to the model, and of the model to its answers. */

@@ -14,6 +14,7 @@ import { serialiseRequest } from "./serialise-request.ts";
 import { serialiseResponse } from "./serialise-response.ts";
 import { AnthropicStreamSerialiser } from "./serialise-stream.ts";
 import { parseUsage } from "./usage.ts";
+import { readAnswerTexts, readStreamedTexts, readTexts } from "./texts.ts";
 
 /**
  * Anthropic's `anthropic-version` if the client sent none (platform.claude.com/docs, "Versions").
@@ -78,6 +79,9 @@ export const anthropic: Dialect = {
   serialiseResponse,
   streamParser: () => new AnthropicStreamParser(),
   streamSerialiser: (identity) => new AnthropicStreamSerialiser(identity),
+  readTexts,
+  readAnswerTexts,
+  readStreamedTexts,
   probe: () => new AnthropicProbe(),
 };
 

@@ -16,6 +16,7 @@ import { serialiseRequest } from "./serialise-request.ts";
 import { serialiseResponse } from "./serialise-response.ts";
 import { GeminiStreamSerialiser } from "./serialise-stream.ts";
 import { parseUsage } from "./usage.ts";
+import { readAnswerTexts, readStreamedTexts, readTexts } from "./texts.ts";
 
 /** Members of a tool whose functions the client runs itself. */
 const CLIENT_TOOLS = folded("function_declarations", "computer_use");
@@ -76,6 +77,9 @@ export const gemini: Dialect = {
   serialiseResponse,
   streamParser: (id) => new GeminiStreamParser(id),
   streamSerialiser: (identity) => new GeminiStreamSerialiser(identity),
+  readTexts,
+  readAnswerTexts,
+  readStreamedTexts,
   probe: () => new GeminiProbe(),
 };
 

@@ -13,6 +13,7 @@ import { serialiseRequest } from "./serialise-request.ts";
 import { serialiseResponse } from "./serialise-response.ts";
 import { OpenaiStreamSerialiser } from "./serialise-stream.ts";
 import { parseUsage } from "./usage.ts";
+import { readAnswerTexts, readStreamedTexts, readTexts } from "./texts.ts";
 
 /** Output limits of chat completions, in both spellings. */
 const OUTPUT_LIMITS = ["max_completion_tokens", "max_tokens"] as const;
@@ -62,6 +63,9 @@ export const openai: Dialect = {
   serialiseResponse,
   streamParser: (id) => new OpenaiStreamParser(id),
   streamSerialiser: (identity, wantsUsage) => new OpenaiStreamSerialiser(identity, wantsUsage),
+  readTexts,
+  readAnswerTexts,
+  readStreamedTexts,
   probe: (wantsUsage) => new OpenaiProbe(wantsUsage),
 };
 

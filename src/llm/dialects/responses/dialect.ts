@@ -13,6 +13,7 @@ import { ResponsesProbe } from "./probe.ts";
 import { serialiseResponse } from "./serialise-response.ts";
 import { ResponsesStreamSerialiser } from "./serialise-stream.ts";
 import { parseUsage } from "./usage.ts";
+import { readAnswerTexts, readStreamedTexts, readTexts } from "./texts.ts";
 
 export const responses: ClientDialect = {
   name: "responses",
@@ -47,6 +48,9 @@ export const responses: ClientDialect = {
   readEcho,
   serialiseResponse,
   streamSerialiser: (identity) => new ResponsesStreamSerialiser(identity),
+  readTexts,
+  readAnswerTexts,
+  readStreamedTexts,
   probe: () => new ResponsesProbe(),
 };
 

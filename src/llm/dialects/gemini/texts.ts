@@ -1,0 +1,119 @@
+/**
+ * The texts of Gemini's contents. Members may be written in camelCase or snake_case, as protobuf's
+ * JSON allows.
+ */
+import { isObject, type JsonObject } from "../fields.ts";
+import {
+  type ContentText,
+  idOf,
+  itemsOf,
+  partsOf,
+  type StreamedText,
+  TextCollector,
+  textOf,
+  textOfJson,
+} from "../texts.ts";
+
+const SYSTEM = ["systemInstruction", "system_instruction"] as const;
+const READ: ReadonlySet<string> = new Set([...SYSTEM, "contents"]);
+
+export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
+  const collector = new TextCollector();
+  readRequest(body, "", collector);
+  return collector.texts;
+}
+
+function readRequest(body: Readonly<JsonObject>, path: string, collector: TextCollector): void {
+  // countTokens may contain a whole request of generateContent.
+  const { generateContentRequest, generate_content_request, ...own } = body;
+  for (const [name, inner] of Object.entries({
+    generateContentRequest,
+    generate_content_request,
+  })) {
+    if (isObject(inner)) readRequest(inner, `${name}.`, collector);
+    else collector.prompt(textOf(inner), name, name);
+  }
+  const calls = calledNames(own["contents"]);
+  for (const name of SYSTEM) readContent(own[name], `${path}${name}`, "system", calls, collector);
+  for (const [content, place] of partsOf(own["contents"], `${path}contents`)) {
+    readContent(content, place, "user", calls, collector);
+  }
+  collector.rest(own, READ);
+}
+
+/** Names of the functions that the conversation calls. */
+function calledNames(contents: unknown): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const [content] of partsOf(contents, "")) {
+    for (const part of isObject(content) ? itemsOf(content["parts"]) : []) {
+      if (!isObject(part)) continue;
+      const call = part["functionCall"] ?? part["function_call"];
+      if (isObject(call) && typeof call["name"] === "string") names.add(call["name"]);
+    }
+  }
+  return names;
+}
+
+function readContent(
+  content: unknown,
+  param: string,
+  defaultRole: string,
+  calls: ReadonlySet<string>,
+  collector: TextCollector,
+): void {
+  if (!isObject(content)) return collector.prompt(textOf(content), param, defaultRole);
+  const { parts, role, ...rest } = content;
+  const source = idOf(role) || defaultRole;
+  for (const [part, place] of partsOf(parts, `${param}.parts`)) {
+    readPart(part, place, source, calls, collector);
+  }
+  collector.prompt(textOf(rest), param, param);
+}
+
+function readPart(
+  part: unknown,
+  param: string,
+  role: string,
+  calls: ReadonlySet<string>,
+  collector: TextCollector,
+): void {
+  if (!isObject(part)) return collector.prompt(textOf(part), param, role);
+  const { functionResponse, function_response, ...rest } = part;
+  for (const result of [functionResponse, function_response]) {
+    if (result === undefined) continue;
+    const { name = undefined, ...answer } = isObject(result) ? result : { response: result };
+    // A result of a function that was not called has no name that can be believed.
+    const tool = typeof name === "string" && calls.has(name) ? name : undefined;
+    collector.toolResult(textOfJson(answer), param, tool, param);
+  }
+  const isText = typeof rest["text"] === "string";
+  collector.prompt(textOf(rest), param, isText ? role : `${role}.${param}`);
+}
+
+export function readAnswerTexts(body: unknown): readonly ContentText[] {
+  const collector = new TextCollector();
+  for (const [index, content] of contentsOf(body).entries()) {
+    for (const [part, param] of partsOf(content["parts"] ?? [], `candidates[${index}].parts`)) {
+      const isText = isObject(part) && typeof part["text"] === "string";
+      collector.response(textOf(part), param, isText ? `text.${index}` : param);
+    }
+  }
+  return collector.texts;
+}
+
+/** @param event the data of one event of a stream */
+export function readStreamedTexts(event: unknown): readonly StreamedText[] {
+  return contentsOf(event).flatMap((content, index) =>
+    itemsOf(content["parts"]).map((part) => ({
+      source: isObject(part) && part["thought"] === true ? `thought.${index}` : `text.${index}`,
+      text: textOf(part),
+    })),
+  );
+}
+
+function contentsOf(body: unknown): readonly JsonObject[] {
+  const candidates = isObject(body) ? itemsOf(body["candidates"]) : [];
+  return candidates.flatMap((candidate) =>
+    isObject(candidate) && isObject(candidate["content"]) ? [candidate["content"]] : [],
+  );
+}
