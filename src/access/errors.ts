@@ -88,6 +88,12 @@ export const ERRORS = {
     status: 403,
     meaning: "The request uses a feature of unknown cost, and the caller has a budget.",
   },
+  guard_violation: {
+    status: 403,
+    meaning:
+      "A guard found a prompt injection or a jailbreak; `detail` in the body says where, and by " +
+      "which GuardBinding.",
+  },
   not_found: { status: 404, meaning: "The gateway has no such path." },
   method_not_allowed: { status: 405, meaning: "The path does not allow this method." },
   request_timeout: { status: 408, meaning: "The request body did not arrive in time." },

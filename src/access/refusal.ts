@@ -10,6 +10,8 @@ export interface RefusalDetails {
   readonly retryAfterMs?: number | undefined;
   /** The caller, where the refusal itself found out who it is. */
   readonly policy?: CallerPolicy | undefined;
+  /** Member `detail` of the body, beside the error itself. */
+  readonly detail?: object | undefined;
 }
 
 /** Refusal ends a request with an error of the gateway. */
@@ -17,12 +19,19 @@ export class Refusal {
   readonly error: PublicError;
   readonly retryAfterMs: number | undefined;
   readonly policy: CallerPolicy | undefined;
+  readonly detail: object | undefined;
 
-  constructor(error: PublicError, { retryAfterMs, policy }: RefusalDetails = {}) {
+  constructor(error: PublicError, { retryAfterMs, policy, detail }: RefusalDetails = {}) {
     this.error = error;
     this.retryAfterMs = retryAfterMs;
     this.policy = policy;
+    this.detail = detail;
   }
+}
+
+/** Returns the body of an error with its member `detail`, if it has one. */
+export function bodyWithDetail(body: string, detail: object | undefined): string {
+  return detail === undefined ? body : JSON.stringify({ ...JSON.parse(body), detail });
 }
 
 /** Returns a refusal without details. */

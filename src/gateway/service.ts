@@ -3,9 +3,11 @@
  * ext_proc and the HTTP API; a change of the resources is compiled and replaces the whole policy.
  */
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import type http from "node:http";
 import path from "node:path";
+import { createSecureContext } from "node:tls";
 import * as grpc from "@grpc/grpc-js";
 import { collectDefaultMetrics, Gauge, Registry } from "prom-client";
 import { compileClientAddress } from "../access/client-address.ts";
@@ -28,6 +30,10 @@ import { CallRegistry } from "../llm/call-registry.ts";
 import { ExpectedDemand } from "../llm/request/expected-demand.ts";
 import { LlmMetrics } from "../llm/settlement/metrics.ts";
 import { LlmProcessor, type LlmProcessorOptions } from "../llm/processor.ts";
+import { Classifiers } from "../guard/classifiers.ts";
+import { Guards } from "../guard/guards.ts";
+import { GuardMetrics } from "../guard/metrics.ts";
+import { GuardTrail, UNAVAILABLE, VIOLATION_ENFORCE } from "../guard/trail.ts";
 import { createBridge } from "../mcp/bridge/bridge.ts";
 import { MemoryBus } from "../mcp/bridge/bus.ts";
 import { RedisBus } from "../mcp/bridge/redis-bus.ts";
@@ -79,7 +85,7 @@ export interface GatewayService {
 const SLOWEST_UPLOAD_MS = 16_000;
 
 /** Types of the records that are summarised when there are too many. */
-const REFUSALS = [LLM_REFUSED, MCP_REFUSED, TOOL_CALL].join(", ");
+const REFUSALS = [LLM_REFUSED, MCP_REFUSED, TOOL_CALL, VIOLATION_ENFORCE, UNAVAILABLE].join(", ");
 
 /**
  * Mean round trip to Envoy above which the gateway is busy: see {@link FairShare}. A round trip
@@ -214,6 +220,17 @@ export async function startGateway(
 
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
+  const guardMetrics = new GuardMetrics(registry);
+  const guards = new Guards({
+    classifiers: new Classifiers({
+      clock,
+      metrics: guardMetrics,
+      trust: () => createSecureContext({ ca: readFileSync(options.caFile) }),
+    }),
+    trail: new GuardTrail(records),
+    metrics: guardMetrics,
+    clock,
+  });
   const relay = new Relay({
     calls,
     clock,
@@ -237,6 +254,7 @@ export async function startGateway(
     random: Math.random,
     newCallId: randomUUID,
     relay,
+    guards,
   };
   const llm = await serveExtProc({
     path: socket(LLM_PROCESSOR.socket),

@@ -29,7 +29,7 @@ import type { Entered } from "./pipeline/enter.ts";
 import type { Arrival, Identified } from "./pipeline/identify.ts";
 import type { Prepared } from "./pipeline/prepare.ts";
 import { BODY_STAGES, HEADER_STAGES } from "./pipeline/stages.ts";
-import { Refusal, refusalHeaders, type RequestOrigin } from "../access/refusal.ts";
+import { bodyWithDetail, Refusal, refusalHeaders, type RequestOrigin } from "../access/refusal.ts";
 import { CallResponse, localReplyError, type ResponseOptions } from "./answer/response.ts";
 import { dialectOfPath, type LlmRoute, parseRoute } from "./request/routes.ts";
 import { MAX_REQUEST_BODY_BYTES } from "./surface.ts";
@@ -69,8 +69,8 @@ export class LlmProcessor implements Processor {
   constructor(exchange: Exchange, options: LlmProcessorOptions) {
     this.#exchange = exchange;
     this.#options = options;
-    const { audit, bytes, clock, expected, limits, newCallId, policy, prices, random, share } =
-      options;
+    const { audit, bytes, clock, expected, guards, limits, newCallId, policy, prices } = options;
+    const { random, share } = options;
     this.#context = {
       snapshot: policy(),
       callId: newCallId(),
@@ -83,6 +83,7 @@ export class LlmProcessor implements Processor {
       limits,
       bytes,
       expected,
+      guards,
       prices,
       random,
     };
@@ -208,7 +209,7 @@ export class LlmProcessor implements Processor {
       headers: {
         set: [...refusalHeaders(refusal, this.#context.callId), ...this.#unusedHeaders(known)],
       },
-      body: dialects[this.#dialect].renderError(error),
+      body: bodyWithDetail(dialects[this.#dialect].renderError(error), refusal.detail),
     });
   }
 

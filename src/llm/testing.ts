@@ -12,6 +12,10 @@ import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink, AuditState } from "../audit/sink.ts";
+import type { Verdict } from "../guard/classifier-client.ts";
+import { Guards } from "../guard/guards.ts";
+import { GuardMetrics } from "../guard/metrics.ts";
+import { GuardTrail } from "../guard/trail.ts";
 import { RequestGuard } from "../envoy/ext-proc/request-guard.ts";
 import type { Exchange, Processor } from "../envoy/ext-proc/server.ts";
 import type {
@@ -304,6 +308,12 @@ export class FakeAudit implements AuditSink {
   }
 }
 
+/** The verdict about a harmless text. */
+export const BENIGN: Verdict = {
+  kind: "scores",
+  scores: { benign: 1, injection: 0, jailbreak: 0 },
+};
+
 /** Everything that calls share, connected as in `gateway/service.ts`. */
 export class Gateway {
   readonly clock = new FakeClock();
@@ -314,6 +324,9 @@ export class Gateway {
   readonly refusals: RefusalLog;
   readonly trail: AuditTrail;
   readonly limits: Limits;
+  readonly guards: Guards;
+  /** The classifier of every guard: its verdict about a text. */
+  classify: (text: string) => Verdict | Promise<Verdict> = () => BENIGN;
   readonly bytes = new BytesInFlight({
     total: 1 << 30,
     perCaller: 1 << 29,
@@ -352,6 +365,12 @@ export class Gateway {
     const { audit, clock, registry } = this;
     this.refusals = new RefusalLog({ sink: audit, of: LLM_REFUSED, clock, log, registry });
     this.trail = new AuditTrail({ sink: audit, refusals: this.refusals });
+    this.guards = new Guards({
+      classifiers: { ask: (_, text) => this.classify(text) },
+      trail: new GuardTrail({ sink: audit, refusals: this.refusals }),
+      metrics: new GuardMetrics(registry),
+      clock,
+    });
     this.limits = createLimits({
       clock: this.clock,
       // Its warning about the missing store belongs to no call.
@@ -404,6 +423,7 @@ export class Gateway {
       clock: this.clock,
       random: () => 0.5,
       newCallId: () => `call-${++this.#ids}`,
+      guards: this.guards,
       ...(this.relay !== undefined && { relay: this.relay }),
     });
   }

@@ -9,7 +9,11 @@ import type { HeaderMap } from "../../envoy/ext-proc/messages.ts";
 import type { TimeSource } from "../../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "../settlement/accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
-import { retryAfterSeconds } from "../../access/refusal.ts";
+import { bodyWithDetail, retryAfterSeconds } from "../../access/refusal.ts";
+import type { Finding, ScannedText } from "../../guard/finding.ts";
+import { type Guards, scansResponses } from "../../guard/guards.ts";
+import { violation } from "../pipeline/guard.ts";
+import { StreamedTexts } from "./streamed-texts.ts";
 import type { Call } from "../call.ts";
 import type { CallRegistry } from "../call-registry.ts";
 import type { StreamReader, Usage } from "../dialects/dialect.ts";
@@ -26,6 +30,7 @@ export interface ResponseOptions {
   readonly clock: TimeSource;
   /** Continues to read abandoned answers; undefined if no provider is read to the end. */
   readonly relay?: Pick<Relay, "claim">;
+  readonly guards: Pick<Guards, "scan">;
 }
 
 type HeaderPair = readonly [name: string, value: string];
@@ -40,7 +45,13 @@ type Expected =
   | { readonly kind: "nothing" }
   | { readonly kind: "whole"; readonly encoding: string | undefined }
   | { readonly kind: "error"; readonly encoding: string | undefined }
-  | { readonly kind: "stream"; readonly reader: StreamReader; readonly totals: StreamTotals }
+  | {
+      readonly kind: "stream";
+      readonly reader: StreamReader;
+      readonly totals: StreamTotals;
+      /** undefined if no guard scans answers. */
+      readonly texts: StreamedTexts | undefined;
+    }
   | { readonly kind: "done" };
 
 type ExpectedStream = Extract<Expected, { kind: "stream" }>;
@@ -94,8 +105,10 @@ export class CallResponse {
       );
     }
     const reader = streamReader(call, this.#options.clock.now());
-    const form = dialects[call.request.route.dialect].streamTotals;
-    this.#expected = { kind: "stream", reader, totals: createStreamTotals(form, reader) };
+    const { dialect } = call.request.route;
+    const totals = createStreamTotals(dialects[dialect].streamTotals, reader);
+    const texts = this.#isGuarded ? new StreamedTexts(dialect) : undefined;
+    this.#expected = { kind: "stream", reader, totals, texts };
     this.#exchange.proceed("response_headers", {
       headers: { set: identityHeaders(call), remove: [...removals(headers), "content-length"] },
       responseBodyMode: "streamed",
@@ -126,7 +139,10 @@ export class CallResponse {
     const call = this.#call;
     // The call was not refused: an upstream is, or may be, working on it.
     call.answer.begun ||= call.attempts.at(-1)?.failure === undefined;
-    if (this.#expected.kind === "stream") this.#takeUsage(this.#expected.reader);
+    if (this.#expected.kind === "stream") {
+      this.#takeUsage(this.#expected.reader);
+      this.#scanForwarded(this.#expected);
+    }
     const outcome: CallOutcome = {
       status: this.#status === 0 ? 499 : this.#status,
       end: "disconnected",
@@ -181,11 +197,41 @@ export class CallResponse {
     const answer = wholeAnswer(call, plain, this.#options.clock.now());
     call.answer.usage = answer.usage;
     if (answer.kind === "invalid") return this.#fail(answer.error);
-    this.#settle({ status: this.#status, end: "completed", code: undefined }, (totals) => {
-      const set = [...identityHeaders(call), ...totals];
-      if (answer.body === body) this.#exchange.proceed("response_body", { headers: { set } });
-      else this.#replaceBody(set, answer.body);
+    const send = (): void =>
+      this.#settle({ status: this.#status, end: "completed", code: undefined }, (totals) => {
+        const set = [...identityHeaders(call), ...totals];
+        if (answer.body === body) this.#exchange.proceed("response_body", { headers: { set } });
+        else this.#replaceBody(set, answer.body);
+      });
+    if (!this.#isGuarded) return send();
+    const texts = dialects[call.request.route.dialect].readAnswerTexts(
+      JSON.parse(answer.body.toString("utf8")),
+    );
+    this.#exchange.when(this.#scan(texts, true), (finding) => {
+      // The client disconnected meanwhile.
+      if (this.#settled) return;
+      if (finding === undefined) return send();
+      const { error, detail } = violation(finding);
+      this.#fail(error, undefined, detail);
     });
+  }
+
+  /** Whether a guard scans the answer. */
+  get #isGuarded(): boolean {
+    const { permit, route } = this.#call.request;
+    const isText = route.operation === "chat" || route.operation === "responses";
+    return isText && scansResponses(permit.caller);
+  }
+
+  #scan(texts: readonly ScannedText[], canBlock: boolean): Promise<Finding | undefined> {
+    const { id, permit, address, facts } = this.#call.request;
+    const call = { caller: permit.caller, callId: id, address, model: facts.model };
+    return this.#options.guards.scan({ call, texts, canBlock });
+  }
+
+  /** Scans a streamed answer after it was forwarded: a finding is recorded. */
+  #scanForwarded({ texts }: ExpectedStream): void {
+    if (texts !== undefined) this.#exchange.when(this.#scan(texts.take(), false), () => {});
   }
 
   #errorBody(body: Buffer, encoding: string | undefined): void {
@@ -214,8 +260,10 @@ export class CallResponse {
     });
   }
 
-  #chunk({ reader, totals }: ExpectedStream, chunk: Buffer, endOfStream: boolean): void {
+  #chunk(expected: ExpectedStream, chunk: Buffer, endOfStream: boolean): void {
+    const { reader, totals, texts } = expected;
     const out = reader.push(chunk);
+    texts?.push(out);
     this.#noteProgress(reader);
     this.#heldBytes = out.length > 0 ? 0 : this.#heldBytes + chunk.length;
     if (this.#heldBytes > MAX_HELD_BYTES) return this.#giveUp(reader);
@@ -228,6 +276,8 @@ export class CallResponse {
     const tail = reader.end();
     this.#takeUsage(reader);
     const rest = Buffer.concat([out, tail]);
+    texts?.push(tail);
+    this.#scanForwarded(expected);
     this.#settle(streamOutcome(this.#status, reader), (pairs) => {
       this.#exchange.proceed("response_body", { body: totals.end(rest, pairs) });
     });
@@ -273,7 +323,7 @@ export class CallResponse {
   }
 
   /** Reports our own error, after the call was sent upstream. */
-  #fail(error: PublicError, retryAfterMs?: number): void {
+  #fail(error: PublicError, retryAfterMs?: number, detail?: object): void {
     this.#settle({ status: error.status, end: "failed", code: error.code }, (totals) => {
       const set: HeaderPair[] = [...identityHeaders(this.#call), ...totals, JSON_TYPE];
       if (retryAfterMs !== undefined)
@@ -281,7 +331,7 @@ export class CallResponse {
       this.#respond(
         error.status,
         set,
-        dialects[this.#call.request.route.dialect].renderError(error),
+        bodyWithDetail(dialects[this.#call.request.route.dialect].renderError(error), detail),
       );
     });
   }

@@ -1,4 +1,5 @@
 /** RequestContext is the data shared by the stages of one request. */
+import type { Guards } from "../../guard/guards.ts";
 import type { Limits } from "../../limits/contract.ts";
 import type { BytesInFlight } from "../../limits/load/bytes-in-flight.ts";
 import type { FairShare } from "../../limits/load/fair-share.ts";
@@ -15,6 +16,7 @@ export interface PipelineServices {
   readonly share: FairShare;
   readonly expected: ExpectedDemand;
   readonly prices: () => PriceBook;
+  readonly guards: Pick<Guards, "scan">;
   /** While it returns true, no new calls may begin, because they could not be recorded. */
   readonly auditRefuses: () => boolean;
   /** Uniform in [0, 1). */

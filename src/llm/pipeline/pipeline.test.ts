@@ -100,5 +100,13 @@ test("another error is thrown: the request's guard has it", () => {
 
 test("the stages of a request, in order", () => {
   expect(HEADER_STAGES.names).toEqual(["identify", "share", "enter"]);
-  expect(BODY_STAGES.names).toEqual(["read", "authorize", "inspect", "size", "reserve", "prepare"]);
+  expect(BODY_STAGES.names).toEqual([
+    "read",
+    "authorize",
+    "inspect",
+    "guard",
+    "size",
+    "reserve",
+    "prepare",
+  ]);
 });

@@ -5,6 +5,7 @@
 import { authorize } from "./authorize.ts";
 import type { RequestContext } from "./context.ts";
 import { enter } from "./enter.ts";
+import { guard } from "./guard.ts";
 import { type Arrival, identify } from "./identify.ts";
 import { inspect } from "./inspect.ts";
 import { Pipeline } from "./pipeline.ts";
@@ -23,6 +24,7 @@ export const BODY_STAGES = Pipeline.of<RequestContext, BodyArrival>()
   .stage("read", readBody)
   .stage("authorize", authorize)
   .stage("inspect", inspect)
+  .stage("guard", guard)
   .stage("size", size)
   .stage("reserve", reserve)
   .stage("prepare", prepare);

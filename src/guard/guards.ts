@@ -1,0 +1,141 @@
+/**
+ * Guards scans the texts of calls by the guards of their callers. A classifier never blocks traffic
+ * by failing: what it does not judge is forwarded, recorded and counted.
+ */
+import type { Clock } from "../platform/clock.ts";
+import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
+import { check, type CheckResult } from "./check.ts";
+import type { Classifiers } from "./classifiers.ts";
+import type { Finding, ScannedText } from "./finding.ts";
+import type { CheckAction, CheckLabel, GuardMetrics } from "./metrics.ts";
+import { type Piece, piecesOf } from "./pieces.ts";
+import type { GuardedCall, GuardTrail } from "./trail.ts";
+
+/** Checks of one GuardBinding since the start of the process, by their result. */
+export type GuardCounts = Readonly<Record<CheckLabel, number>>;
+
+export interface GuardsOptions {
+  readonly classifiers: Pick<Classifiers, "ask">;
+  readonly trail: GuardTrail;
+  readonly metrics: GuardMetrics;
+  readonly clock: Clock;
+}
+
+export interface Scan {
+  readonly call: GuardedCall;
+  readonly texts: readonly ScannedText[];
+  /** False for what has been forwarded already: it is only recorded. */
+  readonly canBlock: boolean;
+}
+
+export class Guards {
+  readonly #options: GuardsOptions;
+  /** By `<namespace>/<name>` of the GuardBinding. */
+  readonly #counts = new Map<string, Record<CheckLabel, number>>();
+
+  constructor(options: GuardsOptions) {
+    this.#options = options;
+  }
+
+  /** Counts by `<namespace>/<name>` of the GuardBinding. */
+  get counts(): ReadonlyMap<string, GuardCounts> {
+    return this.#counts;
+  }
+
+  /**
+   * Scans texts by every guard at once.
+   * @returns the finding that blocks the call, of several the one with the highest score
+   */
+  async scan({ call, texts, canBlock }: Scan): Promise<Finding | undefined> {
+    const findings = await Promise.all(
+      call.caller.guards.map((guard) => this.#check(guard, call, texts, canBlock)),
+    );
+    return findings.reduce((worst, next) =>
+      worst === undefined || (next !== undefined && next.score > worst.score) ? next : worst,
+    );
+  }
+
+  /** @returns the finding if it blocks the call */
+  async #check(
+    guard: GuardPolicy,
+    call: GuardedCall,
+    texts: readonly ScannedText[],
+    canBlock: boolean,
+  ): Promise<Finding | undefined> {
+    const { classifiers, clock, trail } = this.#options;
+    const scanned = texts.filter((text) => scans(guard, text));
+    if (scanned.length === 0) return undefined;
+    const blocks = canBlock && guard.enforcement === "enforce";
+    const startedAt = clock.monotonic();
+    const pieces = distinct(piecesOf(scanned));
+    const result = await check({ classifiers, clock, guard, pieces, firstDecides: blocks });
+    const finding = findingOf(guard, result, scanned);
+    if (finding !== undefined && blocks) trail.blocked(call, finding);
+    if (finding !== undefined && !blocks) trail.forwarded(call, finding);
+    if (result.unjudged !== undefined) trail.unavailable(call, guard, result.unjudged);
+    this.#count(call.caller, guard, {
+      label: finding?.label ?? (result.unjudged === undefined ? "benign" : "unavailable"),
+      action: finding === undefined ? "allow" : blocks ? "block" : "audit",
+      durationMs: clock.monotonic() - startedAt,
+    });
+    return blocks ? finding : undefined;
+  }
+
+  #count(
+    { workload, namespace }: CallerPolicy,
+    { binding, classifier }: GuardPolicy,
+    done: {
+      readonly label: CheckLabel;
+      readonly action: CheckAction;
+      readonly durationMs: number;
+    },
+  ): void {
+    this.#options.metrics.checked({ workload, scanner: classifier.type, ...done });
+    const key = `${namespace}/${binding}`;
+    let counts = this.#counts.get(key);
+    if (counts === undefined) {
+      counts = { benign: 0, injection: 0, jailbreak: 0, unavailable: 0 };
+      this.#counts.set(key, counts);
+    }
+    counts[done.label] += 1;
+  }
+}
+
+/** Returns whether a guard of the caller scans answers. */
+export function scansResponses({ guards }: CallerPolicy): boolean {
+  return guards.some(({ scan }) => scan.responses);
+}
+
+function scans({ scan }: GuardPolicy, { kind, tool }: ScannedText): boolean {
+  switch (kind) {
+    case "prompt":
+      return scan.prompts;
+    case "response":
+      return scan.responses;
+    case "tool_result":
+      if (scan.toolResults === "none" || scan.toolResults === "all") {
+        return scan.toolResults === "all";
+      }
+      // A result whose tool cannot be told may be of any tool.
+      return tool === undefined || scan.toolResults.has(tool);
+  }
+}
+
+function findingOf(
+  guard: GuardPolicy,
+  { flagged, count }: CheckResult,
+  texts: readonly ScannedText[],
+): Finding | undefined {
+  if (flagged === undefined) return undefined;
+  const { piece, label, score } = flagged;
+  const text = texts[piece.of] as ScannedText;
+  const { kind: where, tool, param } = text;
+  return { guard, label, score, where, tool, param, piece, count };
+}
+
+/** Returns the pieces without repetitions, which an agent's history has many of. */
+function distinct(pieces: Iterable<Piece>): readonly Piece[] {
+  const found = new Map<string, Piece>();
+  for (const piece of pieces) if (!found.has(piece.text)) found.set(piece.text, piece);
+  return [...found.values()];
+}

@@ -1,0 +1,144 @@
+/**
+ * Audit records of the guard: what was flagged, with a copy of the text without secrets and
+ * personal data, and what could not be judged.
+ */
+import { callerFields, callerName } from "../access/caller.ts";
+import type { AuditEvent, AuditValue } from "../audit/event.ts";
+import type { RefusalLog } from "../audit/refusals/refusals.ts";
+import type { AuditSink } from "../audit/sink.ts";
+import { clientText, optionalClientText } from "../platform/client-text.ts";
+import { redact } from "../platform/redaction/redact.ts";
+import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
+import type { Failure } from "./classifier-client.ts";
+import type { Finding } from "./finding.ts";
+import type { Piece } from "./pieces.ts";
+
+/** A guard blocked a request or an answer. */
+export const VIOLATION_ENFORCE = "GUARD.VIOLATION_ENFORCE";
+
+/** A guard flagged a request or an answer that was forwarded. */
+export const VIOLATION_AUDIT = "GUARD.VIOLATION_AUDIT";
+
+/** A request or an answer was forwarded although not all of it could be judged. */
+export const UNAVAILABLE = "GUARD.UNAVAILABLE";
+
+/** The call that a record is about. */
+export interface GuardedCall {
+  readonly caller: CallerPolicy;
+  readonly callId: string;
+  /** The client's address, canonical. */
+  readonly address: string;
+  /** The model as named by the caller. */
+  readonly model: string;
+}
+
+export interface GuardTrailOptions {
+  readonly sink: AuditSink;
+  /** Summarises what a caller can cause without cost. */
+  readonly refusals: RefusalLog;
+}
+
+export class GuardTrail {
+  readonly #options: GuardTrailOptions | undefined;
+
+  /** @param options undefined if nothing is recorded (`--no-audit`) */
+  constructor(options: GuardTrailOptions | undefined) {
+    this.#options = options;
+  }
+
+  /** Records that a call was blocked. Nobody waits for the record. */
+  blocked(call: GuardedCall, finding: Finding): void {
+    this.#options?.refusals.record({
+      caller: callerName(call.caller),
+      code: "guard_violation",
+      event: () => findingEvent(VIOLATION_ENFORCE, call, finding),
+    });
+  }
+
+  /** Records a finding whose call goes on. The call's own record is written after this one. */
+  forwarded(call: GuardedCall, finding: Finding): void {
+    this.#options?.sink.append(findingEvent(VIOLATION_AUDIT, call, finding));
+  }
+
+  /** Records that texts were not judged. A dead classifier fails for every call: summarised. */
+  unavailable(
+    call: GuardedCall,
+    guard: GuardPolicy,
+    unjudged: { readonly count: number; readonly failure: Failure },
+  ): void {
+    this.#options?.refusals.record({
+      caller: callerName(call.caller),
+      code: "guard_unavailable",
+      event: () => unavailableEvent(call, guard, unjudged),
+    });
+  }
+}
+
+/** Members are sorted by name: see audit/chain/record.ts. */
+type Fields = Record<string, AuditValue>;
+
+function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditEvent {
+  const { access_key, source, workload } = callerFields(call.caller);
+  const { guard, piece } = finding;
+  const fields: Fields = {
+    access_key,
+    asked: clientText(call.model),
+    binding: guard.binding,
+    call: call.callId,
+    classifier: guard.classifier.type,
+    client_ip: call.address,
+    flagged: finding.count,
+    label: finding.label,
+    param: clientText(finding.param),
+    payload:
+      guard.maxPayloadChars === undefined ? undefined : payloadOf(piece, guard.maxPayloadChars),
+    score: finding.score,
+    source,
+    tool: optionalClientText(finding.tool),
+    where: finding.where,
+    workload,
+  };
+  return { type, fields };
+}
+
+function unavailableEvent(
+  call: GuardedCall,
+  guard: GuardPolicy,
+  { count, failure }: { readonly count: number; readonly failure: Failure },
+): AuditEvent {
+  const { access_key, source, workload } = callerFields(call.caller);
+  const fields: Fields = {
+    access_key,
+    asked: clientText(call.model),
+    binding: guard.binding,
+    call: call.callId,
+    classifier: guard.classifier.type,
+    client_ip: call.address,
+    label: "unavailable",
+    pieces: count,
+    problem: guard.classifier.problem,
+    reason: failure,
+    source,
+    workload,
+  };
+  return { type: UNAVAILABLE, fields };
+}
+
+/**
+ * Characters around a flagged piece that are sanitised with it. A secret that the piece's edge cuts
+ * would not be recognised by its rest.
+ */
+const CONTEXT_CHARS = 65_536;
+
+/** Returns the flagged piece without secrets and personal data, cut to a length. */
+export function payloadOf({ whole, start, text }: Piece, maxChars: number): string {
+  const from = Math.max(0, start - CONTEXT_CHARS);
+  const end = start + text.length;
+  const clean = redact(whole.slice(from, end + CONTEXT_CHARS));
+  // Where the piece begins in the sanitised text: exact but for a secret across its edge.
+  const before = start === 0 ? 0 : redact(whole.slice(from, start)).length;
+  const payload = clean.slice(before, before + Math.min(maxChars, text.length));
+  return payload.length < clean.length - before && payload.length === maxChars
+    ? `${payload}\u2026`
+    : payload;
+}
