@@ -55,8 +55,8 @@ describe("with a gateway", () => {
   });
 
   test("a kind that only a cluster has is an error", async () => {
-    const words = "svc up does not support the kind GuardBinding yet";
-    await expect(backend.list("GuardBinding", undefined)).rejects.toThrow(words);
+    const words = "svc up does not support the kind Session yet";
+    await expect(backend.list("Session", undefined)).rejects.toThrow(words);
     await expect(backend.get("Session", "default", "a")).rejects.toThrow("the kind Session");
   });
 

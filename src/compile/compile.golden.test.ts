@@ -60,6 +60,7 @@ function compileText(text: string, file: string): string {
     tokenHashesOf: (namespace, name) => [
       createHash("sha256").update(`token of ${namespace}/${name}`).digest("hex"),
     ],
+    guardEndpoint: undefined,
     mockEndpoint: { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
     service: (type) => plugins.get(type),
   });

@@ -2,13 +2,14 @@
 import type { ResourceSet } from "../resources/resource-set.ts";
 
 /**
- * Returns the Secrets, as `<namespace>/<name>`, with the keys of models and the credentials of MCP
- * servers that access keys may use: never what only the sidecars need.
+ * Returns the Secrets, as `<namespace>/<name>`, with the keys of models, the credentials of MCP
+ * servers that access keys may use, and those of classifiers: never what only the sidecars need.
  */
 export function secretsOfGateway({
   modelProviders,
   providers,
-}: Pick<ResourceSet, "modelProviders" | "providers">): ReadonlySet<string> {
+  guardBindings,
+}: Pick<ResourceSet, "modelProviders" | "providers" | "guardBindings">): ReadonlySet<string> {
   const names = new Set<string>();
   for (const { namespace, spec } of modelProviders.values())
     if (spec.apiKeySecretRef !== undefined) names.add(`${namespace}/${spec.apiKeySecretRef.name}`);
@@ -16,6 +17,10 @@ export function secretsOfGateway({
     // The schema allows it for MCP servers only.
     if (spec.externalAccess?.enabled === true && spec.auth !== undefined)
       names.add(`${namespace}/${spec.auth.secretRef}`);
+  }
+  for (const { namespace, spec } of guardBindings.values()) {
+    const { auth } = spec.classifier;
+    if (auth !== undefined) names.add(`${namespace}/${auth.secretRef}`);
   }
   return names;
 }

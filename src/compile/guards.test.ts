@@ -1,13 +1,14 @@
 import { describe, expect, test } from "vitest";
+import type { GuardBinding } from "../resources/guard-binding.ts";
+import type { GuardItem } from "../resources/guard-list.ts";
 import { guardSpecsSchema } from "../resources/guard-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { parseObject } from "../resources/parse.ts";
-import type { GuardBinding } from "../resources/guard-binding.ts";
-import { resolveGuards } from "./guards.ts";
+import { guardsOfAgent, guardSpecsOf, resolveGuards } from "./guards.ts";
 
-function parsed(kind: string, name: string, spec: object, namespace = "team") {
+function parsed(kind: string, name: string, spec: object, metadata: object = {}) {
   const result = parseObject(
-    { apiVersion: "svc.io/v1", kind, metadata: { name, namespace }, spec },
+    { apiVersion: "svc.io/v1", kind, metadata: { name, namespace: "team", ...metadata }, spec },
     "controller",
   );
   if (result.kind !== "ok") throw new Error(JSON.stringify(result.findings));
@@ -20,8 +21,14 @@ function agent(guards: readonly object[]) {
   return resource;
 }
 
-function bindings(...resources: readonly ReturnType<typeof parsed>[]) {
-  return new Map(resources.map((resource) => [keyOf(resource), resource as GuardBinding] as const));
+/** Items of a list as a manifest has them. */
+const items = (guards: readonly object[]): readonly GuardItem[] => agent(guards).spec.guards ?? [];
+
+function scopeOf(env: Record<string, string>, ...resources: readonly ReturnType<typeof parsed>[]) {
+  const bindings = new Map(
+    resources.map((resource) => [keyOf(resource), resource as GuardBinding] as const),
+  );
+  return { bindings, env };
 }
 
 const ENFORCED = parsed("GuardBinding", "strict", { classifier: { type: "stub" } });
@@ -30,17 +37,17 @@ const AUDITED = parsed("GuardBinding", "lax", {
   enforcement: "audit",
   thresholds: { injection: 0.9 },
 });
-
-const resolve = (guards: readonly object[]) =>
-  resolveGuards(agent(guards), bindings(ENFORCED, AUDITED));
+const SCOPE = scopeOf({}, ENFORCED, AUDITED);
 
 test("a guard is its binding, with what the Agent scans", () => {
-  const { resolved, problems } = resolve([
+  const writer = agent([
     { binding: "strict" },
     { binding: "lax", scan: { prompts: false, toolResults: { tools: ["*"] } } },
   ]);
-  expect(problems).toEqual([]);
-  expect(resolved).toEqual({
+  const resolved = guardsOfAgent(writer, SCOPE);
+  expect(resolved.problems).toEqual([]);
+  const specs = guardSpecsOf(writer, resolved);
+  expect(specs).toEqual({
     version: 1,
     workload: "team/a",
     guards: [
@@ -73,7 +80,7 @@ test("a guard is its binding, with what the Agent scans", () => {
       },
     ],
   });
-  expect(guardSpecsSchema.parse(JSON.parse(JSON.stringify(resolved)))).toEqual(resolved);
+  expect(guardSpecsSchema.parse(JSON.parse(JSON.stringify(specs)))).toEqual(specs);
 });
 
 describe("an override", () => {
@@ -85,31 +92,118 @@ describe("an override", () => {
     ["lax", "audit", "audit", []],
     ["lax", "enforce", "enforce", []],
   ])("%s with %s is %s", (binding, own, enforcement, reasons) => {
-    const { resolved, problems } = resolve([
-      { binding, ...(own === undefined ? {} : { enforcement: own }) },
-    ]);
-    expect(resolved.guards.map((guard) => guard.enforcement)).toEqual([enforcement]);
+    const guard = { binding, ...(own === undefined ? {} : { enforcement: own }) };
+    const { guards, problems } = guardsOfAgent(agent([guard]), SCOPE);
+    expect(guards.map((one) => one.enforcement)).toEqual([enforcement]);
     expect(problems.map(({ reason }) => reason)).toEqual(reasons);
   });
 });
 
-test("a binding that does not exist in the Agent's namespace is a problem", () => {
-  const elsewhere = parsed("GuardBinding", "strict", { classifier: { type: "stub" } }, "other");
-  const { resolved, problems } = resolveGuards(agent([{ binding: "strict" }]), bindings(elsewhere));
-  expect(resolved.guards).toEqual([]);
-  expect(problems).toEqual([
-    {
-      reason: "UnknownGuardBinding",
-      binding: "strict",
-      message:
-        "spec.guards[0]: there is no GuardBinding strict in the namespace team. Create it, or " +
-        "correct the name.",
-    },
-  ]);
+describe("several lists", () => {
+  const tools = (...names: readonly string[]) => ({ toolResults: { tools: names } });
+  const merged = (...lists: readonly (readonly object[])[]) =>
+    resolveGuards(
+      "team",
+      lists.map((list, index) => ({ place: `list${index}`, items: items(list) })),
+      SCOPE,
+    );
+
+  test.each([
+    ["audit", "audit", "audit"],
+    ["audit", "enforce", "enforce"],
+    ["enforce", "audit", "enforce"],
+    [undefined, "enforce", "enforce"],
+    ["enforce", undefined, "enforce"],
+    [undefined, undefined, "audit"],
+  ])("a binding with %s and %s is %s", (first, second, enforcement) => {
+    const guard = (own: string | undefined) => [
+      { binding: "lax", ...(own === undefined ? {} : { enforcement: own }) },
+    ];
+    const { guards, problems } = merged(guard(first), guard(second));
+    expect(guards.map((one) => one.enforcement)).toEqual([enforcement]);
+    expect(problems).toEqual([]);
+  });
+
+  test.each([
+    [{}, {}, { prompts: true, responses: false }],
+    [{ prompts: false }, {}, { prompts: true, responses: false }],
+    [{ prompts: false }, { prompts: false }, { prompts: false, responses: false }],
+    [{ responses: true }, {}, { prompts: true, responses: true }],
+    [tools("a"), {}, { prompts: true, responses: false, ...tools("a") }],
+    [
+      tools("a", "b"),
+      tools("b", "c"),
+      { prompts: true, responses: false, ...tools("a", "b", "c") },
+    ],
+    [tools("a"), tools("*"), { prompts: true, responses: false, ...tools("a", "*") }],
+    [tools(), tools(), { prompts: true, responses: false }],
+  ])("a binding that scans %j and %j scans %j", (first, second, scan) => {
+    const { guards } = merged(
+      [{ binding: "lax", scan: first }],
+      [{ binding: "lax", scan: second }],
+    );
+    expect(guards.map((one) => one.scan)).toEqual([scan]);
+  });
+
+  test("different bindings all apply, in the order in which they are named", () => {
+    const { guards } = merged([{ binding: "lax" }], [{ binding: "strict" }, { binding: "lax" }]);
+    expect(guards.map(({ binding }) => binding.name)).toEqual(["lax", "strict"]);
+  });
+
+  test("each place is told; what denies calls comes first", () => {
+    const { guards, problems } = merged(
+      [{ binding: "strict", enforcement: "audit" }],
+      [{ binding: "lax" }, { binding: "absent" }],
+    );
+    expect(guards.map(({ enforcement }) => enforcement)).toEqual(["enforce", "audit"]);
+    expect(problems).toEqual([
+      {
+        reason: "UnknownGuardBinding",
+        binding: "absent",
+        message:
+          "list1[1]: there is no GuardBinding absent in the namespace team. Create it, or " +
+          "correct the name.",
+      },
+      {
+        reason: "RelaxedGuard",
+        binding: "strict",
+        message:
+          'list0[0].enforcement: "audit" would relax the GuardBinding strict, which enforces. ' +
+          "Remove it; an override can only tighten a binding.",
+      },
+    ]);
+  });
 });
 
+describe("a binding that cannot be used is unknown", () => {
+  const elsewhere = parsed(
+    "GuardBinding",
+    "strict",
+    { classifier: { type: "stub" } },
+    { namespace: "other" },
+  );
+  const optional = parsed(
+    "GuardBinding",
+    "strict",
+    { classifier: { type: "stub" } },
+    { annotations: { "svc.io/when-env": "GUARD" } },
+  );
+  const reasons = (scope: ReturnType<typeof scopeOf>) =>
+    guardsOfAgent(agent([{ binding: "strict" }]), scope).problems.map(({ reason }) => reason);
+
+  test.each([
+    ["in no namespace", scopeOf({}), ["UnknownGuardBinding"]],
+    ["in another namespace", scopeOf({}, elsewhere), ["UnknownGuardBinding"]],
+    ["skipped", scopeOf({}, optional), ["UnknownGuardBinding"]],
+    ["skipped by an empty variable", scopeOf({ GUARD: "" }, optional), ["UnknownGuardBinding"]],
+    ["not skipped", scopeOf({ GUARD: "1" }, optional), []],
+  ])("%s", (_, scope, expected) => expect(reasons(scope)).toEqual(expected));
+});
+
+test.each(["Strict", "STRICT", "strict ", "team/strict", "../other/strict", ""])(
+  "a list cannot name a binding as %j",
+  (binding) => expect(() => agent([{ binding }])).toThrow("spec"),
+);
+
 test("an Agent without guards has none", () =>
-  expect(resolve([])).toEqual({
-    resolved: { version: 1, workload: "team/a", guards: [] },
-    problems: [],
-  }));
+  expect(guardsOfAgent(agent([]), SCOPE)).toEqual({ guards: [], problems: [] }));

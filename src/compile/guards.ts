@@ -1,15 +1,36 @@
 /**
- * Resolves the guards of an Agent: its GuardBindings, with its own overrides, which can only
- * tighten them. Pure.
+ * Resolves lists of guards: GuardBindings of a namespace, with overrides that can only tighten
+ * them. Pure.
  */
+import type { ClassifierPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import type { Reason } from "../policy/status.ts";
 import type { Agent } from "../resources/agent.ts";
 import type { GuardBinding } from "../resources/guard-binding.ts";
-import type { GuardSpec, GuardSpecs } from "../resources/guard-spec.ts";
+import type { GuardItem, GuardScan } from "../resources/guard-list.ts";
+import type { GuardSpecs } from "../resources/guard-spec.ts";
 import { keyOf } from "../resources/metadata.ts";
+import { type Env, isEnvSet } from "./policy-secrets.ts";
 
-/** Why an Agent's guards are not as it declares them. The Agent is not ready. */
+/** A list of guards, and where it is written. */
+export interface GuardList {
+  /** For people, such as `spec.guards`. */
+  readonly place: string;
+  readonly items: readonly GuardItem[];
+}
+
+/** The bindings that lists can name. */
+export interface GuardScope {
+  /** By `<namespace>/<name>`. */
+  readonly bindings: ReadonlyMap<string, GuardBinding>;
+  readonly env: Env;
+}
+
+/** What is wrong with a list of guards. */
 export interface GuardProblem {
+  /**
+   * `UnknownGuardBinding`: the calls are denied. `RelaxedGuard`: the override is rejected, and the
+   * binding's own enforcement is in force.
+   */
   readonly reason: Extract<Reason, "UnknownGuardBinding" | "RelaxedGuard">;
   /** Name of the GuardBinding. */
   readonly binding: string;
@@ -17,44 +38,134 @@ export interface GuardProblem {
   readonly message: string;
 }
 
+/** A guard in force. */
+export interface ResolvedGuard {
+  readonly binding: GuardBinding;
+  /** The strictest of the binding's and those of the lists. */
+  readonly enforcement: "enforce" | "audit";
+  /** Everything that one of the lists scans. */
+  readonly scan: GuardScan;
+}
+
 export interface ResolvedGuards {
-  /** The guards to enforce. A rejected override leaves the binding's own enforcement. */
-  readonly resolved: GuardSpecs;
+  /** One for each binding, in the order in which the lists name them. */
+  readonly guards: readonly ResolvedGuard[];
+  /** Those that deny calls come first. */
   readonly problems: readonly GuardProblem[];
 }
 
-/** @param bindings by `<namespace>/<name>` */
+const NONE: ResolvedGuards = { guards: [], problems: [] };
+
+/** Resolves lists that apply to the same calls. */
 export function resolveGuards(
-  agent: Agent,
-  bindings: ReadonlyMap<string, GuardBinding>,
+  namespace: string,
+  lists: readonly GuardList[],
+  scope: GuardScope,
 ): ResolvedGuards {
-  const problems: GuardProblem[] = [];
-  const guards: GuardSpec[] = [];
-  for (const [index, guard] of (agent.spec.guards ?? []).entries()) {
-    const { binding: name, scan } = guard;
-    const binding = bindings.get(keyOf({ namespace: agent.namespace, name }));
-    if (binding === undefined) {
-      problems.push({
-        reason: "UnknownGuardBinding",
-        binding: name,
-        message:
-          `spec.guards[${index}]: there is no GuardBinding ${name} in the namespace ` +
-          `${agent.namespace}. Create it, or correct the name.`,
-      });
-      continue;
+  if (lists.every(({ items }) => items.length === 0)) return NONE;
+  const guards = new Map<string, ResolvedGuard>();
+  const unknown: GuardProblem[] = [];
+  const relaxed: GuardProblem[] = [];
+  for (const { place, items } of lists) {
+    for (const [index, { binding: name, enforcement, scan }] of items.entries()) {
+      const binding = scope.bindings.get(keyOf({ namespace, name }));
+      const absence = absenceOf(binding, { namespace, name }, scope.env);
+      if (binding === undefined || absence !== undefined) {
+        const message = `${place}[${index}]: ${absence}`;
+        unknown.push({ reason: "UnknownGuardBinding", binding: name, message });
+        continue;
+      }
+      const own = binding.spec.enforcement;
+      if (enforcement === "audit" && own === "enforce") {
+        const message =
+          `${place}[${index}].enforcement: "audit" would relax the GuardBinding ${name}, which ` +
+          "enforces. Remove it; an override can only tighten a binding.";
+        relaxed.push({ reason: "RelaxedGuard", binding: name, message });
+      }
+      const strictest = own === "enforce" ? own : (enforcement ?? own);
+      const before = guards.get(name);
+      guards.set(
+        name,
+        before === undefined
+          ? { binding, enforcement: strictest, scan }
+          : {
+              binding,
+              enforcement: before.enforcement === "enforce" ? "enforce" : strictest,
+              scan: union(before.scan, scan),
+            },
+      );
     }
-    const { classifier, thresholds, timeoutMs, audit, enforcement: own } = binding.spec;
-    if (guard.enforcement === "audit" && own === "enforce") {
-      problems.push({
-        reason: "RelaxedGuard",
-        binding: name,
-        message:
-          `spec.guards[${index}].enforcement: "audit" would relax the GuardBinding ${name}, ` +
-          "which enforces. Remove it; an Agent can only tighten a binding.",
-      });
-    }
-    const enforcement = own === "enforce" ? "enforce" : (guard.enforcement ?? own);
-    guards.push({ binding: name, classifier, thresholds, enforcement, timeoutMs, audit, scan });
   }
-  return { resolved: { version: 1, workload: keyOf(agent), guards }, problems };
+  return { guards: [...guards.values()], problems: [...unknown, ...relaxed] };
+}
+
+/** Returns why a binding cannot be used, with the fix; undefined if it can. */
+function absenceOf(
+  binding: GuardBinding | undefined,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  env: Env,
+): string | undefined {
+  if (binding === undefined)
+    return (
+      `there is no GuardBinding ${name} in the namespace ${namespace}. Create it, or correct the ` +
+      "name."
+    );
+  const { whenEnv } = binding;
+  // Unlike other objects: a guard is not optional for those who name it.
+  return whenEnv === undefined || isEnvSet(env, whenEnv)
+    ? undefined
+    : `the GuardBinding ${name} is skipped, because the environment variable ${whenEnv} is not ` +
+        "set. Set it, or remove the guard.";
+}
+
+function union(a: GuardScan, b: GuardScan): GuardScan {
+  const tools = new Set([...(a.toolResults?.tools ?? []), ...(b.toolResults?.tools ?? [])]);
+  return {
+    prompts: a.prompts || b.prompts,
+    responses: a.responses || b.responses,
+    ...(tools.size === 0 ? {} : { toolResults: { tools: [...tools] } }),
+  };
+}
+
+/** Resolves the guards of an Agent. */
+export function guardsOfAgent(agent: Agent, scope: GuardScope): ResolvedGuards {
+  return resolveGuards(
+    agent.namespace,
+    [{ place: "spec.guards", items: agent.spec.guards ?? [] }],
+    scope,
+  );
+}
+
+/** Returns the content of an Agent's ConfigMap of guards. */
+export function guardSpecsOf(agent: Agent, { guards }: ResolvedGuards): GuardSpecs {
+  return {
+    version: 1,
+    workload: keyOf(agent),
+    guards: guards.map(({ binding, enforcement, scan }) => {
+      const { classifier, thresholds, timeoutMs, audit } = binding.spec;
+      return { binding: binding.name, classifier, thresholds, enforcement, timeoutMs, audit, scan };
+    }),
+  };
+}
+
+/** Returns the policy of a guard. */
+export function guardPolicy(
+  { binding, enforcement, scan }: ResolvedGuard,
+  classifier: ClassifierPolicy,
+): GuardPolicy {
+  const { thresholds, timeoutMs, audit } = binding.spec;
+  const tools = scan.toolResults?.tools ?? [];
+  return {
+    binding: binding.name,
+    classifier,
+    thresholds,
+    enforcement,
+    timeoutMs,
+    maxPayloadChars: audit.savePayload ? audit.maxPayloadChars : undefined,
+    scan: {
+      prompts: scan.prompts,
+      responses: scan.responses,
+      toolResults: tools.length === 0 ? "none" : tools.includes("*") ? "all" : new Set(tools),
+    },
+  };
 }

@@ -10,6 +10,7 @@ import type {
 import { type Agent, runsAsRoot } from "../resources/agent.ts";
 import { keyOf } from "../resources/metadata.ts";
 import { covers, intersect, isPattern, splitModelRef } from "../resources/model-names.ts";
+import type { CallerGuards } from "./policy-guards.ts";
 
 /**
  * The scope in which an agent's references are resolved: the ModelProviders of its namespace, by
@@ -53,20 +54,22 @@ export class CompiledAgent implements AgentPolicy {
   readonly namespace: string;
   readonly name: string;
   readonly workload: string;
-  readonly guards: readonly GuardPolicy[] = [];
+  readonly guards: readonly GuardPolicy[];
   readonly limits: AgentLimits;
   readonly #refs: readonly string[];
   readonly #scope: ProviderScope;
-  readonly #isRoot: boolean;
+  /** Why every call is denied; undefined if they are not. */
+  readonly #denied: string | undefined;
   #built: Lookup | undefined;
 
-  constructor(agent: Agent, scope: ProviderScope) {
+  constructor(agent: Agent, scope: ProviderScope, guards: CallerGuards) {
     this.namespace = agent.namespace;
     this.name = agent.name;
     this.workload = keyOf(agent);
     this.limits = limitsOf(agent.spec.rateLimits);
-    this.#isRoot = runsAsRoot(agent);
-    this.#refs = this.#isRoot ? [] : agent.spec.models;
+    this.guards = guards.policies;
+    this.#denied = runsAsRoot(agent) ? "its spec.runAsUser must not be 0" : guards.denied;
+    this.#refs = this.#denied === undefined ? agent.spec.models : [];
     this.#scope = scope;
   }
 
@@ -79,8 +82,8 @@ export class CompiledAgent implements AgentPolicy {
   }
 
   resolveModel(model: string): ModelResolution {
-    if (this.#isRoot)
-      return denied(`Agent ${this.name} is not in use: its spec.runAsUser must not be 0`);
+    if (this.#denied !== undefined)
+      return denied(`Agent ${this.name} is not in use: ${this.#denied}`);
     const { byRef } = this.#lookup;
     const exact = byRef.get(model);
     if (exact !== undefined) return granted(exact);

@@ -37,6 +37,7 @@ spec: {modelProvider: a, keySHA256: "${HASH}", restrictions: {${restrictions}}}
     env: {},
     now: 0,
     tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
+    guardEndpoint: undefined,
     mockEndpoint: undefined,
   });
   const policy = snapshot.keysByHash.get(HASH)?.key;

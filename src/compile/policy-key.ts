@@ -11,6 +11,7 @@ import type { AccessKey, AccessKeySpec } from "../resources/access-key.ts";
 import { compilePatterns, covers, intersect, isPattern } from "../resources/model-names.ts";
 import { listsOfKey } from "./mcp-servers.ts";
 import type { ScopedProvider } from "./policy-agent.ts";
+import type { CallerGuards } from "./policy-guards.ts";
 
 /**
  * A model is named alone, or with the provider's name as a prefix. Model names may contain slashes,
@@ -21,20 +22,26 @@ export class CompiledKey implements AccessKeyPolicy {
   readonly namespace: string;
   readonly name: string;
   readonly workload: string;
-  readonly guards: readonly GuardPolicy[] = [];
+  readonly guards: readonly GuardPolicy[];
   readonly revoked: boolean;
   readonly expiresAt: number | undefined;
   readonly providerKey: string;
   readonly mcp: McpGrant | undefined;
   readonly limits: AccessKeyPolicy["limits"];
   readonly #scoped: ScopedProvider | undefined;
+  /** Why every call is denied; undefined if they are not. */
+  readonly #denied: string | undefined;
   readonly #providerName: string;
   readonly #allowed: readonly string[] | undefined;
   readonly #allows: (model: string) => boolean;
   readonly #inside: ((address: string) => boolean) | undefined;
 
   /** @param scoped its ModelProvider; undefined if that is not in use */
-  constructor({ namespace, name, spec }: AccessKey, scoped: ScopedProvider | undefined) {
+  constructor(
+    { namespace, name, spec }: AccessKey,
+    scoped: ScopedProvider | undefined,
+    guards: CallerGuards,
+  ) {
     const { allowedModels, allowedCIDRs } = spec.restrictions;
     this.namespace = namespace;
     this.name = name;
@@ -57,6 +64,8 @@ export class CompiledKey implements AccessKeyPolicy {
       requestsPerMinute: spec.limits.requestsPerMinute,
     };
     this.#scoped = scoped;
+    this.guards = guards.policies;
+    this.#denied = guards.denied;
     this.#allowed = allowedModels;
     this.#allows = compilePatterns(allowedModels ?? ["*"]);
     this.#inside = allowedCIDRs === undefined ? undefined : compileCidrs(allowedCIDRs);
@@ -65,7 +74,7 @@ export class CompiledKey implements AccessKeyPolicy {
   /** Models that can be requested by name; an open wildcard has a `model` that ends in `*`. */
   get grants(): readonly ModelGrant[] {
     const scoped = this.#scoped;
-    if (scoped === undefined) return [];
+    if (scoped === undefined || this.#denied !== undefined) return [];
     const exposed = scoped.allowed.filter(
       (entry) => !scoped.denied.some((deny) => covers(deny, entry)),
     );
@@ -90,6 +99,10 @@ export class CompiledKey implements AccessKeyPolicy {
     if (this.mcp !== undefined) {
       const { provider } = this.mcp;
       const reason = `AccessKey ${this.name} is for the Provider ${provider}, not for models`;
+      return { kind: "denied", reason };
+    }
+    if (this.#denied !== undefined) {
+      const reason = `AccessKey ${this.name} is not in use: ${this.#denied}`;
       return { kind: "denied", reason };
     }
     const scoped = this.#scoped;

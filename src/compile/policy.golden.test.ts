@@ -1,7 +1,8 @@
 /**
  * Golden pairs `testdata/policy/<name>.in.yaml -> <name>.out.yaml`. `UPDATE_GOLDEN=1` writes the
  * outputs and deletes those without an input. In an input, comment lines configure the case: `# env
- * NAME=value`, `# ask <agent> <model>`, `# ask key:<namespace>/<name> <model>`, `# no mock`.
+ * NAME=value`, `# ask <agent> <model>`, `# ask key:<namespace>/<name> <model>`, `# no mock`, `#
+ * guard service <url>`.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,6 +12,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import type {
   AgentPolicy,
+  GuardPolicy,
   KeyEntry,
   ModelResolution,
   PolicySnapshot,
@@ -49,6 +51,7 @@ function compileText(text: string, file: string): string {
     env,
     now: Date.parse("2026-11-21T12:00:00Z"),
     tokenHashesOf: (namespace, name) => [tokenHashOf(namespace, name)],
+    guardEndpoint: /^# guard service (\S+)$/m.exec(text)?.[1],
     mockEndpoint: /^# no mock$/m.test(text)
       ? undefined
       : { host: "127.0.0.1", port: 9999, tls: false, basePath: "/v1" },
@@ -98,15 +101,39 @@ function renderProvider(provider: ModelProviderPolicy) {
 }
 
 function renderAgent(agent: AgentPolicy) {
-  const { limits, grants } = agent;
+  const { limits, grants, guards } = agent;
   return {
     limits,
     grants: grants.map((grant) => `${grant.ref} -> ${grant.provider.key} ${grant.model}`),
+    ...renderGuards(guards),
+  };
+}
+
+/** Everything except hashes; nothing if there are none. */
+function renderGuards(guards: readonly GuardPolicy[]) {
+  if (guards.length === 0) return {};
+  return {
+    guards: guards.map(({ classifier, scan, ...guard }) => {
+      const { id: _id, header, ...shown } = classifier;
+      return {
+        ...guard,
+        classifier: {
+          ...shown,
+          header: header === undefined ? "none" : `${header.name}: ${String(header.value)}`,
+        },
+        scan: {
+          ...scan,
+          toolResults:
+            typeof scan.toolResults === "string" ? scan.toolResults : [...scan.toolResults],
+        },
+      };
+    }),
   };
 }
 
 function renderKey({ key, graceUntil }: KeyEntry) {
-  const { namespace, name, workload, revoked, expiresAt, providerKey, limits, grants } = key;
+  const { namespace, name, workload, revoked, expiresAt, providerKey, limits, grants, guards } =
+    key;
   return {
     namespace,
     name,
@@ -117,6 +144,7 @@ function renderKey({ key, graceUntil }: KeyEntry) {
     providerKey,
     limits,
     grants: grants.map((grant) => grant.ref),
+    ...renderGuards(guards),
   };
 }
 

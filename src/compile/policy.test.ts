@@ -18,6 +18,7 @@ const options: PolicyOptions = {
   tokenHashesOf: (namespace, name) => [
     createHash("sha256").update(`${namespace}/${name}`).digest("hex"),
   ],
+  guardEndpoint: undefined,
   mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
 };
 
@@ -172,7 +173,7 @@ describe("withProblems", () => {
   test("an object whose last good version serves stays ready, and says what is wrong", () => {
     const { statuses } = compilePolicy(load(SCENE), { ...options, env: { KEY: "k" } });
     const { problems } = parseDocuments(
-      SCENE.replace("models: [a/*", "guards: [{binding: x}], modles: [], models: [a/*") +
+      SCENE.replace("models: [a/*", "tools: [{type: x}], modles: [], models: [a/*") +
         "---\nkind: Agent\nmetadata: {name: new}\n",
       "f.yaml",
     );
@@ -183,7 +184,7 @@ describe("withProblems", () => {
         ready: true,
         reason: "NotSupportedYet",
         message: expect.stringMatching(
-          /^the last good version is in use: f\.yaml:\d+: Agent app: spec\.guards/,
+          /^the last good version is in use: f\.yaml:\d+: Agent app: spec\.tools/,
         ),
       },
       { name: "new", ready: false, reason: "InvalidSpec" },

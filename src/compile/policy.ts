@@ -10,6 +10,8 @@
  *   its message mentions it.
  * - Every Agent that is not skipped can authenticate, also one without a usable model, or one that
  *   would run as root: its requests are denied, not unauthenticated.
+ * - A caller that names a GuardBinding that does not exist is denied every call; one that would
+ *   relax a binding is guarded as the binding says, and is not ready.
  */
 import { createHash } from "node:crypto";
 import type {
@@ -32,6 +34,7 @@ import type { SecretResource } from "../resources/secret.ts";
 import { type CompiledMcpServers, compileMcpServers } from "./mcp-servers.ts";
 import { CompiledKey, idleRestrictions } from "./policy-key.ts";
 import type { ProviderScope, ScopedProvider } from "./policy-agent.ts";
+import { type CallerGuards, PolicyGuards } from "./policy-guards.ts";
 import { CompiledAgent } from "./policy-agent.ts";
 import type { ProviderBase } from "./policy-provider.ts";
 import { compileProvider, resolveProvider } from "./policy-provider.ts";
@@ -47,6 +50,8 @@ export interface PolicyOptions {
   readonly now: number;
   /** Address of the mock upstream; undefined if none runs. */
   readonly mockEndpoint: Endpoint | undefined;
+  /** Base URL of the installation's guard service; undefined if none runs. */
+  readonly guardEndpoint: string | undefined;
 }
 
 export interface CompiledPolicy {
@@ -86,6 +91,7 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     );
   }
 
+  const guards = new PolicyGuards(resources, options);
   const version = createHash("sha256");
   const mark = (...parts: readonly string[]) => version.update(`${JSON.stringify(parts)}\n`);
   mark("mock", JSON.stringify(options.mockEndpoint ?? null));
@@ -121,11 +127,16 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
       base.apiKey?.reveal() ?? "",
       JSON.stringify(scoped.policy.fallbacks),
     );
+    const unguarded = guards.problemsOf(resource).map(({ message }) => message);
     report(
       resource,
       true,
-      broken.length > 0 ? "DegradedFallbacks" : "Ready",
-      [...broken, ...skipped].join("; "),
+      unguarded.length > 0
+        ? "DegradedExternalAccess"
+        : broken.length > 0
+          ? "DegradedFallbacks"
+          : "Ready",
+      [...unguarded, ...broken, ...skipped].join("; "),
     );
   }
 
@@ -134,10 +145,11 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
     if (skips(agent)) continue;
     const scope = scopeOf(scopes, agent.namespace);
     const tokenHashes = options.tokenHashesOf(agent.namespace, agent.name);
-    const policy = new CompiledAgent(agent, scope);
+    const own = guards.ofAgent(agent);
+    const policy = new CompiledAgent(agent, scope, own);
     for (const tokenHash of tokenHashes) agentsByTokenHash.set(tokenHash, policy);
-    mark("agent", keyOf(agent), agent.version, ...tokenHashes);
-    reportAgent(agent, scope, report);
+    mark("agent", keyOf(agent), agent.version, own.mark, ...tokenHashes);
+    reportAgent(agent, scope, own, report);
   }
 
   const mcpServers = compileMcpServers(resources, env);
@@ -146,10 +158,15 @@ export function compilePolicy(resources: ResourceSet, options: PolicyOptions): C
 
   const keysByHash = compileKeys(
     [...resources.accessKeys.values()].filter((key) => !skips(key)),
-    { scopes, mcpServers },
+    { scopes, providers, mcpServers, guards, mark },
     options.now,
     report,
   );
+  for (const binding of resources.guardBindings.values()) {
+    if (skips(binding)) continue;
+    const { ready, reason, message } = guards.verdictOn(binding);
+    report(binding, ready, reason, message);
+  }
   for (const key of resources.accessKeys.values()) mark("key", keyOf(key), key.version);
 
   const snapshot = {
@@ -179,7 +196,11 @@ type Report = (resource: Resource, ready: boolean, reason: Reason, message: stri
 /** What keys may be for. */
 interface KeyTargets {
   readonly scopes: Map<string, MutableScope>;
+  readonly providers: ReadonlyMap<string, ModelProviderPolicy>;
   readonly mcpServers: CompiledMcpServers;
+  readonly guards: PolicyGuards;
+  /** Adds to the version of the policy. */
+  readonly mark: (...parts: readonly string[]) => void;
 }
 
 /** Returns the secrets of a server: a changed one is another policy. */
@@ -220,7 +241,13 @@ function compileKeys(
     const { spec } = key;
     const scope = scopeOf(targets.scopes, key.namespace);
     const scoped = scope.ready.get(spec.modelProvider ?? "");
-    const policy = new CompiledKey(key, scoped);
+    const guards = targets.guards.ofKey(
+      key,
+      scoped?.policy,
+      (provider) => targets.providers.get(provider)?.external !== undefined,
+    );
+    targets.mark("guards of a key", keyOf(key), guards.mark);
+    const policy = new CompiledKey(key, scoped, guards);
     found.set(spec.keySHA256, { key: policy, graceUntil: undefined });
     if (spec.previous !== undefined && spec.previous.keySHA256 !== spec.keySHA256) {
       found.set(spec.previous.keySHA256, {
@@ -228,7 +255,7 @@ function compileKeys(
         graceUntil: Date.parse(spec.previous.expiresAt),
       });
     }
-    reportKey(key, scope, targets, now, report);
+    reportKey(key, scope, { ...targets, guards }, now, report);
   }
   return found;
 }
@@ -242,7 +269,7 @@ function hashesOf({ spec }: AccessKey): readonly string[] {
 function reportKey(
   key: AccessKey,
   scope: MutableScope,
-  { mcpServers }: KeyTargets,
+  { mcpServers, guards }: { mcpServers: CompiledMcpServers; guards: CallerGuards },
   now: number,
   report: Report,
 ): void {
@@ -270,6 +297,7 @@ function reportKey(
       `ModelProvider ${provider}: spec.externalAccess.enabled is not true`,
     );
   }
+  if (reportGuards(key, guards, report)) return undefined;
   const idle = idleRestrictions(spec, scoped);
   if (idle.length === 0) return report(key, true, "Ready", "");
   const message = `ModelProvider ${provider} exposes no such model: ${idle.join(", ")}`;
@@ -338,15 +366,29 @@ function reportSecret(secret: SecretResource, env: Env, report: Report): void {
   report(secret, false, "EnvironmentVariableNotSet", message);
 }
 
+/** Returns whether a caller was reported as not ready because of its guards. */
+function reportGuards(caller: Agent | AccessKey, guards: CallerGuards, report: Report): boolean {
+  const [first] = guards.problems;
+  if (first === undefined) return false;
+  report(caller, false, first.reason, guards.problems.map(({ message }) => message).join("; "));
+  return true;
+}
+
 /**
  * Ready if any of its models can be used, if it lists none, or if all missing ones are skipped; but
- * not if it would run as root.
+ * not if it would run as root, or if its guards are not as it declares them.
  */
-function reportAgent(agent: Agent, scope: MutableScope, report: Report): void {
+function reportAgent(
+  agent: Agent,
+  scope: MutableScope,
+  guards: CallerGuards,
+  report: Report,
+): void {
   if (runsAsRoot(agent)) {
     const message = "spec.runAsUser must not be 0: agents never run as root";
     return report(agent, false, "RunsAsRoot", message);
   }
+  if (reportGuards(agent, guards, report)) return;
   const failures: { reason: Reason; message: string }[] = [];
   let usable = 0;
   let skipped = 0;

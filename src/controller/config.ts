@@ -1,5 +1,6 @@
 /** Configuration of the controller: a YAML file, mounted from a ConfigMap. */
 import * as z from "zod";
+import { guardEndpointSchema } from "../resources/guard-binding.ts";
 import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
 
 const labels = z.record(z.string(), z.string());
@@ -52,6 +53,8 @@ export const controllerConfigSchema = z.strictObject({
     /** Labels of the gateway's pods, for NetworkPolicies. */
     podLabels: labels.default({ "app.kubernetes.io/component": "gateway" }),
   }),
+  /** Base URL of the guard service, for the statuses of GuardBindings; undefined for none. */
+  guardEndpoint: guardEndpointSchema.optional(),
   /** Address of the installation from outside; empty for the gateway's own. */
   baseUrl: z.string().default(""),
   sidecar: z

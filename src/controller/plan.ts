@@ -4,7 +4,7 @@
  * workload that runs already is then left as it is.
  */
 import type { Compiled } from "../compile/compile.ts";
-import { type GuardProblem, resolveGuards } from "../compile/guards.ts";
+import { guardsOfAgent, guardSpecsOf } from "../compile/guards.ts";
 import {
   CORE,
   type KubeKind,
@@ -83,7 +83,7 @@ export function planAgent(
     workload: keyOf(agent),
     bindings: [],
   };
-  const guards = resolveGuards(agent, compiled.resources.guardBindings);
+  const guards = guardsOfAgent(agent, { bindings: compiled.resources.guardBindings, env: {} });
   const owner = ownerOf(agent, around);
   const base = (name: string) => ({
     name,
@@ -120,7 +120,11 @@ export function planAgent(
         ]
       : []),
     ...((agent.spec.guards ?? []).length > 0
-      ? [object(CORE.configMap, names.guards, { data: { "guards.json": json(guards.resolved) } })]
+      ? [
+          object(CORE.configMap, names.guards, {
+            data: { "guards.json": json(guardSpecsOf(agent, guards)) },
+          }),
+        ]
       : []),
   ];
   const secretRefs = secretRefsOf(agent, specs, compiled);
@@ -147,7 +151,7 @@ export function planAgent(
     ttlSeconds: agent.spec.job?.ttlSecondsAfterFinished,
     uid: owner.uid,
     owner,
-    blocked: blockOf(agent, verdict, guards.problems, compiled, around),
+    blocked: blockOf(agent, verdict, compiled, around),
     hasWebhook: (agent.spec.triggers ?? []).some(({ webhook }) => webhook !== undefined),
   };
 }
@@ -257,7 +261,6 @@ function secretsHash(
 function blockOf(
   agent: Agent,
   { reason, message }: Pick<ObjectStatus, "reason" | "message">,
-  [relaxed]: readonly GuardProblem[],
   { missing }: Compiled,
   {
     gateway,
@@ -284,12 +287,14 @@ function blockOf(
   if (absent !== undefined) return { reason: "DegradedProviders", message: absent.join("; ") };
   if (gateway === undefined)
     return { reason: "GatewayNotFound", message: `there is no Service ${host}` };
-  return relaxed;
+  return undefined;
 }
 
 /** Reasons for which a workload is not brought into being. */
 const BLOCKING: ReadonlySet<Reason> = new Set<Reason>([
   "RunsAsRoot",
+  "UnknownGuardBinding",
+  "RelaxedGuard",
   "InvalidSpec",
   "NotSupportedYet",
   "Skipped",

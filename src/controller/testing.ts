@@ -42,6 +42,7 @@ export function loadManifests(text: string): { load: LoadResult; options: Compil
       env: {},
       now: 0,
       tokenHashesOf: () => [],
+      guardEndpoint: undefined,
       mockEndpoint: undefined,
       service: (type) => plugins.get(type),
     },

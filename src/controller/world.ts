@@ -201,13 +201,14 @@ export class World {
   }
 
   #compile(): Compiled {
-    const { tokens, clock } = this.#options;
+    const { tokens, clock, config } = this.#options;
     return compile(this.#source?.current() ?? EMPTY, {
       env: {},
       now: clock.now(),
       tokenHashesOf: (namespace, name) => tokens.hashesOf(namespace, name),
       // Whether there is one is the gateway's to know.
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
+      guardEndpoint: config.guardEndpoint,
       service: (type) => plugins.get(type),
     });
   }

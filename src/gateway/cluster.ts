@@ -18,6 +18,8 @@ import type { Backing } from "./backing.ts";
 import { ClusterStatusSink } from "./cluster-status.ts";
 import type { ClusterOptions } from "./options.ts";
 
+/** Kinds that are compiled. */
+const OWN_KINDS = ["Agent", "ModelProvider", "Provider", "AccessKey", "GuardBinding"] as const;
 /** Name of this program in `metadata.managedFields`. */
 const FIELD_MANAGER = "svc-gateway";
 /** Duration of a Lease for writing statuses, in seconds: nothing is lost while none is held. */
@@ -29,10 +31,7 @@ const SECRETS_WAIT_MS = 3_000;
 export async function clusterBacking(options: ClusterOptions, log: Logger): Promise<Backing> {
   const client = new KubeClient(ApiConnection.load(), FIELD_MANAGER);
   const base = { client, clock: systemClock, log };
-  const own = ownInformers(["Agent", "ModelProvider", "Provider", "AccessKey"], {
-    ...base,
-    namespaces: options.namespaces,
-  });
+  const own = ownInformers(OWN_KINDS, { ...base, namespaces: options.namespaces });
   const only = (kind: typeof CORE.secret | typeof CORE.configMap, name: string): Informer =>
     new Informer({
       ...base,

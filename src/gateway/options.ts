@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { auditSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
+import { guardEndpointSchema } from "../resources/guard-binding.ts";
 import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
 import { hostSchema, originSchema } from "../resources/web-origin.ts";
 
@@ -69,6 +70,8 @@ export const gatewayOptionsSchema = z.strictObject({
   /** Descriptor set of Envoy's messages. */
   descriptorSet: z.string(),
   mock: z.strictObject({ host: z.string(), port: z.int() }).optional(),
+  /** Base URL of the guard service; undefined for none. */
+  guardEndpoint: guardEndpointSchema.optional(),
   /** Price overrides (`svc-model-prices`); undefined for none. */
   pricesFile: z.string().optional(),
   pricesReloadMs: z.int().default(60_000),

@@ -128,6 +128,7 @@ class World {
           env: {},
           now,
           tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
+          guardEndpoint: undefined,
           mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
           service: () => undefined,
         });

@@ -211,6 +211,7 @@ export async function startGateway(
         tokenHashesOf: (namespace, name) => tokens.hashesOf(namespace, name),
         mockEndpoint:
           options.mock === undefined ? undefined : { ...options.mock, tls: false, basePath: "/v1" },
+        guardEndpoint: options.guardEndpoint,
         service: (type) => plugins.get(type),
       }),
     rollout,

@@ -20,6 +20,7 @@ function compiled(...texts: string[]): Compiled {
       env: {},
       now: 0,
       tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
+      guardEndpoint: undefined,
       mockEndpoint: undefined,
       service: () => undefined,
     },

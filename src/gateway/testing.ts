@@ -107,6 +107,7 @@ export class ControlWorld {
       env: {},
       now: Date.now(),
       tokenHashesOf: (namespace, name) => [`${namespace}/${name}`],
+      guardEndpoint: undefined,
       mockEndpoint: { host: "127.0.0.1", port: 1, tls: false, basePath: "/v1" },
       service: (type) => plugins.get(type),
     });

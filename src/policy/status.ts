@@ -67,10 +67,14 @@ export const REASONS = [
   "ConfigInvalid",
   /** In use; some of its Providers are not. */
   "DegradedProviders",
-  /** The Agent names a GuardBinding that does not exist. */
+  /** It names a GuardBinding that does not exist, or is skipped: its calls are denied. */
   "UnknownGuardBinding",
-  /** The Agent's `audit` would relax a GuardBinding that enforces; the override is rejected. */
+  /** An `audit` would relax a GuardBinding that enforces; the override is rejected. */
   "RelaxedGuard",
+  /** The GuardBinding has no endpoint, and no guard service runs: its guards let calls pass. */
+  "GuardServiceNotAvailable",
+  /** In use by Agents; the guards of its external access are not as it declares them. */
+  "DegradedExternalAccess",
   /** Envoy has rejected the ModelProvider's clusters. */
   "EnvoyRejected",
   // Reasons of objects that were not loaded, or not in their newest version.

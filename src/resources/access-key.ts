@@ -19,6 +19,7 @@ import {
   text,
   TOKENS,
 } from "./columns.ts";
+import { guardsSchema } from "./guard-list.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema } from "./metadata.ts";
@@ -112,6 +113,13 @@ const specSchema = withRules(
       })
       .prefault({})
       .describe("Limits of this key."),
+    guards: guardsSchema
+      .optional()
+      .describe(
+        "Prompt-injection guards of its LLM calls, besides those of its ModelProvider's " +
+          "externalAccess, which they can only tighten. If one of the bindings does not exist, " +
+          "every call is denied.",
+      ),
   }),
   [
     {
@@ -141,6 +149,12 @@ const specSchema = withRules(
         "!has(self.limits.maxTokensPerDay)))",
       field: "provider",
       message: "excludes restrictions.allowedModels and limits.maxTokensPerDay",
+    },
+    {
+      test: ({ provider, guards }) => provider === undefined || guards === undefined,
+      cel: "!has(self.provider) || !has(self.guards)",
+      field: "guards",
+      message: "are for keys of a modelProvider: only LLM calls are scanned",
     },
   ],
 );

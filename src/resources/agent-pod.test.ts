@@ -95,7 +95,6 @@ describe("a reader refuses what has no effect where it reads", () => {
     [
       "machine",
       [
-        "spec.guards",
         "spec.filesystem",
         "spec.triggers",
         "spec.tools",
@@ -105,7 +104,7 @@ describe("a reader refuses what has no effect where it reads", () => {
         "inbound",
       ],
     ],
-    ["gateway", ["spec.guards"]],
+    ["gateway", []],
     ["controller", ["spec.filesystem", "spec.tools", "spec.packages", "inbound"]],
   ])("%s", (reader, fields) =>
     expect(findings(EVERYTHING, reader)).toEqual(

@@ -19,8 +19,8 @@ import {
   strings,
   TOKENS,
 } from "./columns.ts";
+import { guardsSchema } from "./guard-list.ts";
 import { defineKind } from "./kind.ts";
-import { keyedList } from "./keyed-list.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, DNS_LABEL, metadataSchema, nameSchema } from "./metadata.ts";
 import { MODEL_PATTERN } from "./model-names.ts";
@@ -55,29 +55,6 @@ const webhookSchema = z.strictObject({
     .max(1024)
     .optional()
     .describe("Signing secret of the issue tracker, inline."),
-});
-
-export const guardScanSchema = z.strictObject({
-  prompts: z.boolean().default(true).describe("Scan prompts."),
-  responses: z.boolean().default(false).describe("Scan responses."),
-  toolResults: z
-    .strictObject({
-      tools: z
-        .array(z.string().min(1).max(256))
-        .max(256)
-        .describe('Tools whose results are scanned; ["*"] is every tool.'),
-    })
-    .optional()
-    .describe("Scan tool results. Default: none."),
-});
-
-const guardSchema = z.strictObject({
-  binding: nameSchema.describe("Name of a GuardBinding."),
-  enforcement: z
-    .enum(["audit", "enforce"])
-    .optional()
-    .describe("Enforcement; can only tighten the binding's."),
-  scan: guardScanSchema.prefault({}).describe("Parts that are scanned."),
 });
 
 const rateLimitsSchema = z.strictObject({
@@ -131,9 +108,12 @@ const specSchema = withRules(
       )
       .optional()
       .describe("Triggers that start it."),
-    guards: keyedList(guardSchema, "binding", 16)
+    guards: guardsSchema
       .optional()
-      .describe("Prompt-injection guards of its LLM calls."),
+      .describe(
+        "Prompt-injection guards of its LLM calls. If one of the bindings does not exist, every " +
+          "call is denied.",
+      ),
     rateLimits: rateLimitsSchema.optional().describe("Limits of its LLM calls."),
     runAsUser: z
       .int()
@@ -213,10 +193,9 @@ export const agentKind = defineKind({
   reference:
     "A program driven by an LLM, and the resources that it may use. `apiVersion: svc.io/v1`.",
   schema: agentSchema,
-  // These fields have no effect where they are read, and a guard or limit that is not applied must
-  // not appear to be.
+  // These fields have no effect where they are read, and a limit that is not applied must not
+  // appear to be.
   unsupported: [
-    { path: ["spec", "guards"], readers: ["machine", "gateway"] },
     { path: ["spec", "filesystem"], readers: ["machine", "controller"] },
     { path: ["spec", "triggers"], readers: ["machine"] },
     { path: ["spec", "tools"], readers: ["machine", "controller"] },

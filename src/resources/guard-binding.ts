@@ -1,6 +1,7 @@
 /**
  * GuardBinding: a classifier that finds prompt injection, and what is done about it. Fields named
- * by the interface. The text of a call is scanned for the Agents that name it in `spec.guards`.
+ * by the interface. Agents, AccessKeys and the external access of ModelProviders name it in their
+ * lists of guards.
  */
 import * as z from "zod";
 import { parseBaseURL } from "./base-url.ts";
@@ -9,30 +10,58 @@ import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, dataKeySchema, metadataSchema, subdomainSchema } from "./metadata.ts";
 import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
-import { withRules } from "./rule.ts";
+import { celList, withRules } from "./rule.ts";
 
 export const guardEnforcementSchema = z.enum(["enforce", "audit"]);
 
 const score = z.number().min(0).max(1);
 
-const authSchema = z.strictObject({
-  secretRef: subdomainSchema.describe("Name of a Secret in the same namespace."),
-  secretKey: dataKeySchema.default("token").describe("Key in the Secret that holds the value."),
-  header: z
-    .string()
-    .max(256)
-    .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header")
-    .default("Authorization")
-    .describe("Header of the request to the classifier."),
-  prefix: z
-    .string()
-    .max(256)
-    .regex(/^[\x20-\x7e]*$/, "must be visible ASCII and spaces")
-    .default("Bearer ")
-    .describe("Text before the value, its space included. Write an empty one for none."),
-});
+/** Headers that carry the request to the classifier itself: another value would break it. */
+const RESERVED_HEADERS: readonly string[] = [
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+];
 
-const endpointSchema = z
+const authSchema = withRules(
+  z.strictObject({
+    secretRef: subdomainSchema.describe("Name of a Secret in the same namespace."),
+    secretKey: dataKeySchema.default("token").describe("Key in the Secret that holds the value."),
+    header: z
+      .string()
+      .max(256)
+      .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, "must be the name of a header")
+      .default("Authorization")
+      .describe("Header of the request to the classifier."),
+    prefix: z
+      .string()
+      .max(256)
+      .regex(/^[\x20-\x7e]*$/, "must be visible ASCII and spaces")
+      .default("Bearer ")
+      .describe("Text before the value, its space included. Write an empty one for none."),
+  }),
+  [
+    {
+      test: ({ header }) => !RESERVED_HEADERS.includes(header.toLowerCase()),
+      cel: `!has(self.header) || !(self.header.lowerAscii() in ${celList(RESERVED_HEADERS)})`,
+      field: "header",
+      message: "must not be a header of the request itself, such as Host or Content-Length",
+    },
+  ],
+);
+
+/** Base URL of a classifier, or of the guard service. */
+export const guardEndpointSchema = z
   .string()
   .max(2048)
   .regex(/^https?:\/\/[^\s/?#@\\]+(?:\/[^\s?#\\]*)?$/, "must be an http or https URL without query")
@@ -46,7 +75,7 @@ export const classifierSchema = withRules(
     type: z
       .enum(["promptGuard", "stub", "llamaGuard", "custom"])
       .describe("Protocol of the classifier."),
-    endpoint: endpointSchema
+    endpoint: guardEndpointSchema
       .optional()
       .describe("Address of the classifier. Default: the guard service of the installation."),
     model: z
@@ -97,8 +126,8 @@ const specSchema = z.strictObject({
   enforcement: guardEnforcementSchema
     .default("enforce")
     .describe(
-      "`enforce` refuses a flagged call with 403; `audit` forwards and records it. An Agent may " +
-        "tighten it.",
+      "`enforce` refuses a flagged call with 403; `audit` forwards and records it. Whoever names " +
+        "the binding may tighten it.",
     ),
   timeoutMs: z
     .int()
@@ -130,11 +159,10 @@ export const guardBindingKind = defineKind({
   collection: "guardBindings",
   names: { singular: "guard-binding", plural: "guard-bindings", short: "gb" },
   reference:
-    "A classifier that finds prompt injection in the calls of Agents. `apiVersion: svc.io/v1`. " +
-    "Read by the " +
-    "controller of a cluster only.",
+    "A classifier that finds prompt injection in LLM calls, and what is done about it. " +
+    "`apiVersion: svc.io/v1`. A call from which the classifier gives no answer is forwarded, and " +
+    "recorded as `GUARD.UNAVAILABLE`.",
   schema: guardBindingSchema,
-  readers: ["controller"],
   build: ({ spec }, base): GuardBinding => ({ kind: "GuardBinding", ...base, spec }),
   view: ({ spec }) => ({ spec }),
   crd: {

@@ -1,15 +1,16 @@
 /**
- * The resolved guards of one agent: the content of the ConfigMap `svc-{workload}-guards`, which the
- * gateway reads. It contains no secret, only the name of the Secret and its key.
+ * The resolved guards of one agent: the content of the ConfigMap `svc-{workload}-guards`, for
+ * people and tools; the gateway resolves guards itself. It contains no secret, only the name of the
+ * Secret and its key.
  */
 import * as z from "zod";
-import { guardScanSchema } from "./agent.ts";
 import {
   classifierSchema,
   guardAuditSchema,
   guardEnforcementSchema,
   thresholdsSchema,
 } from "./guard-binding.ts";
+import { guardScanSchema } from "./guard-list.ts";
 import { nameSchema } from "./metadata.ts";
 
 const guardSpecSchema = z.strictObject({

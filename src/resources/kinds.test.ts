@@ -77,10 +77,7 @@ stringData: {a: sk-secret}
 });
 
 describe("a kind of clusters", () => {
-  const objects = {
-    GuardBinding: { classifier: { type: "stub" } },
-    Session: { agent: "a" },
-  };
+  const objects = { Session: { agent: "a" } };
   test.each(Object.entries(objects))("%s is read by the controller alone", (kind, spec) => {
     const object = { apiVersion: API_VERSION, kind, metadata: { name: "x" }, spec };
     expect(parseObject(object, "controller")).toMatchObject({ kind: "ok" });

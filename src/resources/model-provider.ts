@@ -17,6 +17,7 @@ import {
   text,
   TOKENS,
 } from "./columns.ts";
+import { guardsSchema } from "./guard-list.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, metadataSchema, nameSchema, subdomainSchema } from "./metadata.ts";
@@ -240,6 +241,13 @@ const specSchema = withRules(
           .min(0)
           .optional()
           .describe("Daily token budget (UTC) across all external usage."),
+        guards: guardsSchema
+          .optional()
+          .describe(
+            "Prompt-injection guards of every LLM call from outside that may reach this " +
+              "provider, also as a fallback. If one of the bindings does not exist, these calls " +
+              "are denied.",
+          ),
       })
       .prefault({})
       .describe("Use through the external gateway."),

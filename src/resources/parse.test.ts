@@ -84,10 +84,7 @@ describe("parseDocuments", () => {
       "f.yaml:1: Agent a: apiVersion: unknown version of this kind (use apiVersion: svc.io/v1)",
     ],
     ["apiVersion: svc.io/v1\nkind: Secret\nmetadata: {name: a}\n", "use apiVersion: v1"],
-    [
-      "apiVersion: svc.io/v1\nkind: GuardBinding\nmetadata: {name: a}\n",
-      "GuardBinding is not supported yet",
-    ],
+    ["apiVersion: svc.io/v1\nkind: Session\nmetadata: {name: a}\n", "Session is not supported yet"],
     [
       "apiVersion: svc.io/v1\nkind: Agent\nmetadata: {name: A}\nspec: {}\n",
       "metadata.name: must be a DNS-1123 label",
@@ -173,7 +170,6 @@ describe("parseDocuments", () => {
 
 describe("fields that nothing acts on yet", () => {
   test.each([
-    "guards: [{binding: g}]",
     "filesystem: {readOnlyPaths: [/etc]}",
     "triggers: [{webhook: {}}]",
     "tools: [{type: custom, anything: 1}]",

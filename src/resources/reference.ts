@@ -44,7 +44,7 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedModels\` | yes | some models of the Agent cannot be used |
 | \`FieldsWithoutEffect\` | yes | some fields of the object have no effect yet; the message names them |
 | \`RunsAsRoot\` | no | \`spec.runAsUser\` of the Agent is 0: \`svc run\` refuses it, its calls are denied, and \`status.phase\` is \`Failed\` |
-| \`SecretDoesNotExist\`, \`SecretKeyDoesNotExist\`, \`SecretValueInvalid\` | no | the API key is not available |
+| \`SecretDoesNotExist\`, \`SecretKeyDoesNotExist\`, \`SecretValueInvalid\` | no | the API key, or the secret of a classifier, is not available; without it, guards forward every call |
 | \`EnvironmentVariableNotSet\` | no | a Secret's value names a variable that is not set |
 | \`MockNotAvailable\` | no | kind mock, but no mock runs |
 | \`UnknownProvider\`, \`ProviderNotReady\`, \`ModelNotAllowed\` | no | no model of the Agent can be used, or the ModelProvider or models of the AccessKey cannot be used; the first cause is shown |
@@ -52,8 +52,10 @@ A provider's fallbacks are tried in order; their own fallbacks are not, and they
 | \`DegradedProviders\` | yes | some Providers of the Agent cannot be used: calls to them are denied |
 | \`ExternalAccessDisabled\`, \`KeyExpired\`, \`KeyRevoked\` | no | the AccessKey gives no access, for this reason |
 | \`DegradedRestrictions\` | yes | the ModelProvider does not expose some \`allowedModels\` of the AccessKey: they have no effect |
-| \`UnknownGuardBinding\` | no | the Agent names a GuardBinding that does not exist |
-| \`RelaxedGuard\` | no | \`enforcement: audit\` of the Agent would relax a GuardBinding that enforces: it is rejected |
+| \`UnknownGuardBinding\` | no | the Agent or AccessKey, or its ModelProvider, names a GuardBinding that does not exist or is skipped: its calls are denied |
+| \`RelaxedGuard\` | no | \`enforcement: audit\` would relax a GuardBinding that enforces: it is rejected, and the binding enforces; shown by the one that would relax it, and by the GuardBinding |
+| \`GuardServiceNotAvailable\` | no | the GuardBinding has no \`endpoint\`, and no guard service runs: its guards forward every call |
+| \`DegradedExternalAccess\` | yes | \`externalAccess.guards\` of the ModelProvider names a GuardBinding that does not exist, so that calls of its AccessKeys are denied, or would relax one |
 | \`EnvoyRejected\` | no | Envoy refused the ModelProvider's clusters; the message is Envoy's |
 | \`DuplicateKey\` | no | another AccessKey has the same SHA-256: neither gives access |
 | \`DuplicatePrices\` | no | the ConfigMap \`svc-model-prices\` of another namespace is in use |

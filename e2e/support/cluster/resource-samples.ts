@@ -291,6 +291,7 @@ const MODEL_PROVIDERS = samplesOf(
       { fallbacks: [{ provider: "b", model: "claude" }] },
       { retries: { attempts: 10, baseIntervalMs: 5000 } },
       { externalAccess: { enabled: true, maxTokensPerDay: 0 } },
+      { externalAccess: { enabled: true, guards: [{ binding: "g", scan: {} }] } },
       { allowedFeatures: ["background"], onDisconnect: "readToEnd", translation: "strict" },
     ],
     invalid: [
@@ -329,6 +330,11 @@ const MODEL_PROVIDERS = samplesOf(
       [{ retries: { attempts: 0 } }, "retries.attempts"],
       [{ retries: { baseIntervalMs: 6000 } }, "retries.maxIntervalMs"],
       [{ timeouts: { firstByteMs: 0 } }, "timeouts.firstByteMs"],
+      [{ externalAccess: { guards: [{}] } }, "externalAccess.guards[0].binding"],
+      [
+        { externalAccess: { guards: many(2, () => ({ binding: "g" })) } },
+        "externalAccess.guards[1]",
+      ],
       [{ allowedFeatures: ["everything"] }, "allowedFeatures[0]"],
     ],
   },
@@ -347,6 +353,7 @@ const ACCESS_KEYS = samplesOf(
       { revoked: true, limits: { maxTokensPerDay: 0, maxRequestsPerDay: 5 } },
       { restrictions: { allowedModels: ["gpt-*"], allowedCIDRs: ["::/0", "10.1.2.3/32"] } },
       { modelProvider: undefined, provider: "mcp" },
+      { guards: [{ binding: "g", enforcement: "enforce", scan: { responses: true } }] },
     ],
     invalid: [
       [{ provider: "mcp" }, "modelProvider"],
@@ -361,6 +368,9 @@ const ACCESS_KEYS = samplesOf(
       [{ restrictions: { allowedCIDRs: ["10.0.0.256/8"] } }, "restrictions.allowedCIDRs[0]"],
       [{ restrictions: { allowedCIDRs: ["2001:db8::/129"] } }, "restrictions.allowedCIDRs[0]"],
       [{ limits: { maxRequestsPerDay: -1 } }, "limits.maxRequestsPerDay"],
+      [{ guards: [{ binding: "G" }] }, "guards[0].binding"],
+      [{ guards: many(2, () => ({ binding: "g" })) }, "guards[1]"],
+      [{ modelProvider: undefined, provider: "mcp", guards: [{ binding: "g" }] }, "guards"],
     ],
   },
 );
@@ -425,6 +435,13 @@ const GUARD_BINDINGS = samplesOf(
       },
       { enforcement: "audit", thresholds: { injection: 0.9 }, timeoutMs: 60_000 },
       { audit: { savePayload: false, maxPayloadChars: 0 } },
+      {
+        classifier: {
+          type: "llamaGuard",
+          endpoint: "https://llama.example.com/v1",
+          auth: { secretRef: "s", header: "authorization" },
+        },
+      },
     ],
     invalid: [
       [{ classifier: undefined }, "classifier"],
@@ -442,6 +459,19 @@ const GUARD_BINDINGS = samplesOf(
         },
         "classifier.auth.header",
       ],
+      ...["Host", "content-length", "Transfer-Encoding", "CONNECTION", "te"].map(
+        (header) =>
+          [
+            {
+              classifier: {
+                type: "custom",
+                endpoint: "http://g",
+                auth: { secretRef: "s", header },
+              },
+            },
+            "classifier.auth.header",
+          ] as const,
+      ),
       [{ thresholds: { injection: 1.1 } }, "thresholds.injection"],
       [{ enforcement: "off" }, "enforcement"],
       [{ timeoutMs: 0 }, "timeoutMs"],

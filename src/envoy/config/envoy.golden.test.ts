@@ -37,6 +37,7 @@ function compileCase(name: string): EnvoyResources {
     env: {},
     now: 0,
     tokenHashesOf: (namespace, agent) => [`hash of ${namespace}/${agent}`],
+    guardEndpoint: undefined,
     mockEndpoint: { host: "127.0.0.1", port: 4010, tls: false, basePath: "/v1" },
   });
   return compileEnvoy(snapshot, {

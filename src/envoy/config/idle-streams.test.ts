@@ -22,6 +22,7 @@ const { snapshot } = compilePolicy(buildResourceSet(resources), {
   env: {},
   now: 0,
   tokenHashesOf: () => [],
+  guardEndpoint: undefined,
   mockEndpoint: undefined,
 });
 const config = compileEnvoy(snapshot, {
