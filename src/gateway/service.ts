@@ -52,6 +52,7 @@ import { eventLoopUtilization } from "../platform/event-loop.ts";
 import { guardedClock, systemClock } from "../platform/clock.ts";
 import { Defects } from "../platform/defects.ts";
 import type { Logger } from "../platform/log.ts";
+import type { PolicySnapshot } from "../policy/snapshot.ts";
 import { PolicyStore } from "../policy/store.ts";
 import { plugins } from "../providers/registry.ts";
 import { openPrices } from "./prices.ts";
@@ -178,6 +179,18 @@ export async function startGateway(
     random: Math.random,
     log,
   });
+  const guardMetrics = new GuardMetrics(registry);
+  const classifiers = new Classifiers({
+    clock,
+    metrics: guardMetrics,
+    trust: () => createSecureContext({ ca: readFileSync(options.caFile) }),
+  });
+  const guards = new Guards({
+    classifiers,
+    trail: new GuardTrail(records),
+    metrics: guardMetrics,
+    clock,
+  });
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let resources = EMPTY_RESOURCE_SET;
   const rollout = new Rollout({
@@ -188,6 +201,7 @@ export async function startGateway(
       ({ resources, sidecars } = compiled);
       prices.setConfigMap(compiled.prices);
       credentials.retain(compiled.policy.mcpServers.values());
+      classifiers.retain(classifierIds(compiled.policy));
       statuses.inForce(compiled);
     },
     envoy: {
@@ -221,17 +235,6 @@ export async function startGateway(
 
   const socket = (name: string): string => path.join(options.runDir, name);
   const maxMessageBytes = BUFFER_LIMIT_BYTES + 1_048_576;
-  const guardMetrics = new GuardMetrics(registry);
-  const guards = new Guards({
-    classifiers: new Classifiers({
-      clock,
-      metrics: guardMetrics,
-      trust: () => createSecureContext({ ca: readFileSync(options.caFile) }),
-    }),
-    trail: new GuardTrail(records),
-    metrics: guardMetrics,
-    clock,
-  });
   const relay = new Relay({
     calls,
     clock,
@@ -417,6 +420,7 @@ export async function startGateway(
       }
       await Promise.all([llm.close(), attempts.close(), mcp.close()]);
       credentials.close();
+      classifiers.close();
       relay.close();
       // After the last call that could still be settled, and the last refusal.
       await refusals?.close();
@@ -425,6 +429,15 @@ export async function startGateway(
       process.off("unhandledRejection", onRejection);
     },
   };
+}
+
+/** Returns the ids of all classifiers that a policy uses. */
+function classifierIds({ agentsByTokenHash, keysByHash }: PolicySnapshot): ReadonlySet<string> {
+  const callers = [
+    ...agentsByTokenHash.values(),
+    ...[...keysByHash.values()].map(({ key }) => key),
+  ];
+  return new Set(callers.flatMap(({ guards }) => guards.map(({ classifier }) => classifier.id)));
 }
 
 function registerResourceMetrics(registry: Registry, calls: CallRegistry, llm: StreamServer): void {
