@@ -79,14 +79,20 @@ const PROMPT =
   "a restart. ";
 const SMALL_PROMPT_BYTES = 900;
 
+/** Begins the prompt of requests of which no two are equal. */
+export const PLACEHOLDER = "0".repeat(20);
+
 /** The body of a request. */
 export function requestBody(options: {
   readonly model: string;
   readonly stream: boolean;
   readonly promptBytes?: number;
+  /** Whether each request has another prompt; this one begins with the {@link PLACEHOLDER}. */
+  readonly unique?: boolean;
 }): string {
   const length = options.promptBytes ?? SMALL_PROMPT_BYTES;
-  const content = PROMPT.repeat(Math.ceil(length / PROMPT.length)).slice(0, length);
+  const start = options.unique === true ? `${PLACEHOLDER} ` : "";
+  const content = (start + PROMPT.repeat(Math.ceil(length / PROMPT.length))).slice(0, length);
   return JSON.stringify({
     model: options.model,
     ...(options.stream ? { stream: true, stream_options: { include_usage: true } } : {}),

@@ -1,4 +1,4 @@
-/** A client's keep-alive connection: one request at a time, the same bytes each time. */
+/** A client's keep-alive connection: one request at a time, usually the same bytes each time. */
 import net from "node:net";
 import { performance } from "node:perf_hooks";
 import tls from "node:tls";
@@ -32,7 +32,15 @@ export interface ConnectionOptions {
   readonly serverName?: string | undefined;
   /** Whether each request gets a connection of its own; sessions are not resumed. */
   readonly fresh?: boolean | undefined;
+  /**
+   * Text of the request that each request replaces by another of the same length, so that no two
+   * are equal.
+   */
+  readonly placeholder?: string | undefined;
 }
+
+/** Numbers of the requests, which differ from those of an earlier process. */
+let number = Date.now() * 1_000;
 
 export class Connection {
   readonly #port: number;
@@ -40,6 +48,8 @@ export class Connection {
   readonly #isWhole: (body: Buffer) => boolean;
   readonly #serverName: string | undefined;
   readonly #fresh: boolean;
+  /** Where the request contains its number; undefined if it has none. */
+  readonly #numberAt: { readonly start: number; readonly length: number } | undefined;
   readonly #reader: () => MessageReader;
   #socket: net.Socket | undefined;
   #done: ((answered: Answered) => void) | undefined;
@@ -50,10 +60,15 @@ export class Connection {
 
   constructor(options: ConnectionOptions) {
     this.#port = options.port;
-    this.#request = options.request;
+    this.#request = Buffer.from(options.request);
     this.#isWhole = options.isWhole;
     this.#serverName = options.serverName;
     this.#fresh = options.fresh === true;
+    const { placeholder } = options;
+    this.#numberAt =
+      placeholder === undefined
+        ? undefined
+        : { start: this.#request.indexOf(placeholder), length: placeholder.length };
     this.#reader = () =>
       new MessageReader({
         head: (head) => {
@@ -72,6 +87,10 @@ export class Connection {
     this.#done = done;
     this.#sentAt = since;
     this.#body = [];
+    if (this.#numberAt !== undefined) {
+      const { start, length } = this.#numberAt;
+      this.#request.write(String(number++).padStart(length, "0"), start, "latin1");
+    }
     (this.#socket ??= this.#connect()).write(this.#request);
   }
 

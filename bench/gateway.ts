@@ -19,7 +19,17 @@ const ALL_LIMITS = {
 };
 
 /** JSON is YAML. */
-function resources(upstreamPort: number, limited: boolean, more: readonly object[]): string {
+function resources({
+  upstreamPort,
+  limited,
+  guard,
+  more,
+}: {
+  readonly upstreamPort: number;
+  readonly limited: boolean;
+  readonly guard: string | undefined;
+  readonly more: readonly object[];
+}): string {
   const metadata = { name: PROVIDER };
   const objects = [
     { apiVersion: "v1", kind: "Secret", metadata, stringData: { "api-key": UPSTREAM_KEY } },
@@ -37,7 +47,11 @@ function resources(upstreamPort: number, limited: boolean, more: readonly object
       apiVersion: "svc.io/v1",
       kind: "Agent",
       metadata,
-      spec: { models: [`${PROVIDER}/*`], ...(limited && { rateLimits: ALL_LIMITS }) },
+      spec: {
+        models: [`${PROVIDER}/*`],
+        ...(limited && { rateLimits: ALL_LIMITS }),
+        ...(guard !== undefined && { guards: [{ binding: guard }] }),
+      },
     },
   ];
   return [...objects, ...mcpResources({ port: upstreamPort }), ...more]
@@ -55,6 +69,8 @@ export async function startGateway(options: {
   readonly args?: readonly string[];
   /** Whether the agent has limits. @defaultValue true */
   readonly limited?: boolean;
+  /** GuardBinding of the agent; undefined for none. */
+  readonly guard?: string;
   /** More resources. */
   readonly more?: readonly object[];
   readonly beside?: ProcessTree["beside"];
@@ -68,6 +84,7 @@ export async function startGateway(options: {
     name = "gateway",
     args = [],
     limited = true,
+    guard,
     more = [],
     beside = [],
     env,
@@ -79,7 +96,7 @@ export async function startGateway(options: {
   const log = path.join(dir, "gateway.log");
   const svc = path.join(root, "dist/svc.js");
   mkdirSync(folder, { recursive: true });
-  writeFileSync(path.join(folder, "bench.yaml"), resources(upstreamPort, limited, more));
+  writeFileSync(path.join(folder, "bench.yaml"), resources({ upstreamPort, limited, guard, more }));
   const child = processes.start({
     place: "measured",
     command: process.execPath,

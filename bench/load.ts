@@ -5,7 +5,7 @@
  *   node bench/load.ts '{"port":9000,"key":"sk-…","model":"gpt-4o-mini",…}'
  */
 import { performance } from "node:perf_hooks";
-import { isWhole, PATH, requestBody } from "./answers.ts";
+import { isWhole, PATH, PLACEHOLDER, requestBody } from "./answers.ts";
 import { type Answered, Connection } from "./connection.ts";
 import { isWholeMcp, type McpAsk, mcpRequest } from "./mcp-messages.ts";
 import { cpuSeconds, machineBusySeconds, percentile, type ProcessTree } from "./stats.ts";
@@ -24,6 +24,8 @@ export interface LoadJob {
   readonly model: string;
   readonly stream: boolean;
   readonly promptBytes?: number;
+  /** Whether each request has another prompt. */
+  readonly unique?: boolean;
   /** Replaces the chat completion without TLS. */
   readonly tls?: TlsRequest;
   /** Replaces the chat completion. */
@@ -169,6 +171,7 @@ async function run(job: LoadJob): Promise<LoadResult> {
         isWhole: whole,
         serverName: tls?.serverName,
         fresh: tls?.fresh,
+        placeholder: job.unique === true ? PLACEHOLDER : undefined,
       }),
   );
   await closedLoop(connections, WARM_UP_SECONDS, new Samples());

@@ -110,6 +110,7 @@ async function measure(bench: Bench, phase: Phase, target: Target): Promise<Load
     throw new Error(`${target.name} has no MCP server`);
   const job: LoadJob = {
     ...phase.job,
+    ...(target.unique === true && { unique: true }),
     ...(phase.mcp === undefined || mcp === undefined ? {} : { mcp: { ...mcp, ask: phase.mcp } }),
     port: target.port,
     key: target.key,

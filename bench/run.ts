@@ -15,7 +15,8 @@ import { type Attack, ATTACKS } from "./attacks.ts";
 import { measureOverload, MODEL_DELAY_MS } from "./overload.ts";
 import { MCP_PATH } from "./mcp-messages.ts";
 import { checkMcp } from "./mcp-target.ts";
-import { LLM_PHASES, MCP_PHASES, measureRound, type Round } from "./phases.ts";
+import { LLM_PHASES, MCP_PHASES, measureRound, type PhaseName, type Round } from "./phases.ts";
+import { GUARD_PHASES, renderGuard, startGuarded } from "./guard.ts";
 import { PARTS_PHASES, renderParts, startParts } from "./parts.ts";
 import { Processes, until } from "./processes.ts";
 import { measureSidecar } from "./sidecar.ts";
@@ -24,12 +25,13 @@ import { type ProcessTree, residentMiB } from "./stats.ts";
 import { check, checkRefusal, type Target } from "./target.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "..");
-const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--mcp | --parts | --sidecar | --overload]"
+const HELP = `Usage: make bench ARGS="[--rounds N] [--seconds N] [--quick] [--mcp | --parts | --guard | --sidecar | --overload]"
 
   --rounds N    rounds, each with every kind of load (default 5)
   --seconds N   how long each kind of load lasts for each target (default 5)
   --mcp         only the MCP gateway beside bare Envoy; without it, models and tools are measured
   --parts       what limits and the audit chain add, with and without Redis, instead of all beside bare Envoy
+  --guard       what a guard adds, with verdicts that are remembered and with a request to the classifier for each call
   --sidecar     the binding proxy beside bare Envoy that ends TLS and starts it again, instead of the gateway
   --overload    a tenant beside attackers, each for --seconds, and all of them for --all-seconds (default 600)
   --attackers   with --overload: the attackers to measure, separated by commas (default: every kind)
@@ -43,6 +45,7 @@ interface Options {
   readonly seconds: number;
   readonly mcp: boolean;
   readonly parts: boolean;
+  readonly guard: boolean;
   readonly sidecar: boolean;
   readonly overload: boolean;
   readonly allSeconds: number;
@@ -58,6 +61,7 @@ function readOptions(): Options | undefined {
       quick: { type: "boolean", default: false },
       mcp: { type: "boolean", default: false },
       parts: { type: "boolean", default: false },
+      guard: { type: "boolean", default: false },
       sidecar: { type: "boolean", default: false },
       overload: { type: "boolean", default: false },
       "all-seconds": { type: "string" },
@@ -76,6 +80,7 @@ function readOptions(): Options | undefined {
     seconds: positive(values.seconds, values.quick ? 2 : 5),
     mcp: values.mcp,
     parts: values.parts,
+    guard: values.guard,
     sidecar: values.sidecar,
     overload: values.overload,
     allSeconds: positive(values["all-seconds"], values.quick ? 5 : 600),
@@ -180,7 +185,21 @@ async function bench(
     });
   }
   const upstreamPort = upstream.target.port;
-  if (options.parts) return measureParts(options, { binary, upstream, processes, dir });
+  const started = { binary, upstream, processes, dir };
+  if (options.parts) {
+    return measureTargets(options, started, {
+      start: startParts,
+      phases: PARTS_PHASES,
+      render: renderParts,
+    });
+  }
+  if (options.guard) {
+    return measureTargets(options, started, {
+      start: startGuarded,
+      phases: GUARD_PHASES,
+      render: renderGuard,
+    });
+  }
   const proxies = [
     await startEnvoy({ binary, upstreamPort, dir, processes }),
     await startGateway({ root: ROOT, upstreamPort, dir, processes }),
@@ -221,7 +240,19 @@ async function bench(
     : `${renderReport(report)}\n${renderMcpReport(report)}`;
 }
 
-async function measureParts(
+interface Comparison {
+  readonly start: (options: {
+    readonly root: string;
+    readonly upstreamPort: number;
+    readonly dir: string;
+    readonly processes: Processes;
+  }) => Promise<readonly Target[]>;
+  readonly phases: readonly PhaseName[];
+  readonly render: (rounds: readonly Round[], machine: string) => string;
+}
+
+/** Compares gateways with each other. */
+async function measureTargets(
   options: Options,
   {
     binary,
@@ -234,13 +265,10 @@ async function measureParts(
     readonly processes: Processes;
     readonly dir: string;
   },
+  { start, phases, render }: Comparison,
 ): Promise<string> {
-  const targets = await startParts({
-    root: ROOT,
-    upstreamPort: upstream.target.port,
-    dir,
-    processes,
-  });
+  const { port } = upstream.target;
+  const targets = await start({ root: ROOT, upstreamPort: port, dir, processes });
   for (const target of targets) await check(target);
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
   const rounds: Round[] = [];
@@ -249,11 +277,11 @@ async function measureParts(
     rounds.push(
       await measureRound(
         { processes, targets, upstream: upstream.tree, seconds: options.seconds, progress },
-        PARTS_PHASES,
+        phases,
       ),
     );
   }
-  return renderParts(rounds, machine(binary, processes));
+  return render(rounds, machine(binary, processes));
 }
 
 async function main(): Promise<void> {

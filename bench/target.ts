@@ -17,6 +17,8 @@ export interface Target extends Endpoint {
   readonly name: string;
   /** Its endpoint of the mock MCP server; undefined if it has none. */
   readonly mcp?: McpEndpoint;
+  /** Whether each request has another prompt. */
+  readonly unique?: boolean;
   /** undefined for the upstream itself, whose processes are not measured. */
   readonly tree: ProcessTree | undefined;
 }
