@@ -3,6 +3,8 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { parseDocuments } from "../resources/parse.ts";
 import { NOW, CliWorld } from "./testing.ts";
 
+const READY = { ready: true, reason: "Ready", message: "" };
+
 let world: CliWorld;
 
 beforeEach(() => {
@@ -10,7 +12,11 @@ beforeEach(() => {
   const { backend } = world;
   backend.add("Agent", "hello", {
     metadata: { namespace: "default", name: "hello", labels: { app: "x" }, resourceVersion: "v7" },
-    spec: { models: ["a/*", "b/x", "c/y", "d/z"], runAsUser: 65_532 },
+    spec: {
+      models: ["a/*", "b/x", "c/y", "d/z"],
+      guards: [{ binding: "web" }, { binding: "strict" }],
+      runAsUser: 65_532,
+    },
     status: {
       ready: true,
       reason: "Ready",
@@ -68,12 +74,34 @@ describe("tables", () => {
     ]);
   });
 
+  test.each(["guards", "guard", "guard-bindings", "guardbinding", "gb", "GUARDS"])(
+    "%s, with the counts of their checks",
+    async (kind) => {
+      world.backend.add("GuardBinding", "web", {
+        spec: { classifier: { type: "stub" }, enforcement: "enforce" },
+        status: { ...READY, checks: 12, flagged: 3, unavailable: 1 },
+      });
+      world.backend.add("GuardBinding", "unasked", {
+        spec: { classifier: { type: "custom" }, enforcement: "audit" },
+        status: { ready: false, reason: "SecretDoesNotExist", message: "no Secret" },
+      });
+      expect(lines((await world.run("get", kind)).stdout)).toEqual([
+        "NAME | CLASSIFIER | ENFORCEMENT | READY | REASON | CHECKS | FLAGGED | UNAVAILABLE",
+        "web | stub | enforce | yes | Ready | 12 | 3 | 1",
+        "unasked | custom | audit | no | SecretDoesNotExist | - | - | -",
+        "",
+      ]);
+    },
+  );
+
   test("of all namespaces, wide; what steers a terminal does not reach it", async () => {
     expect(lines((await world.run("get", "agents", "-A", "-o", "wide")).stdout)).toEqual([
-      "NAMESPACE | NAME | READY | REASON | TOKENS | REQUESTS | COST | IN-FLIGHT | MODELS | MESSAGE",
-      "default | hello | yes | Ready | 1234 | 5 | $0.0123 (+2 unpriced) | 1 | a/*,b/x,c/y+1",
-      "default | broken | no | UnknownProvider | - | - | - | - | - | no | [31mModelProvider x",
-      "team | far | yes | Ready | 0 | 0 | $12.50 | - | -",
+      "NAMESPACE | NAME | READY | REASON | TOKENS | REQUESTS | COST | IN-FLIGHT | MODELS | " +
+        "GUARDS | MESSAGE",
+      "default | hello | yes | Ready | 1234 | 5 | $0.0123 (+2 unpriced) | 1 | a/*,b/x,c/y+1 | " +
+        "web,strict",
+      "default | broken | no | UnknownProvider | - | - | - | - | - | - | no | [31mModelProvider x",
+      "team | far | yes | Ready | 0 | 0 | $12.50 | - | - | -",
       "",
     ]);
   });
@@ -246,7 +274,7 @@ describe("agent-def", () => {
     expect(stdout).toBe(
       "apiVersion: svc.io/v1\nkind: Agent\nmetadata:\n  namespace: default\n  name: " +
         "hello\n  labels:\n    app: x\nspec:\n  models:\n    - a/*\n    - b/x\n    - c/y\n   " +
-        " - d/z\n  runAsUser: 65532\n",
+        " - d/z\n  guards:\n    - binding: web\n    - binding: strict\n  runAsUser: 65532\n",
     );
     expect(parseDocuments(stdout, "").problems).toEqual([]);
   });

@@ -39,6 +39,8 @@ export function getCommand(context: Context): Command {
       "after",
       `
 TOKENS, REQUESTS and COST are of today (UTC). Of metrics, -o wide is Prometheus' text.
+Guards have the checks since the gateways started: those that FLAGGED something, and those for which the classifier was
+UNAVAILABLE.
 Tools are asked for at the MCP server: which ones it has, whether its Provider allows them, and which AccessKeys may use
 them.
 A spec is shown as it is in force, with its defaults. A Secret shows the names of its keys, never a value.
@@ -48,6 +50,7 @@ Examples:
   svc get agent hello -o yaml
   svc get agent-def hello > hello.yaml
   svc get access-keys -A -o wide
+  svc get guards
   svc get tools tracker
   svc get metrics`,
     )

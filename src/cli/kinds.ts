@@ -30,8 +30,8 @@ export function kindNamed(text: string): KindName {
 }
 
 export function findKind(text: string): KindName | undefined {
-  return KIND_NAMES.find(({ singular, plural, short }) =>
-    [singular, plural, short ?? singular].some(isNamed(text)),
+  return KIND_NAMES.find(({ singular, plural, short, others = [] }) =>
+    [singular, plural, short ?? singular, ...others].some(isNamed(text)),
   );
 }
 

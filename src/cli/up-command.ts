@@ -5,8 +5,12 @@ import type { ZodType } from "zod";
 import { compileCidrs } from "../platform/cidr.ts";
 import { createLog } from "../platform/log.ts";
 import { parseSize } from "../platform/size.ts";
+import { CLASSIFIER_TYPES, guardEndpointSchema } from "../resources/guard-binding.ts";
 import { hostSchema, originSchema } from "../resources/web-origin.ts";
+import type { ClassifierType } from "../policy/snapshot.ts";
+import type { GuardOptions } from "../up/guard-process.ts";
 import { startUp, type Up } from "../up/up.ts";
+import { CliError } from "./errors.ts";
 import { renderGreeting, tokenCommand, type TokenSource } from "./greeting.ts";
 
 interface Flags {
@@ -33,6 +37,10 @@ interface Flags {
   readonly stateDir?: string;
   readonly envoy?: string;
   readonly prices?: string;
+  readonly guard?: ClassifierType;
+  readonly guardModel?: string;
+  readonly guardUpstream?: string;
+  readonly guardEndpoint?: string;
   readonly mockPort?: number;
   readonly mockScript?: string;
   readonly envoyHeap: number;
@@ -154,6 +162,29 @@ export function upCommand(root: string): Command {
       "absolute path of the Envoy binary (default: $ENVOY_PATH, else searched for)",
     )
     .option("--prices <file>", "price overrides (svc-model-prices), read again every 60 s")
+    .addOption(
+      new Option(
+        "--guard <type>",
+        "start the guard service, which GuardBindings without an endpoint ask (default: none); " +
+          "SVC_GUARD_* variables reach it",
+      ).choices(CLASSIFIER_TYPES),
+    )
+    .option(
+      "--guard-model <model>",
+      "model of the guard service: its folder (promptGuard), or its name at the upstream",
+    )
+    .option(
+      "--guard-upstream <url>",
+      "address of the classifier that the guard service asks (llamaGuard, custom)",
+    )
+    .addOption(
+      new Option(
+        "--guard-endpoint <url>",
+        "base URL of a guard service that runs elsewhere, in place of --guard",
+      )
+        .argParser(parseGuardEndpoint)
+        .conflicts("guard"),
+    )
     .option(
       "--mock-script <file>",
       "YAML of the answers and tool calls of the mock model, to try agents without a key",
@@ -219,6 +250,8 @@ async function run(flags: Flags, root: string): Promise<void> {
       stateDir: flags.stateDir,
       envoy: flags.envoy,
       pricesFile: flags.prices,
+      guard: guardOf(flags),
+      guardEndpoint: flags.guardEndpoint,
       mockPort: flags.mockPort,
       mockScript: flags.mockScript,
       envoyHeapBytes: flags.envoyHeap * MIB,
@@ -245,6 +278,14 @@ async function run(flags: Flags, root: string): Promise<void> {
   await up.ready();
   const named = flags.stateDir !== undefined || (process.env["SVC_STATE_DIR"] ?? "") !== "";
   process.stdout.write(await greeting(up, named ? up.state.dir : undefined));
+}
+
+/** @throws CliError if there are settings of a guard service that is not started */
+function guardOf({ guard, guardModel, guardUpstream }: Flags): GuardOptions | undefined {
+  if (guard !== undefined) return { type: guard, model: guardModel, upstream: guardUpstream };
+  if (guardModel !== undefined || guardUpstream !== undefined)
+    throw CliError.usage("--guard-model and --guard-upstream need --guard <type>");
+  return undefined;
 }
 
 async function greeting(up: Up, stateDir: string | undefined): Promise<string> {
@@ -299,6 +340,12 @@ function parsePort(text: string): number {
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new InvalidArgumentError("a port is a number from 1 to 65535");
   return port;
+}
+
+function parseGuardEndpoint(text: string): string {
+  const parsed = guardEndpointSchema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(parsed.error.issues[0]?.message ?? "it is not valid");
 }
 
 function parseExternalPort(text: string): number | "off" {

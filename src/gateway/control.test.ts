@@ -130,6 +130,28 @@ describe("as it was", () => {
 });
 
 describe("objects", () => {
+  test("of a GuardBinding with the counts of its checks, of others without", async () => {
+    const binding = (name: string) =>
+      "apiVersion: svc.io/v1\nkind: GuardBinding\n" +
+      `metadata: {name: ${name}}\nspec: {classifier: {type: stub, endpoint: "http://g"}}\n`;
+    await apply(binding("asked"), binding("idle"));
+    world.guardCounts.set("default/asked", {
+      benign: 10,
+      injection: 2,
+      jailbreak: 1,
+      unavailable: 4,
+    });
+    const { items } = body(await ask("/objects/GuardBinding")) as {
+      items: { metadata: { name: string }; status: object }[];
+    };
+    expect(items.map(({ metadata, status }) => [metadata.name, status])).toEqual([
+      ["asked", expect.objectContaining({ ready: true, checks: 17, flagged: 3, unavailable: 4 })],
+      ["idle", expect.objectContaining({ ready: true, checks: 0, flagged: 0, unavailable: 0 })],
+    ]);
+    const agent = body(await ask("/objects/Agent/team/hello")) as { status: object };
+    expect(agent.status).not.toHaveProperty("checks");
+  });
+
   test("with what is in force, its defaults, and its status with usage", async () => {
     world.usage.set("Agent/team/hello", { tokensToday: 12, requestsToday: 2, costTodayUSD: 0.5 });
     expect(body(await ask("/objects/Agent/team/hello"))).toEqual({

@@ -11,7 +11,9 @@ import {
   viewContent,
 } from "../resources/kinds.ts";
 import { findResource, type ResourceSet } from "../resources/resource-set.ts";
-import type { ObjectUsage } from "../resources/usage.ts";
+import { keyOf } from "../resources/metadata.ts";
+import type { GuardUsage, ObjectUsage } from "../resources/usage.ts";
+import { type GuardCountsOf, guardUsage } from "./guard-counts.ts";
 
 export interface ObjectView {
   readonly apiVersion: string;
@@ -38,6 +40,7 @@ export interface ObjectView {
     readonly reason: string;
     readonly message: string;
   } & Partial<ObjectUsage> &
+    Partial<GuardUsage> &
     Partial<Pick<PublishedStatus, "observedGeneration" | "phase" | "url" | "conditions">>;
 }
 
@@ -50,6 +53,7 @@ export interface ObjectsOptions {
   readonly statuses: () => readonly PublishedStatus[];
   readonly resources: () => ResourceSet;
   readonly usage: UsageOf;
+  readonly guardCounts: GuardCountsOf;
 }
 
 /** Returns the selected objects, in the order of their kinds and names. */
@@ -60,9 +64,12 @@ export async function viewObjects(
   const statuses = options.statuses().filter(wanted);
   const usage = await options.usage(statuses);
   const resources = options.resources();
-  return statuses.map((status) =>
-    view(status, findResource(resources, status), usage.get(resourceId(status))),
-  );
+  const counts = options.guardCounts();
+  return statuses.map((status) => {
+    const found = view(status, findResource(resources, status), usage.get(resourceId(status)));
+    if (status.kind !== "GuardBinding") return found;
+    return { ...found, status: { ...found.status, ...guardUsage([counts.get(keyOf(status))]) } };
+  });
 }
 
 function view(

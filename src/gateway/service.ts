@@ -76,6 +76,7 @@ import type { GatewayStatus } from "./status.ts";
 import { StatusPublisher } from "./status-publisher.ts";
 import { StatusTable } from "./status-sink.ts";
 import { gatewaySurfaces } from "./surfaces.ts";
+import type { GuardCountsOf } from "./guard-counts.ts";
 import { usageFrom } from "./usage.ts";
 
 export interface GatewayService {
@@ -334,6 +335,7 @@ export async function startGateway(
   });
   await bindGrpc(control, socket("control.sock"));
 
+  const guardCounts: GuardCountsOf = () => new Map();
   const notReady = (): string | undefined =>
     ads.status().some((node) => node.inSync)
       ? undefined
@@ -346,6 +348,7 @@ export async function startGateway(
     objects: objects.current,
     problems: reconciler.problems,
     envoys: ads.status(),
+    guards: Object.fromEntries(guardCounts()),
     audit: writer &&
       refusals && { state: writer.state, ...writer.space, refusalsLeftOut: refusals.leftOut },
   });
@@ -390,6 +393,7 @@ export async function startGateway(
           statuses: () => objects.current,
           resources: () => resources,
           usage: usageFrom(limits, () => resources),
+          guardCounts,
         },
         store:
           options.resources === undefined

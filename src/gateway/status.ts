@@ -2,6 +2,7 @@
 import type { LeftOutReason } from "../audit/refusals/omissions.ts";
 import type { AuditState } from "../audit/sink.ts";
 import type { SpaceStatus } from "../audit/writer/volume.ts";
+import type { ChecksByLabel } from "./guard-counts.ts";
 import type { PublishedStatus } from "../policy/status.ts";
 import type { NodeStatus } from "../envoy/xds/ads.ts";
 
@@ -16,6 +17,11 @@ export interface GatewayStatus {
   /** Descriptions of the parts of the resource folder that could not be read. */
   readonly problems: readonly string[];
   readonly envoys: readonly NodeStatus[];
+  /**
+   * Checks of guards, by `<namespace>/<name>` of the GuardBinding; undefined for a gateway of an
+   * earlier version.
+   */
+  readonly guards?: Readonly<Record<string, ChecksByLabel>>;
   /** State of the gateway's audit chain; undefined if there is none. */
   readonly audit?: AuditStatus | undefined;
 }

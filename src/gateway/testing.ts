@@ -9,6 +9,7 @@ import { systemClock } from "../platform/clock.ts";
 import { plugins } from "../providers/registry.ts";
 import { formatProblem } from "../resources/problem.ts";
 import { ToolsError } from "./mcp-tools.ts";
+import type { ChecksByLabel } from "./guard-counts.ts";
 import type { ObjectUsage } from "../resources/usage.ts";
 import { AppliedStore } from "../sources/applied/applied-store.ts";
 import { openFolder } from "../sources/folder/folder-source.ts";
@@ -25,6 +26,7 @@ export class ControlWorld {
   readonly log: unknown[] = [];
   /** By id of the object. */
   readonly usage = new Map<string, ObjectUsage>();
+  readonly guardCounts = new Map<string, ChecksByLabel>();
   /** Number of changes that were waited for. */
   settled = 0;
   #source: Source;
@@ -77,6 +79,7 @@ export class ControlWorld {
         statuses: () => this.#objects.current,
         resources: () => this.#source.current().resources,
         usage: () => Promise.resolve(this.usage),
+        guardCounts: () => this.guardCounts,
       },
       store: this.store,
       log: { error: (fields: unknown) => void this.log.push(fields) },

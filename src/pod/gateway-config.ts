@@ -5,6 +5,7 @@
 import * as z from "zod";
 import { auditFolderSchema } from "../audit/options.ts";
 import { cidrSchema } from "../resources/cidr.ts";
+import { guardEndpointSchema } from "../resources/guard-binding.ts";
 import { nameSchema, subdomainSchema } from "../resources/metadata.ts";
 import { hostSchema, originSchema } from "../resources/web-origin.ts";
 
@@ -88,6 +89,8 @@ export const gatewayConfigSchema = z.strictObject({
       concurrency: z.int().min(1).nullable().default(null),
     })
     .prefault({}),
+  /** Base URL of the guard service; undefined for none. */
+  guardEndpoint: guardEndpointSchema.optional(),
   /** Whether ModelProviders of kind `mock` are served, by a model in the pod: to try things. */
   mock: z.boolean().default(false),
   /** Longest time that calls under way have after SIGTERM. */

@@ -81,6 +81,7 @@ export async function startGatewayPod(
         }),
     caFile: findCaBundle(caBundleOf(env), runDir),
     ...(mock === undefined ? {} : { mock: { host: mock.host, port: mock.port } }),
+    ...(config.guardEndpoint === undefined ? {} : { guardEndpoint: config.guardEndpoint }),
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     logLevel: config.logLevel,
   };

@@ -8,6 +8,7 @@ import { cidrSchema } from "./cidr.ts";
 import {
   expiry,
   field,
+  guardNames,
   MESSAGE,
   NAME,
   NONE,
@@ -243,6 +244,7 @@ export const accessKeyKind = defineKind({
       wide: true,
       cell: ({ spec }) => some(strings(field(spec, "restrictions", "deniedMcpTools")), NONE),
     },
+    { title: "GUARDS", wide: true, cell: ({ spec }) => guardNames(spec?.["guards"]) },
     MESSAGE,
   ],
 });

@@ -8,6 +8,7 @@ import { POD_RULES, podFields } from "./agent-pod.ts";
 import { cidrSchema } from "./cidr.ts";
 import {
   COST,
+  guardNames,
   IN_FLIGHT,
   MESSAGE,
   NAME,
@@ -236,6 +237,7 @@ export const agentKind = defineKind({
     COST,
     IN_FLIGHT,
     { title: "MODELS", wide: true, cell: ({ spec }) => some(strings(spec?.["models"]), NONE) },
+    { title: "GUARDS", wide: true, cell: ({ spec }) => guardNames(spec?.["guards"]) },
     MESSAGE,
   ],
 });

@@ -1,6 +1,6 @@
 /** Columns of the tables of `svc get`, and the cells that several kinds share. */
 import { formatDuration } from "../platform/duration.ts";
-import type { ObjectUsage } from "./usage.ts";
+import type { GuardUsage, ObjectUsage } from "./usage.ts";
 
 /** An object as the control API shows it, as far as tables need it. */
 export interface ColumnInput {
@@ -13,7 +13,8 @@ export interface ColumnInput {
     readonly ready: boolean;
     readonly reason: string;
     readonly message: string;
-  } & Partial<ObjectUsage>;
+  } & Partial<ObjectUsage> &
+    Partial<GuardUsage>;
 }
 
 export interface Column {
@@ -78,6 +79,13 @@ export function some(values: readonly string[], without: string): string {
     : `${values.slice(0, 3).join(",")}+${values.length - 3}`;
 }
 
+/** Returns the names of the GuardBindings of a list of guards. */
+export function guardNames(value: unknown): string {
+  const items: readonly unknown[] = Array.isArray(value) ? value : [];
+  const names = items.map((item) => (item as { readonly binding?: unknown } | null)?.binding);
+  return some(strings(names), NONE);
+}
+
 /** Returns the texts of a list; none of another value. */
 export function strings(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
@@ -95,6 +103,7 @@ function cost(usd: number | undefined, unpriced = 0): string {
   return `$${usd.toFixed(digits)}${unpriced === 0 ? "" : ` (+${unpriced} unpriced)`}`;
 }
 
-function count(value: number | undefined): string {
+/** Formats a number of a status; {@link NONE} where it is not known. */
+export function count(value: number | undefined): string {
   return value === undefined ? NONE : String(value);
 }

@@ -5,7 +5,7 @@
  */
 import * as z from "zod";
 import { parseBaseURL } from "./base-url.ts";
-import { field, MESSAGE, NAME, READY, REASON, text } from "./columns.ts";
+import { count, field, MESSAGE, NAME, READY, REASON, text } from "./columns.ts";
 import { defineKind } from "./kind.ts";
 import type { ResourceBase } from "./metadata.ts";
 import { API_VERSION, dataKeySchema, metadataSchema, subdomainSchema } from "./metadata.ts";
@@ -13,6 +13,9 @@ import { LAST_COLUMNS, READY_COLUMNS, statusSchema } from "./object-status.ts";
 import { celList, withRules } from "./rule.ts";
 
 export const guardEnforcementSchema = z.enum(["enforce", "audit"]);
+
+/** `src/policy/snapshot.ts` holds the same list. */
+export const CLASSIFIER_TYPES = ["promptGuard", "stub", "llamaGuard", "custom"] as const;
 
 const score = z.number().min(0).max(1);
 
@@ -72,9 +75,7 @@ export const guardEndpointSchema = z
 
 export const classifierSchema = withRules(
   z.strictObject({
-    type: z
-      .enum(["promptGuard", "stub", "llamaGuard", "custom"])
-      .describe("Protocol of the classifier."),
+    type: z.enum(CLASSIFIER_TYPES).describe("Kind of the classifier, and its protocol."),
     endpoint: guardEndpointSchema
       .optional()
       .describe("Address of the classifier. Default: the guard service of the installation."),
@@ -157,7 +158,12 @@ export const guardBindingKind = defineKind({
   kind: "GuardBinding",
   apiVersion: API_VERSION,
   collection: "guardBindings",
-  names: { singular: "guard-binding", plural: "guard-bindings", short: "gb" },
+  names: {
+    singular: "guard-binding",
+    plural: "guard-bindings",
+    short: "gb",
+    others: ["guard", "guards"],
+  },
   reference:
     "A classifier that finds prompt injection in LLM calls, and what is done about it. " +
     "`apiVersion: svc.io/v1`. A call from which the classifier gives no answer is forwarded, and " +
@@ -179,6 +185,9 @@ export const guardBindingKind = defineKind({
     { title: "ENFORCEMENT", cell: ({ spec }) => text(spec?.["enforcement"]) },
     READY,
     REASON,
+    { title: "CHECKS", cell: ({ status }) => count(status.checks) },
+    { title: "FLAGGED", cell: ({ status }) => count(status.flagged) },
+    { title: "UNAVAILABLE", cell: ({ status }) => count(status.unavailable) },
     MESSAGE,
   ],
 });

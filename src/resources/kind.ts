@@ -17,6 +17,8 @@ export interface KindNames {
   readonly plural: string;
   /** Abbreviation, e.g. `mp`. */
   readonly short?: string;
+  /** Further names, which only commands accept. */
+  readonly others?: readonly string[];
 }
 
 /** A column of `kubectl get`: an entry of a CRD's `additionalPrinterColumns`. */

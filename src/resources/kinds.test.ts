@@ -17,8 +17,8 @@ describe("the table of kinds", () => {
   });
 
   test("uses each name and each collection once", () => {
-    const names = kinds.flatMap(({ names: { singular, plural, short } }) =>
-      [singular, plural, ...(short === undefined ? [] : [short])].map((name) =>
+    const names = kinds.flatMap(({ names: { singular, plural, short, others = [] } }) =>
+      [singular, plural, ...(short === undefined ? [] : [short]), ...others].map((name) =>
         name.replaceAll("-", ""),
       ),
     );

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { BASE_URL_FORM, parseBaseURL } from "./base-url.ts";
 import {
   field,
+  guardNames,
   MESSAGE,
   NAME,
   NONE,
@@ -363,6 +364,11 @@ export const modelProviderKind = defineKind({
     TOKENS,
     { ...REQUESTS, wide: true },
     { title: "BASE-URL", wide: true, cell: ({ spec }) => text(spec?.["baseURL"]) },
+    {
+      title: "EXTERNAL-GUARDS",
+      wide: true,
+      cell: ({ spec }) => guardNames(field(spec, "externalAccess", "guards")),
+    },
     MESSAGE,
   ],
 });

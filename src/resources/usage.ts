@@ -11,6 +11,16 @@ export interface ObjectUsage {
   readonly inFlight?: number | undefined;
 }
 
+/** What the guards of a GuardBinding found, since their processes started. */
+export interface GuardUsage {
+  /** Scans of a call's texts. */
+  readonly checks: number;
+  /** Checks that found an injection or a jailbreak. */
+  readonly flagged: number;
+  /** Checks without a verdict, because the classifier gave no answer. */
+  readonly unavailable: number;
+}
+
 /** The counter whose usage of today is shown in an object's status. */
 export type UsageCounter =
   /** The calls of the Agent itself. */

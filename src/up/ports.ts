@@ -1,5 +1,5 @@
 /** Checks that the ports are free before anything starts. */
-import net from "node:net";
+import net, { type AddressInfo } from "node:net";
 import { StartError } from "../host/errors.ts";
 
 /** @param flag that sets the port, for the error */
@@ -32,4 +32,16 @@ export async function assertPortFree(address: string, port: number, flag: string
     server.listen(port, address, resolve);
   });
   await new Promise((resolve) => server.close(resolve));
+}
+
+/** Returns a port of 127.0.0.1 that nothing listens on at present. */
+export async function freeLoopbackPort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

@@ -20,7 +20,7 @@ import os from "node:os";
 import path from "node:path";
 import tls from "node:tls";
 import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { writeBootstrap } from "./bootstrap.ts";
 import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
@@ -29,6 +29,13 @@ import { envoyOfRun, envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
 import { assertPortFree } from "./ports.ts";
 import { makeRunDir, prepareState, type StatePaths, statePaths } from "../host/state.ts";
 import { startUp, type Up, type UpOptions } from "./up.ts";
+import type { GuardOptions } from "./guard-process.ts";
+
+const guardOf = (type: GuardOptions["type"], model?: string, upstream?: string): GuardOptions => ({
+  type,
+  model,
+  upstream,
+});
 
 let dir: string;
 
@@ -424,6 +431,8 @@ describe("startUp, of stand-ins", () => {
       envoy: undefined,
       stateDir: path.join(dir, "state"),
       pricesFile: undefined,
+      guard: undefined,
+      guardEndpoint: undefined,
       mockPort: undefined,
       mockScript: undefined,
       concurrency: 1,
@@ -455,6 +464,78 @@ describe("startUp, of stand-ins", () => {
     await up.stop();
     up = undefined;
     expect(existsSync(options.runDir)).toBe(false);
+  });
+
+  describe("its guard service", () => {
+    /** Writes its arguments, its environment and its pid to a file, and stays. */
+    const guardProgram = () =>
+      file(
+        "dist/svc.js",
+        `const { appendFileSync } = require("node:fs");
+         const { argv, env, pid } = process;
+         const told = JSON.stringify({ args: argv.slice(2), env: Object.keys(env), pid });
+         appendFileSync(${JSON.stringify(path.join(dir, "guard.told"))}, told + "\\n");
+         setInterval(() => undefined, 1_000);`,
+      );
+    const told = () =>
+      existsSync(path.join(dir, "guard.told"))
+        ? readFileSync(path.join(dir, "guard.told"), "utf8")
+            .trim()
+            .split("\n")
+            .map((line) => JSON.parse(line) as { args: string[]; env: string[]; pid: number })
+        : [];
+    const endpointOf = (at: Up): unknown =>
+      (
+        JSON.parse(readFileSync(`${at.state.controlSocket}.options`, "utf8")) as {
+          guardEndpoint?: string;
+        }
+      ).guardEndpoint;
+
+    test("runs on a free port that the gateway knows, with its own variables alone", async () => {
+      guardProgram();
+      up = await start(
+        GATEWAY,
+        { guard: guardOf("llamaGuard", "guard-4", "https://llama.example.com/v1") },
+        { SVC_GUARD_TOKEN: "t", SVC_REDIS_URL: "redis://x", NODE_OPTIONS: "--no-deprecation" },
+      );
+      await up.ready();
+      await vi.waitFor(() => expect(told()).toHaveLength(1));
+      const [first] = told();
+      const args = first?.args ?? [];
+      const listen = args[args.indexOf("--listen") + 1] ?? "";
+      expect(listen).toMatch(/^127\.0\.0\.1:\d+$/);
+      expect(args).toEqual([
+        ...["guard", "--type", "llamaGuard", "--listen", listen],
+        ...["--model", "guard-4", "--endpoint", "https://llama.example.com/v1"],
+      ]);
+      expect(endpointOf(up)).toBe(`http://${listen}`);
+      expect(first?.env).toEqual(["SVC_GUARD_TOKEN"]);
+    });
+
+    test("is started again, and ends with svc up", async () => {
+      guardProgram();
+      up = await start(GATEWAY, { guard: guardOf("stub") });
+      await up.ready();
+      await vi.waitFor(() => expect(told()).toHaveLength(1));
+      process.kill(told()[0]?.pid ?? 0, "SIGKILL");
+      await vi.waitFor(() => expect(told()).toHaveLength(2));
+      const [first, second] = told();
+      expect(second?.args).toEqual(first?.args);
+      await up.stop();
+      up = undefined;
+      expect(() => process.kill(second?.pid ?? 0, 0)).toThrow("ESRCH");
+    });
+
+    test("may run elsewhere; without one the gateway knows none", async () => {
+      up = await start(GATEWAY, { guardEndpoint: "http://guard:9000" });
+      await up.ready();
+      expect(endpointOf(up)).toBe("http://guard:9000");
+      await up.stop();
+      up = await start(GATEWAY);
+      await up.ready();
+      expect(endpointOf(up)).toBeUndefined();
+      expect(told()).toEqual([]);
+    });
   });
 
   const ipv6 = Object.values(os.networkInterfaces())
@@ -546,6 +627,19 @@ describe("startUp, of stand-ins", () => {
       /\/does\/not\/exist is not a folder.*--resources/,
     ],
     ["an address of another machine", { address: "192.0.2.1" }, /--address/],
+    ["a guard without its upstream", { guard: guardOf("custom") }, /--guard-upstream URL/],
+    ["a guard without its model", { guard: guardOf("promptGuard") }, /--guard-model DIR/],
+    [
+      "a guard without the name of its model",
+      { guard: guardOf("llamaGuard", undefined, "http://l") },
+      /--guard-model NAME/,
+    ],
+    ["a model of the stub", { guard: guardOf("stub", "m") }, /--guard-model has no effect/],
+    [
+      "an upstream of the stub",
+      { guard: guardOf("stub", undefined, "http://l") },
+      /--guard-upstream has no effect/,
+    ],
   ])("%s is told before anything starts", async (_name, more, words) => {
     await expect(start(GATEWAY, more)).rejects.toThrow(words);
     expect(existsSync(path.join(dir, "state"))).toBe(false);

@@ -1,7 +1,7 @@
 /**
- * `svc up`: everything on one machine. This process supervises Envoy and the gateway service, and
- * serves the mock upstream. When it is stopped, it lets requests under way finish; when it is
- * killed, neither process survives.
+ * `svc up`: everything on one machine. This process supervises Envoy, the gateway service and, if
+ * there is one, the guard service, and serves the mock upstream. When it is stopped, it lets
+ * requests under way finish; when it is killed, none of the processes survives.
  */
 import { readFileSync, rmSync, statSync } from "node:fs";
 import os from "node:os";
@@ -19,6 +19,7 @@ import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { gatewayEnvoy } from "./envoy-process.ts";
 import { StartError } from "../host/errors.ts";
 import { envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
+import { assertGuardOptions, type GuardOptions, guardProcess } from "./guard-process.ts";
 import { assertPortFree } from "./ports.ts";
 import { makeRunDir, prepareState, type StatePaths, statePaths } from "../host/state.ts";
 
@@ -50,6 +51,10 @@ export interface UpOptions {
   /** The Envoy binary; undefined to search for it. */
   readonly envoy: string | undefined;
   readonly pricesFile: string | undefined;
+  /** The guard service that is started; undefined for none. */
+  readonly guard: GuardOptions | undefined;
+  /** Base URL of a guard service that runs elsewhere; undefined for none. */
+  readonly guardEndpoint: string | undefined;
   /** Port of the mock model; undefined for any. */
   readonly mockPort: number | undefined;
   /** File with the mock model's script; undefined to echo only. */
@@ -100,6 +105,7 @@ const STOP_GRACE_MS = 3_000;
 export async function startUp(options: UpOptions, { root, env, log }: UpEnvironment): Promise<Up> {
   const resources = assertFolder(options.resources);
   const script = readScript(options.mockScript);
+  if (options.guard !== undefined) assertGuardOptions(options.guard);
   const envoy = findEnvoy(envoyOfUp(options.envoy, env, root));
   await assertPortFree(options.address, options.port, "--port");
   if (options.externalPort !== undefined)
@@ -134,6 +140,9 @@ async function start(
   const { runDir } = state;
   const caFile = findCaBundle(caBundleOf(env), runDir);
   const mock = await startMock({ port: options.mockPort, script });
+  const guard =
+    options.guard === undefined ? undefined : await guardProcess(options.guard, { root, env, log });
+  const guardEndpoint = guard?.endpoint ?? options.guardEndpoint;
 
   const gatewayOptions: GatewayOptionsInput = {
     resources,
@@ -158,6 +167,7 @@ async function start(
     caFile,
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
     mock: { host: mock.host, port: mock.port },
+    ...(guardEndpoint === undefined ? {} : { guardEndpoint }),
     logLevel: options.logLevel,
     ...(options.pricesFile === undefined ? {} : { pricesFile: path.resolve(options.pricesFile) }),
   };
@@ -192,6 +202,7 @@ async function start(
       lastWords = line;
     },
   });
+  guard?.process.start();
   gateway.start();
   proxy.start();
 
@@ -204,6 +215,7 @@ async function start(
   const status = async (): Promise<GatewayStatus> => (await control("/status")) as GatewayStatus;
   const close = async (): Promise<void> => {
     await Promise.all([proxy.stop(STOP_GRACE_MS), gateway.stop(STOP_GRACE_MS)]);
+    await guard?.process.stop(STOP_GRACE_MS);
     await mock.close();
     rmSync(runDir, { recursive: true, force: true });
   };

@@ -6,6 +6,7 @@ import type { Backend } from "../backend.ts";
 import { CliError } from "../errors.ts";
 import type { ClusterTarget } from "../target.ts";
 import { applyManifests, changeOf } from "./apply.ts";
+import { withGuardCounts } from "./guard-counts.ts";
 import { judged } from "./judged.ts";
 import { mergeMetrics } from "./metrics.ts";
 import { askPod, GATEWAY_PORTS, gatewayPods } from "./pods.ts";
@@ -25,12 +26,15 @@ export function clusterBackend(target: ClusterTarget): Backend {
     list: (kind, namespace) =>
       run(async () => {
         const { items } = await client.list(addressOf(kind), namespace);
-        return items.map((object) => viewOf(kind, object));
+        const views = items.map((object) => viewOf(kind, object));
+        return kind === "GuardBinding" ? withGuardCounts(session, views) : views;
       }),
     get: (kind, namespace, name) =>
       run(async () => {
         const object = await client.get(addressOf(kind), { namespace, name });
-        return object === undefined ? undefined : viewOf(kind, object);
+        if (object === undefined) return undefined;
+        const view = viewOf(kind, object);
+        return kind === "GuardBinding" ? (await withGuardCounts(session, [view]))[0] : view;
       }),
     patch: (kind, namespace, name, patch) =>
       run(async () => {
