@@ -55,6 +55,7 @@ await build({
     "src/bin/gateway-pod.ts",
     "src/bin/controller.ts",
     "src/bin/svc-init.ts",
+    "src/bin/guard-model.ts",
   ],
   packages: "external",
 });

@@ -58,6 +58,22 @@ export function parseCount(text: string): number {
   return Number(text);
 }
 
+/** Returns a reader of whole numbers from `least` on. */
+export function parseAtLeast(least: number): (text: string) => number {
+  return (text) => {
+    const count = /^\d{1,9}$/.test(text) ? Number(text) : -1;
+    if (count < least) throw new InvalidArgumentError(`expected a whole number from ${least} on`);
+    return count;
+  };
+}
+
+/** @returns a number from 0 to 1 */
+export function parseFraction(text: string): number {
+  if (!/^(?:0|1|0?\.\d{1,6}|1\.0{1,6})$/.test(text))
+    throw new InvalidArgumentError("expected a number from 0 to 1, such as 0.5");
+  return Number(text);
+}
+
 /** @returns milliseconds */
 export function parseDurationFlag(text: string): number {
   const ms = parseDuration(text);

@@ -10,6 +10,7 @@ import { createCommand } from "./create-command.ts";
 import { deleteCommand } from "./delete-command.ts";
 import { gatewayCommand } from "./gateway-command.ts";
 import { getCommand } from "./get-command.ts";
+import { guardCommand } from "./guard-command.ts";
 import { installCommand } from "./install-command.ts";
 import { loginCommand, logoutCommand } from "./login-command.ts";
 import { proxyStatusCommand } from "./proxy-status-command.ts";
@@ -45,6 +46,7 @@ export function createProgram(context: Context): Command {
     loginCommand(context),
     logoutCommand(context),
     gatewayCommand(context),
+    guardCommand(context),
     completionCommand(context),
   ];
   for (const command of commands) program.addCommand(command);
