@@ -335,7 +335,7 @@ export async function startGateway(
   });
   await bindGrpc(control, socket("control.sock"));
 
-  const guardCounts: GuardCountsOf = () => new Map();
+  const guardCounts: GuardCountsOf = () => guards.counts;
   const notReady = (): string | undefined =>
     ads.status().some((node) => node.inSync)
       ? undefined

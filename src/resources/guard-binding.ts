@@ -121,6 +121,9 @@ export const guardAuditSchema = z.strictObject({
     .describe("Longest text that is stored."),
 });
 
+/** Less than Envoy waits for our answer, which is 15 s (`messageTimeoutMs` of `llm/surface.ts`). */
+const MAX_TIMEOUT_MS = 10_000;
+
 const specSchema = z.strictObject({
   classifier: classifierSchema.describe("The classifier."),
   thresholds: thresholdsSchema.prefault({}).describe("Scores from which a text is flagged."),
@@ -133,7 +136,7 @@ const specSchema = z.strictObject({
   timeoutMs: z
     .int()
     .min(1)
-    .max(60_000)
+    .max(MAX_TIMEOUT_MS)
     .default(2000)
     .describe("Longest wait for the classifier, in milliseconds; then the call is forwarded."),
   audit: guardAuditSchema.prefault({}).describe("What audit events hold."),

@@ -433,7 +433,7 @@ const GUARD_BINDINGS = samplesOf(
           auth: { secretRef: "s", header: "X-Api-Key", prefix: "" },
         },
       },
-      { enforcement: "audit", thresholds: { injection: 0.9 }, timeoutMs: 60_000 },
+      { enforcement: "audit", thresholds: { injection: 0.9 }, timeoutMs: 10_000 },
       { audit: { savePayload: false, maxPayloadChars: 0 } },
       {
         classifier: {
@@ -475,6 +475,7 @@ const GUARD_BINDINGS = samplesOf(
       [{ thresholds: { injection: 1.1 } }, "thresholds.injection"],
       [{ enforcement: "off" }, "enforcement"],
       [{ timeoutMs: 0 }, "timeoutMs"],
+      [{ timeoutMs: 10_001 }, "timeoutMs"],
       [{ audit: { maxPayloadChars: -1 } }, "audit.maxPayloadChars"],
     ],
   },
