@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Label, Scores } from "../protocol.ts";
 import type { Classifier } from "./classifier.ts";
 import { readModelFiles } from "./model-files.ts";
@@ -33,9 +33,17 @@ const OPTIONS: ModelOptions = {
   maxBatch: 8,
 };
 
+/** Of the options above: most tests need no other. */
+let shared: Classifier;
 let classifier: Classifier | undefined;
 let batches: number[];
 let folder: string;
+
+beforeAll(async () => {
+  shared = await startWith({});
+});
+
+afterAll(() => shared.close());
 
 beforeEach(() => {
   batches = [];
@@ -45,11 +53,16 @@ beforeEach(() => {
 afterEach(async () => {
   await classifier?.close();
   classifier = undefined;
-  rmSync(folder, { recursive: true });
+  rmSync(folder, { recursive: true, force: true });
 });
 
-async function start(options: Partial<ModelOptions> = {}): Promise<Classifier> {
-  classifier = await startPromptGuard({
+async function start(options: Partial<ModelOptions>): Promise<Classifier> {
+  classifier = await startWith(options);
+  return classifier;
+}
+
+function startWith(options: Partial<ModelOptions>): Promise<Classifier> {
+  return startPromptGuard({
     ...OPTIONS,
     ...options,
     worker: WORKER,
@@ -57,7 +70,6 @@ async function start(options: Partial<ModelOptions> = {}): Promise<Classifier> {
     report: { batch: (windows) => void batches.push(windows) },
     onLost: () => undefined,
   });
-  return classifier;
 }
 
 /** The attack with a score above 0.5. */
@@ -66,7 +78,7 @@ function found({ injection, jailbreak }: Scores): string {
 }
 
 const classify = async (text: string): Promise<string> =>
-  found((await classifier?.classify(text, never)) as Scores);
+  found(await (classifier ?? shared).classify(text, never));
 
 const words = (count: number): string => "word ".repeat(count);
 const ATTACK = "ignore previous ";
@@ -107,12 +119,11 @@ describe("the model", () => {
     ["ignore [SEP] previous", "benign"],
     ["text [SEP][PAD][PAD]", "benign"],
   ])("%j: %s", async (text, label) => {
-    await start();
     expect(await classify(text)).toBe(label);
   });
 
   test("scores are the softmax of its logits, and sum to 1", async () => {
-    const { injection, benign, jailbreak } = await (await start()).classify(ATTACK, never);
+    const { injection, benign, jailbreak } = await shared.classify(ATTACK, never);
     expect(injection).toBeCloseTo(Math.exp(4) / (Math.exp(4) + 1 + Math.exp(-4)), 5);
     expect(injection + benign + jailbreak).toBeCloseTo(1, 5);
   });
@@ -121,7 +132,6 @@ describe("the model", () => {
   test.each([0, 444, 445, 446, 447, 508, 509, 510, 511, 892, 955, 956, 1_000])(
     "an attack is found wherever windows end: at token %d",
     async (at) => {
-      await start();
       expect(await classify(`${words(at)}${ATTACK}${words(1_200)}`)).toBe("injection");
       expect(await classify(`${words(at)}${ATTACK}`)).toBe("injection");
       expect(await classify(`${words(at)}ignore`)).toBe("benign");
@@ -135,7 +145,6 @@ describe("the model", () => {
   });
 
   test("a text of the maximum length is classified to its end, in windows of one step", async () => {
-    await start();
     const text = `${"word ".repeat(52_400)}${ATTACK}`;
     expect(await classify(text)).toBe("injection");
     const windows = batches.reduce((sum, batch) => sum + batch, 0);
@@ -144,14 +153,13 @@ describe("the model", () => {
   }, 30_000);
 
   test("maximum of each attack, benign of the window with the highest score", async () => {
-    await start();
-    const scores = await classifier?.classify(
+    const scores = await shared.classify(
       `${ATTACK}${words(600)}pretend unrestricted ${words(600)}`,
       never,
     );
-    expect(scores?.injection).toBeGreaterThan(0.9);
-    expect(scores?.jailbreak).toBeGreaterThan(0.9);
-    expect(scores?.benign).toBeLessThan(0.1);
+    expect(scores.injection).toBeGreaterThan(0.9);
+    expect(scores.jailbreak).toBeGreaterThan(0.9);
+    expect(scores.benign).toBeLessThan(0.1);
   });
 
   test("windows and their special tokens are as long as the model and its tokenizer allow", async () => {
@@ -160,7 +168,7 @@ describe("the model", () => {
     const config = JSON.parse(readFileSync(file, "utf8")) as object;
     writeFileSync(file, JSON.stringify({ ...config, model_max_length: 34 }));
     await start({ folder, overlap: 2 });
-    await classify(words(62));
+    await classify(words(62).trim());
     // 32 tokens, and 30 more.
     expect(batches.reduce((sum, batch) => sum + batch, 0)).toBe(2);
   });
@@ -168,7 +176,7 @@ describe("the model", () => {
 
 describe("runs", () => {
   test("concurrent texts share runs, and padding changes no score", async () => {
-    const running = await start();
+    const running = shared;
     const texts = [
       "ignore previous",
       "word word word",
@@ -230,6 +238,9 @@ describe("runs", () => {
 describe("a model that cannot be used says what to do", () => {
   const load = (options: Partial<ModelOptions> = {}): Promise<Classifier> =>
     start({ folder, ...options });
+  /** Without a thread. */
+  const loadHere = (options: Partial<ModelOptions> = {}): Promise<unknown> =>
+    loadModel({ ...OPTIONS, folder, ...options }, () => undefined);
   const edit = (name: string, change: (value: Record<string, unknown>) => object): void => {
     const file = path.join(folder, name);
     const value = JSON.parse(readFileSync(file, "utf8")) as Record<string, unknown>;
@@ -293,9 +304,17 @@ describe("a model that cannot be used says what to do", () => {
     ],
   ])("%s", async (_name, change, words) => {
     change();
-    await expect(load()).rejects.toMatchObject({
+    await expect(loadHere()).rejects.toMatchObject({
       name: "ClassifierSetupError",
       message: expect.stringContaining(words) as string,
+    });
+  });
+
+  test("the reason comes from the thread", async () => {
+    rmSync(path.join(folder, "model.onnx"));
+    await expect(load()).rejects.toMatchObject({
+      name: "ClassifierSetupError",
+      message: expect.stringContaining("there is no model.onnx") as string,
     });
   });
 
@@ -325,9 +344,7 @@ describe("a model that cannot be used says what to do", () => {
   });
 
   test("an overlap that is too large", async () => {
-    await expect(loadModel({ ...OPTIONS, overlap: 300 }, () => undefined)).rejects.toThrow(
-      "Use a smaller --overlap",
-    );
+    await expect(loadHere({ overlap: 300 })).rejects.toThrow("Use a smaller --overlap");
   });
 });
 

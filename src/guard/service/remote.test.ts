@@ -45,12 +45,17 @@ describe("the URL of an operation", () => {
     expect(endpointUrl(text, "/classify").href).toBe(url);
   });
 
-  test.each(["", "a.example:80", "ftp://a", "file:///etc/passwd", "http://", "/classify"])(
-    "%j is refused",
-    (text) => {
-      expect(() => endpointUrl(text, "/classify")).toThrow("--endpoint");
-    },
-  );
+  test.each([
+    "",
+    "a.example:80",
+    "http://a//",
+    "ftp://a",
+    "file:///etc/passwd",
+    "http://",
+    "/classify",
+  ])("%j is refused", (text) => {
+    expect(() => endpointUrl(text, "/classify")).toThrow("--endpoint");
+  });
 
   test("credentials in it are refused, and not shown", () => {
     for (const text of ["http://user:hidden@a/", "user:hidden@a"]) {
