@@ -131,7 +131,7 @@ describe("svc guard eval", () => {
       "no packages",
       ["DATA", "--type", "promptGuard", "--model", "/nowhere"],
       1,
-      "run: make .venv/classifier",
+      "run: make .venv/.classifier",
     ],
     ["a threshold above 1", ["DATA", "--injection-threshold", "1.5"], 2, "a number from 0 to 1"],
     ["a threshold that is no number", ["DATA", "--min-recall", "all"], 2, "a number from 0 to 1"],

@@ -356,7 +356,7 @@ describe("packages that run a model", () => {
       writeFileSync(path.join(found, "package.json"), "{}");
       return path.join(folder, name);
     };
-    expect(() => runtimeFolder(undefined, folder)).toThrow("run: make .venv/classifier");
+    expect(() => runtimeFolder(undefined, folder)).toThrow("run: make .venv/.classifier");
     expect(() => runtimeFolder("/nowhere", folder)).toThrow("/nowhere");
     const checkout = place(".venv/classifier");
     expect(runtimeFolder("", folder)).toBe(checkout);
