@@ -166,7 +166,7 @@ class Service {
     const { incoming } = c.env;
     checkHeaders(incoming.headers);
     const started = this.#options.monotonic();
-    const text = await readText(incoming as AsyncIterable<Uint8Array>);
+    const text = await readText(incoming);
     await place.turn(gone);
     const answer = answerOf(await classifier.classify(text, gone));
     this.#metrics.classified(answer.label, this.#options.monotonic() - started);
