@@ -6,6 +6,7 @@ interface Refusal {
 }
 
 const gateway = (values: string): string => `{gateway: {${values}}}`;
+const guard = (values: string): string => `{guard: {enabled: true, ${values}}}`;
 const external = (values: string): string => gateway(`externalProviderGateway: {${values}}`);
 
 /** Refused by `values.schema.json`. */
@@ -45,12 +46,60 @@ const BY_SCHEMA: readonly Refusal[] = [
   { values: "{redis: {externalUrl: 'redis.example.com:6379'}}", message: "/redis/externalUrl'" },
   { values: "{redis: {maxMemory: 192MiB}}", message: "at '/redis/maxMemory'" },
   { values: "{guard: {type: magic}}", message: "'promptGuard', 'stub', 'llamaGuard', 'custom'" },
+  { values: "{guard: {stub: {patterns: ['a,b']}}}", message: "at '/guard/stub/patterns/0'" },
+  { values: "{guard: {stub: {patterns: ['']}}}", message: "at '/guard/stub/patterns/0'" },
+  { values: "{guard: {stub: {patterns: a}}}", message: "got string, want array" },
+  { values: "{guard: {promptGuard: {path: models}}}", message: "at '/guard/promptGuard/path'" },
+  { values: "{guard: {custom: {endpoint: 'guard:1'}}}", message: "at '/guard/custom/endpoint'" },
+  {
+    values: "{guard: {llamaGuard: {endpoint: 'http://u:p@a'}}}",
+    message: "at '/guard/llamaGuard/endpoint'",
+  },
+  { values: "{guard: {custom: {authHeader: 'a b'}}}", message: "at '/guard/custom/authHeader'" },
   { values: "{crds: {install: 'yes'}}", message: "at '/crds/install': got string, want boolean" },
 ];
 
 /** Refused by the checks in the chart's `_checks.tpl`. */
 const BY_CHECKS: readonly Refusal[] = [
-  { values: "{guard: {enabled: true}}", message: "Set guard.enabled=false" },
+  { values: guard(""), message: "guard.type is promptGuard, but there is no model" },
+  {
+    values: guard("promptGuard: {existingClaim: models, path: /opt/model}"),
+    message: "guard.promptGuard.path is /opt/model, but the claim models is mounted at /models",
+  },
+  { values: guard("type: llamaGuard, model: m"), message: "guard.llamaGuard.endpoint is empty" },
+  {
+    values: guard("type: llamaGuard, llamaGuard: {endpoint: 'http://a'}"),
+    message: "guard.type is llamaGuard, but guard.model is empty",
+  },
+  { values: guard("type: custom"), message: "guard.custom.endpoint is empty" },
+  {
+    values: guard("type: custom, llamaGuard: {endpoint: 'http://a'}"),
+    message: "guard.custom.endpoint is empty",
+  },
+  {
+    values: guard("type: stub, extraEnv: [{name: SVC_GUARD_STUB_INJECTION, value: a}]"),
+    message: "Remove it and use guard.stub.patterns",
+  },
+  {
+    values: guard("type: stub, extraEnv: [{name: SVC_GUARD_TOKEN, value: a}]"),
+    message: "Remove it and use guard.llamaGuard.existingSecret or guard.custom.existingSecret",
+  },
+  {
+    values: guard("type: stub, extraEnv: [{name: NODE_OPTIONS, value: --inspect}]"),
+    message: "guard.extraEnv sets NODE_OPTIONS",
+  },
+  {
+    values: guard("type: stub, autoscaling: {enabled: true, minReplicas: 5, maxReplicas: 2}"),
+    message: "guard.autoscaling.minReplicas (5) is greater than maxReplicas (2)",
+  },
+  {
+    values: guard("type: stub, podDisruptionBudget: {maxUnavailable: 0}"),
+    message: "guard.podDisruptionBudget allows no disruption",
+  },
+  {
+    values: guard("type: stub, podLabels: {app.kubernetes.io/component: gateway}"),
+    message: "guard.podLabels sets app.kubernetes.io/component",
+  },
   {
     values: external("enabled: false, ingress: {enabled: true, hosts: [a.example]}"),
     message: "ingress.enabled is true, but there is no external listener",

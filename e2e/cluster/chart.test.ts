@@ -161,7 +161,7 @@ test("shows every problem of the values at once", () => {
   const { stderr } = render(
     "{guard: {enabled: true}, gateway: {maxSurge: 1, envoy: {heapBytes: 4294967296}}}",
   );
-  expect(stderr).toContain("guard.enabled is true");
+  expect(stderr).toContain("guard.type is promptGuard, but there is no model");
   expect(stderr).toContain("gateway.resources.limits.memory (2Gi)");
 });
 
@@ -211,6 +211,7 @@ describe("a changed configuration rolls exactly the pods that read it", () => {
     ["{agents: {sidecar: {pollSeconds: 10}}}", ["svc-controller"]],
     ["{watchNamespaces: [a]}", ["svc-controller", "svc-gateway"]],
     ["{gateway: {service: {annotations: {a: b}}}}", []],
+    ["{guard: {enabled: true, type: stub}}", ["svc-controller", "svc-gateway"]],
   ])("%s", (values, pods) => {
     expect(changed(values).toSorted()).toEqual(pods);
   });
@@ -220,6 +221,60 @@ test("the rights limited to namespaces include no ClusterRole", () => {
   const kinds = manifests(rendered("{watchNamespaces: [team-a]}")).map(({ kind }) => kind);
   expect(kinds).not.toContain("ClusterRole");
   expect(kinds).not.toContain("ClusterRoleBinding");
+});
+
+describe("the classifier", () => {
+  const find = (values: string, kind: string): Manifest | undefined =>
+    manifests(rendered(values)).find(
+      (one) => one.kind === kind && one.metadata.name === "svc-guard",
+    );
+  const stub = "{guard: {enabled: true, type: stub}}";
+
+  test("does not exist unless it is enabled", () =>
+    expect(rendered("{}")).not.toMatch(/svc-guard|guardEndpoint/));
+
+  test("is known to the gateway, which asks it, and to the controller, which tells its state", () => {
+    const url = "guardEndpoint: http://svc-guard.svc-system.svc.cluster.local:8200\n";
+    const configs = manifests(rendered(stub)).flatMap(({ kind, data }) =>
+      kind === "ConfigMap" ? Object.values(data ?? {}) : [],
+    );
+    expect(configs.filter((text) => text.includes(url))).toHaveLength(2);
+    expect(find(stub, "Service")?.spec).toMatchObject({ ports: [{ port: 8200 }] });
+  });
+
+  test("has no token of the API server", () =>
+    expect(find(stub, "Deployment")?.spec?.template?.spec).toMatchObject({
+      automountServiceAccountToken: false,
+    }));
+
+  test.each([
+    ["stub", stub, { policyTypes: ["Ingress", "Egress"], egress: [] }],
+    ["llamaGuard", input("guard-upstream"), { policyTypes: ["Ingress"] }],
+  ])("of the type %s is open to the gateway alone", (_, values, egress) => {
+    const gateway = { podSelector: { matchLabels: GATEWAY_LABELS } };
+    const { podSelector: _selector, ...rules } = (find(values, "NetworkPolicy")?.spec ??
+      {}) as Record<string, unknown>;
+    expect(rules).toEqual({ ingress: [{ ports: [{ port: "http" }], from: [gateway] }], ...egress });
+  });
+
+  test("gets the phrases of the stub, and tokens only from a Secret", () => {
+    const environment = (values: string): unknown =>
+      find(values, "Deployment")?.spec?.template?.spec.containers.map(
+        (container) => (container as { readonly env?: unknown }).env,
+      );
+    expect(environment(stub)).toEqual([undefined]);
+    expect(
+      environment('{guard: {enabled: true, type: stub, stub: {patterns: ["a b", c]}}}'),
+    ).toEqual([[{ name: "SVC_GUARD_STUB_INJECTION", value: "a b,c" }]]);
+    expect(environment(input("guard-upstream"))).toEqual([
+      [
+        {
+          name: "SVC_GUARD_TOKEN",
+          valueFrom: { secretKeyRef: { name: "llama", key: "api-key" } },
+        },
+      ],
+    ]);
+  });
 });
 
 test("what is published reaches only the external port", () => {

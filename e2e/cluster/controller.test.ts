@@ -264,18 +264,67 @@ test("an Agent that would run as root fails, and has no Deployment", async () =>
   await made(agent);
 });
 
-test("an override that relaxes a guard is rejected", async () => {
-  const agent = fresh();
-  await bed.declare("GuardBinding", `${agent}-guard`, {
-    classifier: { type: "stub", endpoint: "http://guard:8092" },
-    enforcement: "enforce",
+describe("guards", () => {
+  /** Waits until the status of a GuardBinding has a reason. */
+  const judged = (name: string, reason: string) =>
+    until(
+      async () => {
+        const object = await bed.find(kubeKindOf("GuardBinding"), name);
+        const status = object?.["status"] as { reason?: string } | undefined;
+        return status?.reason === reason && status;
+      },
+      { what: `GuardBinding ${name} to have the reason ${reason}` },
+    );
+  const classifier = { type: "stub", endpoint: "http://guard:8200" };
+
+  test("an override that relaxes one is rejected; the Agent and the GuardBinding tell it", async () => {
+    const agent = fresh();
+    const guard = { binding: `${agent}-guard` };
+    await bed.declare("GuardBinding", guard.binding, { classifier, enforcement: "enforce" });
+    await judged(guard.binding, "Ready");
+    await bed.agent(agent, { guards: [{ ...guard, enforcement: "audit" }] });
+    expect(await bed.reason(agent, "RelaxedGuard")).toMatchObject({ ready: false });
+    expect(await judged(guard.binding, "RelaxedGuard")).toMatchObject({
+      ready: false,
+      message: expect.stringContaining(`Agent ${agent}`) as unknown,
+      conditions: [{ type: "Ready", status: "False", reason: "RelaxedGuard" }],
+    });
+    expect(await bed.find(CORE.deployment, `svc-${agent}`)).toBeUndefined();
+    await bed.agent(agent, { guards: [guard] });
+    await made(agent);
+    expect(await judged(guard.binding, "Ready")).toMatchObject({ ready: true });
+    const { data } = (await get(CORE.configMap, `svc-${agent}-guards`)) as {
+      data?: Record<string, string>;
+    };
+    expect(JSON.parse(data?.["guards.json"] ?? "{}")).toMatchObject({
+      workload: `${bed.namespace}/${agent}`,
+      guards: [{ binding: guard.binding, enforcement: "enforce" }],
+    });
   });
-  const guard = { binding: `${agent}-guard` };
-  await bed.agent(agent, { guards: [{ ...guard, enforcement: "audit" }] });
-  expect(await bed.reason(agent, "RelaxedGuard")).toMatchObject({ ready: false });
-  expect(await bed.find(CORE.deployment, `svc-${agent}`)).toBeUndefined();
-  await bed.agent(agent, { guards: [guard] });
-  await made(agent);
+
+  test("an Agent waits for a GuardBinding that does not exist", async () => {
+    const agent = fresh();
+    const binding = `${agent}-guard`;
+    await bed.agent(agent, { guards: [{ binding }] });
+    expect(await bed.reason(agent, "UnknownGuardBinding")).toMatchObject({ ready: false });
+    expect(await bed.find(CORE.deployment, `svc-${agent}`)).toBeUndefined();
+    await bed.declare("GuardBinding", binding, { classifier });
+    await made(agent);
+    await bed.remove("GuardBinding", binding);
+    await bed.reason(agent, "UnknownGuardBinding");
+  });
+
+  test("a GuardBinding tells what its classifier lacks", async () => {
+    const name = `${fresh()}-guard`;
+    await bed.declare("GuardBinding", name, { classifier: { type: "stub" } });
+    expect(await judged(name, "GuardServiceNotAvailable")).toMatchObject({ ready: false });
+    await bed.declare("GuardBinding", name, {
+      classifier: { ...classifier, type: "custom", auth: { secretRef: `${name}-secret` } },
+    });
+    await judged(name, "SecretDoesNotExist");
+    await bed.secret(`${name}-secret`, "token");
+    expect(await judged(name, "Ready")).toMatchObject({ ready: true });
+  });
 });
 
 test("a webhook has an address, and another one when its Secret is deleted", async () => {

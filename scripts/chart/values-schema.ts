@@ -54,6 +54,15 @@ const DISRUPTION_BUDGET = z.strictObject({
   maxUnavailable: COUNT_OR_PERCENTAGE,
 });
 
+const AUTOSCALING = z.strictObject({
+  enabled: z.boolean(),
+  minReplicas: COUNT,
+  maxReplicas: COUNT,
+  targetCPUUtilizationPercentage: z.int().min(0).max(10_000),
+  targetMemoryUtilizationPercentage: z.int().min(0).max(10_000),
+  behavior: OBJECT,
+});
+
 /** Where pods run, and as whom. */
 const POD = {
   podAnnotations: TEXTS,
@@ -165,14 +174,7 @@ const GATEWAY = z.strictObject({
   }),
   audit: AUDIT,
   resources: RESOURCES,
-  autoscaling: z.strictObject({
-    enabled: z.boolean(),
-    minReplicas: COUNT,
-    maxReplicas: COUNT,
-    targetCPUUtilizationPercentage: z.int().min(0).max(10_000),
-    targetMemoryUtilizationPercentage: z.int().min(0).max(10_000),
-    behavior: OBJECT,
-  }),
+  autoscaling: AUTOSCALING,
   podDisruptionBudget: DISRUPTION_BUDGET,
   maxSurge: z.union([z.string().regex(/^[1-9][0-9]*%$/), z.int().min(1).max(1000)]),
   networkPolicy: z.strictObject({
@@ -247,6 +249,46 @@ const REDIS = z.strictObject({
   ...POD,
 });
 
+/** Without credentials, which everyone who reads the Deployment would see. */
+const CLASSIFIER_URL = z.string().regex(/^(https?:\/\/[^\s/?#@]+(\/[^\s?#@]*)?)?$/);
+
+const UPSTREAM = z.strictObject({
+  endpoint: CLASSIFIER_URL,
+  existingSecret: OPTIONAL_NAME,
+  existingSecretKey: z.string().min(1),
+  authHeader: z.string().regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/),
+  authPrefix: z.string().regex(/^[\x20-\x7e]*$/),
+});
+
+const GUARD = z.strictObject({
+  enabled: z.boolean(),
+  type: z.enum(["promptGuard", "stub", "llamaGuard", "custom"]),
+  model: z.string(),
+  image: z.strictObject({
+    registry: z.string(),
+    repository: z.string().min(1),
+    tag: z.string(),
+    digest: DIGEST,
+    pullPolicy: z.union([PULL_POLICY, z.literal("")]),
+  }),
+  promptGuard: z.strictObject({
+    path: z.string().regex(/^(\/[^\s]+)?$/),
+    existingClaim: OPTIONAL_NAME,
+  }),
+  stub: z.strictObject({ patterns: z.array(z.string().regex(/^[^,]*[^,\s][^,]*$/)) }),
+  llamaGuard: UPSTREAM,
+  custom: UPSTREAM,
+  replicas: z.int().min(0).max(1000),
+  logLevel: LOG_LEVEL,
+  extraArgs: z.array(z.string()),
+  service: z.strictObject({ annotations: TEXTS, labels: TEXTS }),
+  resources: RESOURCES,
+  autoscaling: AUTOSCALING,
+  podDisruptionBudget: DISRUPTION_BUDGET,
+  networkPolicy: z.strictObject({ ...NETWORK_POLICY, ingress: OBJECTS }),
+  ...OWN_POD,
+});
+
 const IMAGE = z.strictObject({ repository: z.string().min(1), digest: DIGEST });
 
 const VALUES = z.strictObject({
@@ -274,11 +316,7 @@ const VALUES = z.strictObject({
   controller: CONTROLLER,
   agents: AGENTS,
   redis: REDIS,
-  guard: z.strictObject({
-    enabled: z.boolean(),
-    type: z.enum(["promptGuard", "stub", "llamaGuard", "custom"]),
-    model: z.string(),
-  }),
+  guard: GUARD,
   monitoring: z.strictObject({
     scrapeFrom: OBJECTS,
     podMonitor: MONITOR,

@@ -67,6 +67,19 @@ test("and the credentials of MCP servers that access keys may use", () => {
   expect(role?.["rules"]).toMatchObject([{ resourceNames: ["open"] }]);
 });
 
+test("and those of classifiers", () => {
+  const guard = (name: string, auth: string) => `---
+apiVersion: svc.io/v1
+kind: GuardBinding
+metadata: { name: ${name}, namespace: team }
+spec: { classifier: { type: custom, endpoint: "https://guard.test"${auth} } }
+`;
+  const text = [guard("hosted", ", auth: { secretRef: classifier }"), guard("open", "")].join("");
+  const [role] = accessTo("team", text).map(({ object }) => object);
+  expect(role?.["rules"]).toMatchObject([{ resourceNames: ["classifier"] }]);
+  expect([...gatewayNamespaces(loadManifests(text).load.resources)]).toEqual(["team"]);
+});
+
 test("namespaces are those with such Secrets, whichever kind names them", () => {
   const { resources } = loadManifests(
     model("models", "a", "key") + mcp("open", OPEN) + mcp("closed", "").replaceAll("team", "other"),

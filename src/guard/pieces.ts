@@ -10,6 +10,7 @@
  * - A long text is cut into pieces that overlap, so that every pattern up to the overlap's length
  *   is whole in one of them.
  */
+import { base64Runs } from "./base64-runs.ts";
 
 /** Length of a piece in UTF-16 code units: some 2,000 tokens. */
 export const PIECE_CHARS = 8_192;
@@ -77,30 +78,22 @@ function* borderPieces(
   run: readonly number[],
   separator: string,
 ): Generator<Piece> {
-  const [first = 1] = run;
-  let whole = "";
-  let of = first;
-  /** End of the text before the last border, where it is too far from the next one. */
-  const add = (index: number, from: number): void => {
-    whole += `${separator}${texts[index]?.text.slice(0, from) ?? ""}`;
-  };
-  whole = (texts[first - 1]?.text ?? "").slice(-OVERLAP_CHARS);
+  const textAt = (index: number): string => texts[index]?.text ?? "";
+  let of = run[0] ?? 0;
+  let around = [textAt(of - 1).slice(-OVERLAP_CHARS)];
   for (const index of run) {
-    const text = texts[index]?.text ?? "";
+    const text = textAt(index);
     if (text.length <= 2 * OVERLAP_CHARS) {
-      add(index, text.length);
+      around.push(text);
       continue;
     }
-    add(index, OVERLAP_CHARS);
-    yield* piecesOfBorder(whole, of);
-    whole = text.slice(-OVERLAP_CHARS);
+    around.push(text.slice(0, OVERLAP_CHARS));
+    yield* piecesOfText(around.join(separator), of);
+    around = [text.slice(-OVERLAP_CHARS)];
     of = index + 1;
   }
-  if (of <= (run.at(-1) ?? 0)) yield* piecesOfBorder(whole, of);
-}
-
-function* piecesOfBorder(whole: string, of: number): Generator<Piece> {
-  yield* piecesOfText(whole, of);
+  // Without a border behind it, the end of the last text is no news.
+  if (around.length > 1) yield* piecesOfText(around.join(separator), of);
 }
 
 const ASCII = /^[\x00-\x7f]*$/;
@@ -121,9 +114,6 @@ export function visibleForm(text: string): string {
     .normalize("NFKC");
 }
 
-/** Base64 in either alphabet, also wrapped in lines (RFC 2045, RFC 4648). */
-const BASE64 = /[A-Za-z0-9+/_-]{24,}(?:\r?\n[A-Za-z0-9+/_-]+)*={0,2}/g;
-
 /** Control characters that are in no text. */
 const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/;
 
@@ -131,11 +121,10 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /** Yields the texts that a text contains as base64. */
 function* decodedTexts(text: string): Generator<string> {
-  for (const [run] of text.matchAll(BASE64)) {
-    const bytes = Buffer.from(run, "base64url");
+  for (const run of base64Runs(text)) {
     let decoded: string;
     try {
-      decoded = utf8.decode(bytes);
+      decoded = utf8.decode(Buffer.from(run, "base64url"));
     } catch {
       continue;
     }

@@ -65,7 +65,13 @@ export async function guardProcess(
       args: [
         "--enable-source-maps",
         path.join(root, "dist/svc.js"),
-        ...["guard", "--type", type, "--listen", listen],
+        "guard",
+        "--type",
+        type,
+        "--listen",
+        listen,
+        "--log-level",
+        log.level,
         ...(model === undefined
           ? []
           : ["--model", type === "promptGuard" ? path.resolve(model) : model]),
@@ -76,6 +82,11 @@ export async function guardProcess(
         Object.entries(env).filter(([name]) => /^SVC_(?:GUARD|CLASSIFIER)_/.test(name)),
       ),
       log,
+      // Its log lines are JSON as all others'; the rest is for people at a terminal.
+      onLine: (line) => {
+        if (line.startsWith("{")) process.stderr.write(`${line}\n`);
+        else log.info({ process: "guard", line }, "output");
+      },
     }),
   };
 }

@@ -505,8 +505,17 @@ describe("startUp, of stand-ins", () => {
       const listen = args[args.indexOf("--listen") + 1] ?? "";
       expect(listen).toMatch(/^127\.0\.0\.1:\d+$/);
       expect(args).toEqual([
-        ...["guard", "--type", "llamaGuard", "--listen", listen],
-        ...["--model", "guard-4", "--endpoint", "https://llama.example.com/v1"],
+        "guard",
+        "--type",
+        "llamaGuard",
+        "--listen",
+        listen,
+        "--log-level",
+        "silent",
+        "--model",
+        "guard-4",
+        "--endpoint",
+        "https://llama.example.com/v1",
       ]);
       expect(endpointOf(up)).toBe(`http://${listen}`);
       expect(first?.env).toEqual(["SVC_GUARD_TOKEN"]);

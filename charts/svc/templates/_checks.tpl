@@ -13,8 +13,28 @@ once.
 {{- end }}
 
 {{- define "svc.guardProblems" -}}
-{{- if .Values.guard.enabled }}
-guard.enabled is true, but this version has no classifier. Set guard.enabled=false.
+{{- with .Values.guard }}
+{{- if .enabled }}
+{{- if and (eq .type "promptGuard") (not .promptGuard.path) (not .promptGuard.existingClaim) }}
+guard.type is promptGuard, but there is no model. Set guard.promptGuard.path to the model's folder in guard.image, or guard.promptGuard.existingClaim to a claim with the model.
+{{- end }}
+{{- if and .promptGuard.existingClaim .promptGuard.path (ne .promptGuard.path "/models") (not (hasPrefix "/models/" .promptGuard.path)) }}
+guard.promptGuard.path is {{ .promptGuard.path }}, but the claim {{ .promptGuard.existingClaim }} is mounted at /models. Set a folder in it, such as /models/prompt-guard-2, or remove existingClaim.
+{{- end }}
+{{- range $type := list "llamaGuard" "custom" }}
+{{- if and (eq $.Values.guard.type $type) (not (get $.Values.guard $type).endpoint) }}
+guard.type is {{ $type }}, but guard.{{ $type }}.endpoint is empty. Set it to the URL of the classifier.
+{{- end }}
+{{- end }}
+{{- if and (eq .type "llamaGuard") (not .model) }}
+guard.type is llamaGuard, but guard.model is empty. Set it to the name of the model at guard.llamaGuard.endpoint.
+{{- end }}
+{{- end }}
+{{- range .extraEnv }}
+{{- if has .name (list "SVC_GUARD_STUB_INJECTION" "SVC_GUARD_TOKEN") }}
+guard.extraEnv sets {{ .name }}, which the chart itself sets. Remove it and use guard.{{ ternary "stub.patterns" "llamaGuard.existingSecret or guard.custom.existingSecret" (eq .name "SVC_GUARD_STUB_INJECTION") }}.
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
@@ -52,23 +72,26 @@ guard.enabled is true, but this version has no classifier. Set guard.enabled=fal
 
 {{- define "svc.scalingProblems" -}}
 {{- $gateway := .Values.gateway }}
-{{- with $gateway.autoscaling }}
+{{- range $component := list "gateway" "guard" }}
+{{- $values := get $.Values $component }}
+{{- with $values.autoscaling }}
 {{- if .enabled }}
 {{- if gt (int64 .minReplicas) (int64 .maxReplicas) }}
-gateway.autoscaling.minReplicas ({{ .minReplicas }}) is greater than maxReplicas ({{ .maxReplicas }}). Swap them.
+{{ $component }}.autoscaling.minReplicas ({{ .minReplicas }}) is greater than maxReplicas ({{ .maxReplicas }}). Swap them.
 {{- end }}
-{{- $requests := dig "requests" dict $gateway.resources }}
+{{- $requests := dig "requests" dict $values.resources }}
 {{- range $resource, $value := dict "cpu" "targetCPUUtilizationPercentage" "memory" "targetMemoryUtilizationPercentage" }}
-{{- if and (get $gateway.autoscaling $value) (not (get $requests $resource)) }}
-gateway.autoscaling.{{ $value }} is a percentage of gateway.resources.requests.{{ $resource }}, which is missing. Set gateway.resources.requests.{{ $resource }}, or {{ $value }}=0.
+{{- if and (get $values.autoscaling $value) (not (get $requests $resource)) }}
+{{ $component }}.autoscaling.{{ $value }} is a percentage of {{ $component }}.resources.requests.{{ $resource }}, which is missing. Set {{ $component }}.resources.requests.{{ $resource }}, or {{ $value }}=0.
 {{- end }}
 {{- end }}
 {{- if not (or .targetCPUUtilizationPercentage .targetMemoryUtilizationPercentage) }}
-gateway.autoscaling has no target. Set targetCPUUtilizationPercentage or targetMemoryUtilizationPercentage.
+{{ $component }}.autoscaling has no target. Set targetCPUUtilizationPercentage or targetMemoryUtilizationPercentage.
 {{- end }}
 {{- end }}
 {{- end }}
-{{- range $component := list "gateway" "controller" }}
+{{- end }}
+{{- range $component := list "gateway" "controller" "guard" }}
 {{- $budget := (get $.Values $component).podDisruptionBudget }}
 {{- $min := toString $budget.minAvailable }}
 {{- $max := toString $budget.maxUnavailable }}
@@ -144,7 +167,7 @@ redis.tls.enabled is true, but redis.tls.existingSecret is empty. Name a Secret 
 {{- end }}
 
 {{- define "svc.podProblems" -}}
-{{- range $component := list "gateway" "controller" "redis" "tests" }}
+{{- range $component := list "gateway" "controller" "redis" "guard" "tests" }}
 {{- $values := get $.Values $component }}
 {{- range $key, $_ := $values.podLabels }}
 {{- if hasPrefix "app.kubernetes.io/" $key }}

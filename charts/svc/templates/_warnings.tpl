@@ -30,6 +30,12 @@ agents.interception is sysctl: an agent with Providers can open connections to p
 {{- if and $gateway.networkPolicy.enabled (or .Values.monitoring.podMonitor.enabled .Values.monitoring.serviceMonitor.enabled) (not .Values.monitoring.scrapeFrom) }}
 monitoring.scrapeFrom is empty: the NetworkPolicies keep Prometheus out. Name its namespace.
 {{- end }}
+{{- if and .Values.guard.enabled (eq .Values.guard.type "stub") }}
+guard.type is stub: it finds only the phrases of guard.stub.patterns. Use it for trials.
+{{- end }}
+{{- if and .Values.guard.enabled (not .Values.guard.networkPolicy.enabled) }}
+guard.networkPolicy.enabled is false: every pod of the cluster can ask the classifier. Set guard.networkPolicy.enabled=true.
+{{- end }}
 {{- if not .Values.crds.install }}
 crds.install is false: upgrade the CustomResourceDefinitions before the chart.
 {{- end }}

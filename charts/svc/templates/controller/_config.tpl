@@ -20,6 +20,9 @@ gateway:
   serviceAccount: {{ include "svc.serviceAccountName" $gateway }}
   podLabels:
     {{- include "svc.selectorLabels" $gateway | nindent 4 }}
+{{- with include "svc.guardEndpoint" . }}
+guardEndpoint: {{ . }}
+{{- end }}
 baseUrl: {{ .Values.baseUrl | quote }}
 {{- with .Values.agents }}
 sidecar:

@@ -33,6 +33,9 @@ audit: null
 envoy:
   heapBytes: {{ int64 .envoy.heapBytes }}
   concurrency: {{ if .envoy.concurrency }}{{ int64 .envoy.concurrency }}{{ else }}null{{ end }}
+{{- with include "svc.guardEndpoint" $ }}
+guardEndpoint: {{ . }}
+{{- end }}
 mock: {{ .mock }}
 drainSeconds: {{ int64 .drainSeconds }}
 drainDelaySeconds: {{ int64 .drainDelaySeconds }}
