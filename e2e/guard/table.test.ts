@@ -3,7 +3,8 @@
  * what is answered, what reaches the provider, what is recorded and what is counted.
  */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ClassifierStub, INJECTION } from "../support/guard/classifier.ts";
+import { ClassifierStub, INJECTION, relay } from "../support/guard/classifier.ts";
+import { GuardProcess } from "../support/guard/guard-process.ts";
 import { APIS, type GuardedApi, type Place, PLACES, reportedOf } from "../support/guard/places.ts";
 import { bindingYaml, type GuardRef, guardedYaml, SCAN_ALL } from "../support/guard/resources.ts";
 import { type GuardedCase, type Observed, runTable } from "../support/guard/table.ts";
@@ -16,6 +17,9 @@ type Enforcement = "enforce" | "audit";
 
 /** countTokens may contain a whole request, which names a model. */
 const ALLOWED = { allowedFeatures: ["otherModels"] };
+
+/** Score that the service gives to what contains one of its substrings. */
+const SCORE = 1;
 
 /** What a guard scans. */
 const SCANS = {
@@ -105,15 +109,20 @@ function expectedOf({ api, place, stream, enforcement, scan: name }: Row): Expec
 }
 
 const vendors: Record<string, Vendor> = {};
+/** The classifier service; what it is asked passes the stub, which notes it. */
+let service: GuardProcess;
 let classifier: ClassifierStub;
 
 beforeAll(async () => {
+  service = await GuardProcess.start();
   classifier = await ClassifierStub.start();
+  classifier.set("service", relay(service.url));
   for (const name of DIALECTS) vendors[name] = await Vendor.start(name);
 });
 
 afterAll(async () => {
   await classifier?.close();
+  await service?.end("SIGTERM");
   for (const vendor of Object.values(vendors)) await vendor.close();
 });
 
@@ -132,8 +141,8 @@ function useTable(setUp: () => Setup): (row: Row) => Observed {
     const { files, rows, access } = setUp();
     const running = await Stack.start({
       files: {
-        "enforce.yaml": bindingYaml("enforce", `${classifier.url}/good`),
-        "audit.yaml": bindingYaml("audit", `${classifier.url}/good`, { enforcement: "audit" }),
+        "enforce.yaml": bindingYaml("enforce", `${classifier.url}/service`),
+        "audit.yaml": bindingYaml("audit", `${classifier.url}/service`, { enforcement: "audit" }),
         ...files,
       },
     });
@@ -150,7 +159,7 @@ function useTable(setUp: () => Setup): (row: Row) => Observed {
       classifier,
       pattern: INJECTION,
     });
-  }, 300_000);
+  }, 120_000);
   afterAll(async () => stack?.stop());
   return ({ id }) => seen.get(id) as Observed;
 }
@@ -165,7 +174,7 @@ function expectRefused({ answer }: Observed, row: Row, reported: object): void {
     code: "guard_violation",
     binding: row.enforcement,
     label: "injection",
-    score: 0.97,
+    score: SCORE,
     message: expect.stringMatching(/^The guard enforce found a prompt injection in .*\.$/),
     ...reported,
   });
@@ -233,7 +242,7 @@ function expectRow(row: Row, seen: Observed): void {
     label: "injection",
     param,
     payload: expect.stringContaining(text),
-    score: 0.97,
+    score: SCORE,
     where,
     workload,
     ...(reportedTool === "" ? {} : { tool: reportedTool }),

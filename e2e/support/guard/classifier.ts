@@ -149,6 +149,23 @@ export const classify: Answer = (response, text) => {
   response.end(JSON.stringify(answerOf(scoresOf(text))));
 };
 
+/** Answers as another classifier does, which is asked. */
+export const relay =
+  (url: string): Answer =>
+  async (response, text) => {
+    const answer = await fetch(`${url}/classify`, {
+      method: "POST",
+      headers: JSON_HEADERS,
+      body: JSON.stringify({ text }),
+    });
+    const type = answer.headers.get(ClassifierHeader.type);
+    response.writeHead(answer.status, {
+      ...JSON_HEADERS,
+      ...(type === null ? {} : { [ClassifierHeader.type]: type }),
+    });
+    response.end(await answer.text());
+  };
+
 const BENIGN = '{"label":"benign","score":1,"labels":{"benign":1,"injection":0,"jailbreak":0}}';
 
 const replies =

@@ -326,7 +326,7 @@ function responds(vendor: Vendor, text: string): Handler {
   };
 }
 
-const GEMINI_ANSWER = { whole: "candidates[0].parts[0]", streamed: "text.0" };
+const GEMINI_ANSWER = { whole: "candidates[0].content.parts[0]", streamed: "text.0" };
 
 /** By name. */
 export const APIS: readonly GuardedApi[] = [

@@ -43,7 +43,9 @@ function flattened(
 ): readonly ScannedText[] {
   if (dialect !== "gemini" || guards.every(({ scan }) => scan.toolResults === "all")) return texts;
   return texts.flatMap((text) =>
-    text.kind === "tool_result" ? [text, { ...text, kind: "prompt" as const }] : [text],
+    text.kind === "tool_result"
+      ? [text, { ...text, kind: "prompt" as const, tool: undefined }]
+      : [text],
   );
 }
 

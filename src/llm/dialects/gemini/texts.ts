@@ -86,14 +86,18 @@ function readPart(
     const tool = typeof name === "string" && calls.has(name) ? name : undefined;
     collector.toolResult(textOfJson(answer), param, tool, param);
   }
-  const isText = typeof rest["text"] === "string";
+  // What a model thought is no continuation of what it said, and a call is neither.
+  const isText = typeof rest["text"] === "string" && rest["thought"] !== true;
   collector.prompt(textOf(rest), param, isText ? role : `${role}.${param}`);
 }
 
 export function readAnswerTexts(body: unknown): readonly ContentText[] {
   const collector = new TextCollector();
   for (const [index, content] of contentsOf(body).entries()) {
-    for (const [part, param] of partsOf(content["parts"] ?? [], `candidates[${index}].parts`)) {
+    for (const [part, param] of partsOf(
+      content["parts"] ?? [],
+      `candidates[${index}].content.parts`,
+    )) {
       const isText = isObject(part) && typeof part["text"] === "string";
       collector.response(textOf(part), param, isText ? `text.${index}` : param);
     }
