@@ -45,7 +45,9 @@ function endOfLine(text: string, at: number): number {
   return end;
 }
 
-/** Returns the position after a line end and the next line's indentation; the same if there is none. */
+/**
+ * Returns the position after a line end and the next line's indentation; the same if there is none.
+ */
 function afterLineEnd(text: string, at: number): number {
   let next = at;
   if (text.charCodeAt(next) === CR) next += 1;
