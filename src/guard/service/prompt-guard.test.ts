@@ -31,6 +31,7 @@ const OPTIONS: ModelOptions = {
   window: 512,
   overlap: 64,
   maxBatch: 8,
+  batchTokens: 512,
 };
 
 /** Of the options above: most tests need no other. */
@@ -149,7 +150,8 @@ describe("the model", () => {
     expect(await classify(text)).toBe("injection");
     const windows = batches.reduce((sum, batch) => sum + batch, 0);
     expect(windows).toBe(Math.ceil((52_402 - 510) / 446) + 1);
-    expect(Math.max(...batches)).toBe(8);
+    // A run has no more tokens than a window.
+    expect(Math.max(...batches)).toBe(1);
   }, 30_000);
 
   test("maximum of each attack, benign of the window with the highest score", async () => {
@@ -195,8 +197,9 @@ describe("runs", () => {
     for (const [index, scores] of together.entries())
       for (const label of ["benign", "injection", "jailbreak"] as const)
         expect(scores[label]).toBeCloseTo(alone[index]?.[label] ?? -1, 6);
-    // 10 windows of the long text, and 5 texts in at most 2 runs by length.
-    expect(batches.length).toBeLessThanOrEqual(2 + 2 + 1);
+    // 9 windows of the long text. The others arrive one after the other, or all before a run.
+    expect(batches.reduce((sum, batch) => sum + batch, 0)).toBe(9 + texts.length);
+    expect(Math.max(...batches)).toBeGreaterThan(1);
   });
 
   test("a text that is aborted has no further runs", async () => {

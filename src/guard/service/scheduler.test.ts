@@ -37,9 +37,13 @@ class Runs {
   }
 }
 
-function start(maxBatch = 4): { readonly runs: Runs; readonly scheduler: Scheduler } {
+function start(
+  maxBatch = 4,
+  maxTokens = 10_000,
+): { readonly runs: Runs; readonly scheduler: Scheduler } {
   const runs = new Runs();
-  return { runs, scheduler: new Scheduler({ run: runs.run, maxBatch }) };
+  const pause = (): Promise<void> => Promise.resolve();
+  return { runs, scheduler: new Scheduler({ run: runs.run, maxBatch, maxTokens, pause }) };
 }
 
 describe("scheduler", () => {
@@ -83,6 +87,40 @@ describe("scheduler", () => {
       [1, 1, 1, 1],
       [1, 1, 1],
     ]);
+  });
+
+  test("a run has a bounded number of tokens with its padding; one window may have more", async () => {
+    const { runs, scheduler } = start(16, 100);
+    const all = [
+      scheduler.classify(windowsOf(1, 2, 200), never),
+      scheduler.classify(windowsOf(2, 1, 30), never),
+      scheduler.classify(windowsOf(3, 1, 20), never),
+      scheduler.classify(windowsOf(4, 1, 33), never),
+      scheduler.classify(windowsOf(5, 1, 20), never),
+    ];
+    for (let run = 0; run < 4; run += 1) await runs.end();
+    await Promise.all(all);
+    expect(runs.batches).toEqual([[1], [2, 3, 4], [5], [1]]);
+  });
+
+  test("what arrives between two runs takes part in the next", async () => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let pauses = 0;
+    const runs = new Runs();
+    const scheduler = new Scheduler({
+      run: runs.run,
+      maxBatch: 1,
+      maxTokens: 100,
+      pause: () => gates[pauses++]?.promise ?? Promise.resolve(),
+    });
+    const long = scheduler.classify(windowsOf(1, 3), never);
+    gates[0]?.resolve();
+    await runs.end();
+    const short = scheduler.classify(windowsOf(2, 1), never);
+    gates[1]?.resolve();
+    for (let run = 0; run < 3; run += 1) await runs.end();
+    await Promise.all([long, short]);
+    expect(runs.batches).toEqual([[1], [1], [2], [1]]);
   });
 
   test("windows of very different length do not share a run, and nobody is left out", async () => {

@@ -319,6 +319,18 @@ describe("life", () => {
   });
 });
 
+test("closed: a request that does not end is cut off after the time given", async () => {
+  const classifier = new ScriptedClassifier();
+  await run(classifier);
+  const under = classify("x");
+  const cut = expect(under).rejects.toThrow("fetch failed");
+  await vi.waitFor(() => expect(classifier.under).toHaveLength(1));
+  await guard.close(1);
+  await cut;
+  await vi.waitFor(() => expect(classifier.aborted).toEqual(["x"]));
+  expect(classifier.closed).toBe(true);
+});
+
 describe("metrics", () => {
   test("count requests, texts, windows and runs", async () => {
     await run(stubClassifier(), {
