@@ -10,7 +10,7 @@
  * - A long text is cut into pieces that overlap, so that every pattern up to the overlap's length
  *   is whole in one of them.
  */
-import { base64Runs } from "./base64-runs.ts";
+import { base64Texts } from "./base64-texts.ts";
 
 /** Length of a piece in UTF-16 code units: some 2,000 tokens. */
 export const PIECE_CHARS = 8_192;
@@ -47,7 +47,7 @@ function* piecesOfText(text: string, of: number): Generator<Piece> {
   yield* cut(text, of);
   const plain = visibleForm(text);
   if (plain !== text) yield* cut(plain, of);
-  for (const decoded of decodedTexts(plain)) yield* cut(decoded, of);
+  for (const decoded of base64Texts(plain)) yield* cut(visibleForm(decoded), of);
 }
 
 function* cut(whole: string, of: number): Generator<Piece> {
@@ -112,22 +112,4 @@ export function visibleForm(text: string): string {
     .replaceAll(TAGS, (tag) => String.fromCodePoint((tag.codePointAt(0) as number) - 0xe0000))
     .replaceAll(INVISIBLE, "")
     .normalize("NFKC");
-}
-
-/** Control characters that are in no text. */
-const BINARY = /[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]/;
-
-const utf8 = new TextDecoder("utf-8", { fatal: true });
-
-/** Yields the texts that a text contains as base64. */
-function* decodedTexts(text: string): Generator<string> {
-  for (const run of base64Runs(text)) {
-    let decoded: string;
-    try {
-      decoded = utf8.decode(Buffer.from(run, "base64url"));
-    } catch {
-      continue;
-    }
-    if (decoded !== "" && !BINARY.test(decoded)) yield visibleForm(decoded);
-  }
 }
