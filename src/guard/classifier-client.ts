@@ -85,8 +85,13 @@ export class ClassifierClient {
         let size = 0;
         response.on("data", (part: Buffer) => {
           size += part.length;
-          if (size <= MAX_ANSWER_BYTES) parts.push(part);
-          else response.destroy();
+          if (size <= MAX_ANSWER_BYTES) {
+            parts.push(part);
+            return;
+          }
+          // The end may be known already: its beginning alone must not be taken for an answer.
+          fail("invalid_answer");
+          response.destroy();
         });
         // After the end nothing changes what is known.
         response.on("close", () => fail(response.complete ? "invalid_answer" : "unreachable"));

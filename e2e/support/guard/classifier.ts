@@ -29,7 +29,7 @@ export const FAULTS = {
   missing: "invalid_answer",
   reset: "unreachable",
   truncated: "unreachable",
-  huge: "unreachable",
+  huge: "invalid_answer",
   other: "wrong_type",
 } as const;
 
@@ -47,6 +47,10 @@ type Answer = (response: http.ServerResponse, text: string) => void | Promise<vo
 
 export class ClassifierStub {
   readonly requests: Classified[] = [];
+  /** Called when a request has arrived. */
+  onRequest: (() => void) | undefined;
+  /** Requests without an end, by address. */
+  readonly #underWay = new Map<string, number>();
   readonly #server: http.Server;
   readonly #sockets = new Set<Socket>();
   /** Ways to answer that replace those of an address. */
@@ -81,16 +85,16 @@ export class ClassifierStub {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Connections that are open. */
-  get connections(): number {
-    return this.#sockets.size;
-  }
-
   /** Texts of the requests, those of one address if it is named. */
   texts(mode?: string): readonly string[] {
     return this.requests
       .filter((request) => mode === undefined || request.mode === mode)
       .map(({ text }) => text);
+  }
+
+  /** Requests to an address that wait for an answer. */
+  underWay(mode: string): number {
+    return this.#underWay.get(mode) ?? 0;
   }
 
   /** Characters of all requests. */
@@ -128,6 +132,9 @@ export class ClassifierStub {
       return;
     }
     this.requests.push({ text, mode, headers: request.headers });
+    this.#underWay.set(mode, this.underWay(mode) + 1);
+    response.on("close", () => this.#underWay.set(mode, this.underWay(mode) - 1));
+    this.onRequest?.();
     const set = this.#set.get(mode) ?? (mode in FAULTS ? (mode as Fault) : classify);
     await (typeof set === "string" ? failures[set] : set)(response, text);
   }

@@ -2,12 +2,12 @@
  * Runs many guarded requests against one gateway, one after the other, and keeps what each of them
  * did: to the client, the provider, the classifier, the metrics and the audit chain.
  */
-import { type Answer, collect } from "../client.ts";
-import http from "node:http";
+import type { Answer } from "../client.ts";
 import type { Stack } from "../stack.ts";
 import type { DialectName, Vendor } from "../vendors.ts";
 import { until } from "../wait.ts";
 import type { ClassifierStub } from "./classifier.ts";
+import { post } from "./post.ts";
 import type { GuardedApi, Place } from "./places.ts";
 import { added, type AuditRecord, type Checks, checksOf, recordsOf, total } from "./records.ts";
 
@@ -108,34 +108,4 @@ async function observe(
     checks: added(earlier, checksOf(after)),
     measured: after.sum(measured) - before.sum(measured),
   };
-}
-
-interface Post {
-  readonly port: number;
-  readonly path: string;
-  readonly token: string;
-  readonly body: object;
-}
-
-/** Sends a body of any API. */
-export async function post({ port, path, token, body }: Post): Promise<Answer> {
-  const payload = JSON.stringify(body);
-  const request = http.request({
-    host: "127.0.0.1",
-    port,
-    path,
-    method: "POST",
-    agent: false,
-    headers: {
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(payload),
-      authorization: `Bearer ${token}`,
-    },
-  });
-  const response = new Promise<http.IncomingMessage>((resolve, reject) => {
-    request.on("response", resolve);
-    request.on("error", reject);
-  });
-  request.end(payload);
-  return collect(await response);
 }
