@@ -152,8 +152,10 @@ test("svc get guards shows readiness, and the checks of the gateway's pods", asy
   const args = ["get", "guards", "--namespace", namespace, "--output", "json"];
   const { stdout, stderr, code } = await svc(lab.kubeconfig, args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  const views = JSON.parse(stdout) as { status: { checks: number; flagged: number } }[];
-  expect(views).toMatchObject([{ metadata: { name: "strict" }, status: { ready: true } }]);
-  expect(views[0]?.status.flagged).toBeGreaterThan(0);
-  expect(views[0]?.status.checks).toBeGreaterThan(views[0]?.status.flagged ?? 0);
+  const { items } = JSON.parse(stdout) as {
+    items: { status: { checks: number; flagged: number } }[];
+  };
+  expect(items).toMatchObject([{ metadata: { name: "strict" }, status: { ready: true } }]);
+  expect(items[0]?.status.flagged).toBeGreaterThan(0);
+  expect(items[0]?.status.checks).toBeGreaterThan(items[0]?.status.flagged ?? 0);
 });
