@@ -57,28 +57,28 @@ check: build ## Format, lint, types, and the structure of the source
 	npx --no-install tsc --noEmit
 	$(VITEST) run --project unit src/structure.test.ts src/layers.test.ts
 
-unit: build
+unit: build .venv/.classifier
 	$(VITEST) run --project unit --reporter=default --reporter=./scripts/plain-summary.mjs
 
-e2e: build .venv/.clients .venv/.mcp .venv/.agents
+e2e: build .venv/.clients .venv/.mcp .venv/.agents .venv/.classifier
 	$(VITEST) run --project e2e --reporter=default --reporter=./scripts/plain-summary.mjs
 
 cluster: build .venv/.containers ## Run the tests on a real cluster of one node (as root); SVC_LAB_KEEP=1 keeps it running
 	flock /run/lock/svc-cluster-tests-$(or $(SVC_LAB_ID),0).lock $(VITEST) run --project cluster --reporter=default --reporter=./scripts/plain-summary.mjs
 
 images: build ## Build the container images as OCI archives into images/out (as root)
-	images/build.sh svc svc-proxy
+	images/build.sh svc svc-proxy svc-guard
 
 format: install ## Format the source at 100 columns
 	npx --no-install oxfmt src e2e bench fuzz scripts
 
-golden: build ## Write the golden files anew: review the diff
+golden: build .venv/.classifier ## Write the golden files anew: review the diff
 	UPDATE_GOLDEN=1 $(VITEST) run --project unit
 
 fuzz: build ## Fuzz every parser: make fuzz SECONDS=60 (for each target)
 	SVC_FUZZ_SECONDS=$(or $(SECONDS),60) $(VITEST) run --project unit fuzz
 
-mutation: build ## Mutate the code that decides (hours): or FILES="src/a.ts", CHANGED=1, SAMPLE=300
+mutation: build .venv/.classifier ## Mutate the code that decides (hours): or FILES="src/a.ts", CHANGED=1, SAMPLE=300
 	$(NODE) scripts/mutation.ts
 
 bench: build ## Measure the gateway beside bare Envoy; writes docs/performance.md's tables to standard output
@@ -148,6 +148,12 @@ node_modules/.installed: package.json package-lock.json
 	@rm -rf .venv/containers && mkdir -p .venv/containers
 	@cp e2e/support/containers/package.json e2e/support/containers/package-lock.json .venv/containers/
 	cd .venv/containers && npm ci --ignore-scripts --omit=optional --no-fund --no-audit
+	@touch $@
+
+# What svc guard --type promptGuard runs a model with.
+.venv/.classifier: .venv/.installed node_modules/.installed classifier/package.json classifier/package-lock.json classifier/install.sh
+	@rm -rf .venv/classifier
+	classifier/install.sh $(CURDIR)/.venv/classifier
 	@touch $@
 
 clean: ## Remove everything that is built or installed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds images with buildah into images/out/NAME.tar, as OCI archives, without a container engine
 # and without a registry. An image whose inputs have not changed is not built again.
-# Usage: build.sh NAME... (svc, svc-proxy, or a folder of e2e/cluster/images)
+# Usage: build.sh NAME... (svc, svc-proxy, svc-guard, or a folder of e2e/cluster/images)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$PWD/images/out
@@ -72,7 +72,10 @@ version() { node_modules/.bin/node -p 'require("./package.json").version'; }
 base_archive
 for name in "$@"; do
   folder=e2e/cluster/images/$name
-  if [ -f "images/$name/Dockerfile" ]; then
+  if [ -f "images/$name/context.sh" ]; then
+    bash "images/$name/context.sh" "$out/context-$name"
+    image "$name" "images/$name" "$out/context-$name"
+  elif [ -f "images/$name/Dockerfile" ]; then
     bash images/context.sh "$out/context"
     image "$name" "images/$name" "$out/context"
   elif [ -f "$folder/context.sh" ]; then

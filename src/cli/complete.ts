@@ -17,6 +17,9 @@ const NOTHING: Completions = { words: [], files: false };
 /** Flags whose value is a file or a folder. */
 const FILE_VALUE = /<(?:file|dir)>$/;
 
+/** Arguments that are files. */
+const FILE_ARGUMENTS: ReadonlySet<string> = new Set(["dataset"]);
+
 /** A gateway that does not answer must not block the shell. */
 const NAMES_TIMEOUT_MS = 1_500;
 
@@ -38,6 +41,8 @@ export async function complete(
     return { ...values, words: values.words.map((value) => `${glued[1] ?? ""}=${value}`) };
   }
   if (current.startsWith("-")) return only(flagNames(command), current);
+  if (FILE_ARGUMENTS.has(command.registeredArguments[positionals.length]?.name() ?? ""))
+    return { words: [], files: true };
   const children = positionals.length === 0 ? shown(command) : [];
   return only([...children, ...(await positional(command, positionals, flags, context))], current);
 }

@@ -62,6 +62,10 @@ describe("what may stand next", () => {
     ["svc gateway mcp tracker --client c", ["claude", "claude-desktop", "cursor", "codex"]],
     ["svc access-key create --denied", ["--denied-mcp-tool"]],
     ["svc up --mcp", ["--mcp-allowed-origin", "--mcp-allowed-host"]],
+    ["svc guard ", ["eval", "help"]],
+    ["svc guard --type p", ["promptGuard"]],
+    ["svc guard eval ", [":files"]],
+    ["svc guard eval data.jsonl --min", ["--min-recall"]],
     ["svc nothing ", []],
   ])("%j", async (line, words) => {
     expect(await candidates(line)).toEqual(words);

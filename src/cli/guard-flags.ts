@@ -26,6 +26,7 @@ export interface ClassifierFlags {
   readonly window: number;
   readonly overlap: number;
   readonly maxBatch: number;
+  readonly batchTokens: number;
   readonly timeoutMs: number;
   readonly pieceChars: number;
 }
@@ -70,7 +71,13 @@ export function withClassifier(command: Command, type: string): Command {
       parseAtLeast(0),
       64,
     )
-    .option("--max-batch <number>", "promptGuard: windows of a run", parseAtLeast(1), 8)
+    .option("--max-batch <number>", "promptGuard: windows of a run", parseAtLeast(1), 16)
+    .option(
+      "--batch-tokens <tokens>",
+      "promptGuard: tokens of a run of several windows, with padding",
+      parseAtLeast(1),
+      512,
+    )
     .option("--endpoint <url>", "llamaGuard: OpenAI-compatible API; custom: another classifier")
     .option("--auth-header <name>", "header that $SVC_GUARD_TOKEN is sent in", "authorization")
     .option("--auth-prefix <text>", "text before $SVC_GUARD_TOKEN in the header", "Bearer ")
@@ -119,6 +126,7 @@ export function classifierSettings(
     window: rest.window,
     overlap: rest.overlap,
     maxBatch: rest.maxBatch,
+    batchTokens: rest.batchTokens,
     timeoutMs: rest.timeoutMs,
     pieceChars: rest.pieceChars,
   };

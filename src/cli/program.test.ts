@@ -29,7 +29,10 @@ const program = createProgram({
 /** Visible commands with an action of their own. */
 const leaves = everyCommand(program).filter(
   (command) =>
-    (command.commands.length === 0 || command.registeredArguments.length > 0) && !hidden(command),
+    (command.commands.length === 0 ||
+      command.registeredArguments.length > 0 ||
+      (command.parent !== null && command.options.length > 0)) &&
+    !hidden(command),
 );
 
 function hidden(command: Command): boolean {

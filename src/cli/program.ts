@@ -24,6 +24,8 @@ export function createProgram(context: Context): Command {
   const program = new Command("svc")
     .description("Runs AI agents and mediates all of their traffic through Envoy.")
     .version(context.version)
+    // For svc guard, whose subcommand has flags of the same names.
+    .enablePositionalOptions()
     .addHelpText(
       "after",
       "\nExamples:\n  svc up --resources examples/quickstart\n  svc apply -f agent.yaml\n  " +

@@ -160,6 +160,7 @@ describe("several lists", () => {
       {
         reason: "UnknownGuardBinding",
         binding: "absent",
+        fact: "list1[1]: there is no GuardBinding absent in the namespace team",
         message:
           "list1[1]: there is no GuardBinding absent in the namespace team. Create it, or " +
           "correct the name.",
@@ -167,6 +168,7 @@ describe("several lists", () => {
       {
         reason: "RelaxedGuard",
         binding: "strict",
+        fact: 'list0[0].enforcement: "audit" would relax the GuardBinding strict, which enforces',
         message:
           'list0[0].enforcement: "audit" would relax the GuardBinding strict, which enforces. ' +
           "Remove it; an override can only tighten a binding.",

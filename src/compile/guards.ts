@@ -34,6 +34,8 @@ export interface GuardProblem {
   readonly reason: Extract<Reason, "UnknownGuardBinding" | "RelaxedGuard">;
   /** Name of the GuardBinding. */
   readonly binding: string;
+  /** What is wrong, without the fix and a final period. */
+  readonly fact: string;
   /** For people, with the fix. */
   readonly message: string;
 }
@@ -68,19 +70,21 @@ export function resolveGuards(
   const relaxed: GuardProblem[] = [];
   for (const { place, items } of lists) {
     for (const [index, { binding: name, enforcement, scan }] of items.entries()) {
-      const binding = scope.bindings.get(keyOf({ namespace, name }));
-      const absence = absenceOf(binding, { namespace, name }, scope.env);
-      if (binding === undefined || absence !== undefined) {
-        const message = `${place}[${index}]: ${absence}`;
-        unknown.push({ reason: "UnknownGuardBinding", binding: name, message });
+      const found = bindingOf({ namespace, name }, scope);
+      if (found.kind === "absent") {
+        const fact = `${place}[${index}]: ${found.fact}`;
+        const message = `${fact}. ${found.fix}`;
+        unknown.push({ reason: "UnknownGuardBinding", binding: name, fact, message });
         continue;
       }
+      const { binding } = found;
       const own = binding.spec.enforcement;
       if (enforcement === "audit" && own === "enforce") {
-        const message =
+        const fact =
           `${place}[${index}].enforcement: "audit" would relax the GuardBinding ${name}, which ` +
-          "enforces. Remove it; an override can only tighten a binding.";
-        relaxed.push({ reason: "RelaxedGuard", binding: name, message });
+          "enforces";
+        const message = `${fact}. Remove it; an override can only tighten a binding.`;
+        relaxed.push({ reason: "RelaxedGuard", binding: name, fact, message });
       }
       const strictest = own === "enforce" ? own : (enforcement ?? own);
       const before = guards.get(name);
@@ -99,23 +103,32 @@ export function resolveGuards(
   return { guards: [...guards.values()], problems: [...unknown, ...relaxed] };
 }
 
-/** Returns why a binding cannot be used, with the fix; undefined if it can. */
-function absenceOf(
-  binding: GuardBinding | undefined,
-  { namespace, name }: { readonly namespace: string; readonly name: string },
-  env: Env,
-): string | undefined {
+type FoundBinding =
+  | { readonly kind: "found"; readonly binding: GuardBinding }
+  | { readonly kind: "absent"; readonly fact: string; readonly fix: string };
+
+function bindingOf(
+  key: { readonly namespace: string; readonly name: string },
+  { bindings, env }: GuardScope,
+): FoundBinding {
+  const { namespace, name } = key;
+  const binding = bindings.get(keyOf(key));
   if (binding === undefined)
-    return (
-      `there is no GuardBinding ${name} in the namespace ${namespace}. Create it, or correct the ` +
-      "name."
-    );
+    return {
+      kind: "absent",
+      fact: `there is no GuardBinding ${name} in the namespace ${namespace}`,
+      fix: "Create it, or correct the name.",
+    };
   const { whenEnv } = binding;
+  if (whenEnv === undefined || isEnvSet(env, whenEnv)) return { kind: "found", binding };
   // Unlike other objects: a guard is not optional for those who name it.
-  return whenEnv === undefined || isEnvSet(env, whenEnv)
-    ? undefined
-    : `the GuardBinding ${name} is skipped, because the environment variable ${whenEnv} is not ` +
-        "set. Set it, or remove the guard.";
+  return {
+    kind: "absent",
+    fact:
+      `the GuardBinding ${name} is skipped, because the environment variable ${whenEnv} is not ` +
+      "set",
+    fix: "Set it, or remove the guard.",
+  };
 }
 
 function union(a: GuardScan, b: GuardScan): GuardScan {

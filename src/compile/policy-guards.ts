@@ -171,10 +171,10 @@ export class PolicyGuards {
     );
     return {
       policies,
-      denied: denied?.message,
+      denied: denied?.fact,
       problems,
       mark: JSON.stringify([
-        denied?.message ?? null,
+        denied?.fact ?? null,
         guards.map(({ enforcement, scan }) => [enforcement, scan]),
         policies.map(({ classifier }) => [classifier.id, classifier.problem ?? null]),
       ]),
@@ -202,10 +202,11 @@ function relaxations({ place, items }: GuardList, { guards }: ResolvedGuards): G
     const isTightened =
       found?.enforcement === "enforce" && found.binding.spec.enforcement === "audit";
     if (enforcement !== "audit" || !isTightened) return [];
-    const message =
+    const fact =
       `${place}[${index}].enforcement: "audit" would relax the guard ${name}, which the ` +
-      "ModelProvider's externalAccess.guards enforces. Remove it; an override can only tighten.";
-    return [{ reason: "RelaxedGuard", binding: name, message }];
+      "ModelProvider's externalAccess.guards enforces";
+    const message = `${fact}. Remove it; an override can only tighten.`;
+    return [{ reason: "RelaxedGuard", binding: name, fact, message }];
   });
 }
 

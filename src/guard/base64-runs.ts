@@ -8,8 +8,10 @@ for (const character of "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
   IS_BASE64[character.charCodeAt(0)] = 1;
 }
 
-const CR = 0x0d;
+const TAB = 0x09;
 const LF = 0x0a;
+const CR = 0x0d;
+const SPACE = 0x20;
 
 /**
  * Yields every run of at least 24 characters of the alphabets, without its padding. A run covers
@@ -43,8 +45,14 @@ function endOfLine(text: string, at: number): number {
   return end;
 }
 
-/** Returns the position after a line end; the same position if there is none. */
+/**
+ * Returns the position after a line end and the next line's indentation; the same if there is none.
+ */
 function afterLineEnd(text: string, at: number): number {
-  if (text.charCodeAt(at) === LF) return at + 1;
-  return text.charCodeAt(at) === CR && text.charCodeAt(at + 1) === LF ? at + 2 : at;
+  let next = at;
+  if (text.charCodeAt(next) === CR) next += 1;
+  if (text.charCodeAt(next) !== LF) return at;
+  do next += 1;
+  while (text.charCodeAt(next) === SPACE || text.charCodeAt(next) === TAB);
+  return next;
 }

@@ -13,6 +13,8 @@ export interface ScannedText extends SourcedText {
   readonly tool: string | undefined;
   /** Place in the body, e.g. `messages[2].content[0]`. */
   readonly param: string;
+  /** Whether a tool's result is part of the prompt too, which `scan.prompts` then includes. */
+  readonly isPrompt?: boolean;
 }
 
 export interface Finding {

@@ -63,7 +63,7 @@ export class Guards {
     canBlock: boolean,
   ): Promise<Finding | undefined> {
     const { classifiers, clock, trail } = this.#options;
-    const scanned = texts.filter((text) => scans(guard, text));
+    const scanned = texts.flatMap((text) => scannedAs(guard, text) ?? []);
     if (scanned.length === 0) return undefined;
     const blocks = canBlock && guard.enforcement === "enforce";
     const startedAt = clock.monotonic();
@@ -106,19 +106,25 @@ export function scansResponses({ guards }: CallerPolicy): boolean {
   return guards.some(({ scan }) => scan.responses);
 }
 
-function scans({ scan }: GuardPolicy, { kind, tool }: ScannedText): boolean {
-  switch (kind) {
+/** Returns what a text is for a guard; undefined if the guard does not scan it. */
+function scannedAs({ scan }: GuardPolicy, text: ScannedText): ScannedText | undefined {
+  switch (text.kind) {
     case "prompt":
-      return scan.prompts;
+      return scan.prompts ? text : undefined;
     case "response":
-      return scan.responses;
+      return scan.responses ? text : undefined;
     case "tool_result":
-      if (scan.toolResults === "none" || scan.toolResults === "all") {
-        return scan.toolResults === "all";
-      }
-      // A result whose tool cannot be told may be of any tool.
-      return tool === undefined || scan.toolResults.has(tool);
+      if (scansResultOf(scan, text.tool)) return text;
+      return scan.prompts && text.isPrompt === true
+        ? { ...text, kind: "prompt", tool: undefined }
+        : undefined;
   }
+}
+
+function scansResultOf({ toolResults }: GuardPolicy["scan"], tool: string | undefined): boolean {
+  if (toolResults === "none" || toolResults === "all") return toolResults === "all";
+  // A result whose tool cannot be told may be of any tool.
+  return tool === undefined || toolResults.has(tool);
 }
 
 function findingOf(

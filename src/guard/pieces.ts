@@ -6,11 +6,12 @@
  *   borders.
  * - Text with invisible characters, with characters of Unicode's block of tags, or in compatibility
  *   forms is also judged as a model reads it.
- * - Base64 that contains text is decoded, once.
+ * - Base64 that contains text in UTF-8 is decoded, once.
  * - A long text is cut into pieces that overlap, so that every pattern up to the overlap's length
  *   is whole in one of them.
  */
-import { base64Texts } from "./base64-texts.ts";
+import { isUtf8 } from "node:buffer";
+import { base64Runs } from "./base64-runs.ts";
 
 /** Length of a piece in UTF-16 code units: some 2,000 tokens. */
 export const PIECE_CHARS = 8_192;
@@ -18,9 +19,13 @@ export const PIECE_CHARS = 8_192;
 /** Length that adjacent pieces share, and that is judged on each side of a border. */
 export const OVERLAP_CHARS = 1_024;
 
-/** A text, and whose it is. Adjacent ones of the same source are read as one. */
+/** A text, and whose it is. */
 export interface SourcedText {
   readonly text: string;
+  /**
+   * Adjacent texts of the same source are read as one. Texts of a source `<other>.<anything>`
+   * between them do not separate them.
+   */
   readonly source: string;
 }
 
@@ -36,18 +41,15 @@ export interface Piece {
 /** Yields the pieces of texts. */
 export function* piecesOf(texts: readonly SourcedText[]): Generator<Piece> {
   for (const [of, { text }] of texts.entries()) yield* piecesOfText(text, of);
-  for (const run of runsOf(texts)) {
-    yield* borderPieces(texts, run, "");
-    // Vendors put a separator between parts, or none.
-    if (run.some((of) => !isSpaced(texts, of))) yield* borderPieces(texts, run, " ");
-  }
+  for (const run of runsOf(texts)) yield* piecesOfRun(run);
 }
 
 function* piecesOfText(text: string, of: number): Generator<Piece> {
   yield* cut(text, of);
-  const plain = visibleForm(text);
-  if (plain !== text) yield* cut(plain, of);
-  for (const decoded of base64Texts(plain)) yield* cut(visibleForm(decoded), of);
+  const visible = visibleForm(text);
+  if (visible !== text) yield* cut(visible, of);
+  const decoded = decodedText(visible);
+  if (decoded !== "") yield* cut(decoded, of);
 }
 
 function* cut(whole: string, of: number): Generator<Piece> {
@@ -57,59 +59,123 @@ function* cut(whole: string, of: number): Generator<Piece> {
   }
 }
 
-/** Returns the indices of the texts behind a border, by run of adjacent texts of one source. */
-function runsOf(texts: readonly SourcedText[]): readonly (readonly number[])[] {
-  const runs: number[][] = [];
-  for (let index = 1; index < texts.length; index += 1) {
-    if (texts[index]?.source !== texts[index - 1]?.source) continue;
-    const last = runs.at(-1);
-    if (last?.at(-1) === index - 1) last.push(index);
-    else runs.push([index]);
+/** A text of a run, and its index. */
+interface Part {
+  readonly of: number;
+  readonly text: string;
+}
+
+/** Returns the runs of at least two texts of one source. */
+function runsOf(texts: readonly SourcedText[]): readonly (readonly Part[])[] {
+  const runs: Part[][] = [];
+  /** Runs that may go on, by source. */
+  const open = new Map<string, Part[]>();
+  for (const [of, { text, source }] of texts.entries()) {
+    for (const other of open.keys()) {
+      if (other !== source && !source.startsWith(`${other}.`)) open.delete(other);
+    }
+    const run = open.get(source);
+    if (run === undefined) open.set(source, [{ of, text }]);
+    else if (run.push({ of, text }) === 2) runs.push(run);
   }
   return runs;
 }
 
-const isSpaced = (texts: readonly SourcedText[], of: number): boolean =>
-  /\s$/.test(texts[of - 1]?.text.slice(-1) ?? "") || /^\s/.test(texts[of]?.text.slice(0, 1) ?? "");
-
-/** Yields what surrounds the borders of a run; borders that are close to each other together. */
-function* borderPieces(
-  texts: readonly SourcedText[],
-  run: readonly number[],
-  separator: string,
-): Generator<Piece> {
-  const textAt = (index: number): string => texts[index]?.text ?? "";
-  let of = run[0] ?? 0;
-  let around = [textAt(of - 1).slice(-OVERLAP_CHARS)];
-  for (const index of run) {
-    const text = textAt(index);
-    if (text.length <= 2 * OVERLAP_CHARS) {
-      around.push(text);
-      continue;
-    }
-    around.push(text.slice(0, OVERLAP_CHARS));
-    yield* piecesOfText(around.join(separator), of);
-    around = [text.slice(-OVERLAP_CHARS)];
-    of = index + 1;
+/** Yields what surrounds the borders of a run, also as a model reads it. */
+function* piecesOfRun(run: readonly Part[]): Generator<Piece> {
+  const visible = run.map(({ of, text }) => ({ of, text: visibleForm(text) }));
+  const isVisible = visible.every(({ text }, index) => text === run[index]?.text);
+  for (const parts of isVisible ? [run] : [run, visible]) {
+    yield* borderPieces(parts, "");
+    // Vendors put a separator between parts, or none.
+    if (!isSpaced(parts)) yield* borderPieces(parts, " ");
   }
-  // Without a border behind it, the end of the last text is no news.
-  if (around.length > 1) yield* piecesOfText(around.join(separator), of);
 }
 
-const ASCII = /^[\x00-\x7f]*$/;
+/** Returns whether every border has white space on one of its sides. */
+const isSpaced = (parts: readonly Part[]): boolean =>
+  parts.every(
+    ({ text }, index) =>
+      index === 0 || /^\s/.test(text) || /\s$/.test(parts[index - 1]?.text.slice(-1) ?? ""),
+  );
 
-/** Format characters, which are not visible, and selectors of variants of a character. */
+/** Yields what surrounds borders; those that are close to each other together. */
+function* borderPieces([first, ...others]: readonly Part[], separator: string): Generator<Piece> {
+  if (first === undefined) return;
+  let around = [first.text.slice(-OVERLAP_CHARS)];
+  let firstBorder: number | undefined;
+  for (const { of, text } of others) {
+    firstBorder ??= of;
+    const isShort = text.length <= 2 * OVERLAP_CHARS;
+    around.push(isShort ? text : text.slice(0, OVERLAP_CHARS));
+    if (isShort) continue;
+    yield* piecesOfText(around.join(separator), firstBorder);
+    around = [text.slice(-OVERLAP_CHARS)];
+    firstBorder = undefined;
+  }
+  if (firstBorder !== undefined) yield* piecesOfText(around.join(separator), firstBorder);
+}
+
+const PLAIN = /^[\t\n\r\x20-\x7e]*$/;
+
+/** Control and format characters, what a font does not show, and lone surrogates. */
 const INVISIBLE =
-  /[\p{Cf}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\u{e0100}-\u{e01ef}]/gu;
+  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Unicode's block of tags: a copy of ASCII that is not visible. */
 const TAGS = /[\u{e0020}-\u{e007e}]/gu;
 
+/** Ligatures of whole phrases, which NFKC writes out: 18 characters for one. */
+const PHRASES = /[\ufdfa\ufdfb]/g;
+
+/**
+ * What is normalised at a time. The time that ICU takes to order combining marks is quadratic in
+ * their number: 80,000 of them take seconds.
+ */
+const NOT_ASCII = /[^][^\x00-\x7f]{1,63}/gu;
+
 /** Returns the text as a model reads it: no invisible characters, no compatibility forms. */
 export function visibleForm(text: string): string {
-  if (ASCII.test(text)) return text;
+  if (PLAIN.test(text)) return text;
   return text
     .replaceAll(TAGS, (tag) => String.fromCodePoint((tag.codePointAt(0) as number) - 0xe0000))
     .replaceAll(INVISIBLE, "")
-    .normalize("NFKC");
+    .replaceAll(PHRASES, " ")
+    .replaceAll(NOT_ASCII, (part) => part.normalize("NFKC"));
+}
+
+/** `\n`, `\r` and `\/` in a JSON string, and in one inside of another. */
+const ESCAPES = /\\{1,4}([nr/])/g;
+
+/** Bytes above which only ASCII is looked for among bytes that are not UTF-8. */
+const LONG_BYTES = 65_536;
+
+/** Runs of characters of a text; random bytes contain almost none. */
+const READABLE = /[^\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]{12,}/g;
+const READABLE_ASCII = /[\t\n\r\x20-\x7e]{12,}/g;
+
+const utf8 = new TextDecoder();
+
+/** Returns the texts that a text contains as base64, separated by newlines. */
+function decodedText(text: string): string {
+  const found: string[] = [];
+  const plain = text.includes("\\")
+    ? text.replaceAll(ESCAPES, (_, escaped: string) => (escaped === "/" ? "/" : "\n"))
+    : text;
+  for (const run of base64Runs(plain)) {
+    const digits = run.replaceAll(/\s/g, "");
+    // What is before the first digit may look like base64 as well: a word, a path.
+    for (let start = 0; start < 4; start += 1) {
+      found.push(...readable(Buffer.from(digits.slice(start), "base64url")));
+    }
+  }
+  return visibleForm(found.join("\n"));
+}
+
+function readable(bytes: Buffer): readonly string[] {
+  const runs =
+    bytes.length <= LONG_BYTES || isUtf8(bytes)
+      ? utf8.decode(bytes).match(READABLE)
+      : bytes.toString("latin1").match(READABLE_ASCII);
+  return runs ?? [];
 }

@@ -4,7 +4,7 @@ import path from "node:path";
 import build, { ROOT } from "../build.ts";
 import { IMAGES, startLab } from "./lab.ts";
 
-const NAMES = ["pause", "svc", "svc-proxy", "agent", "redis"] as const;
+const NAMES = ["pause", "svc", "svc-proxy", "svc-guard", "agent", "redis"] as const;
 
 export default async function setup(): Promise<() => Promise<void>> {
   build();

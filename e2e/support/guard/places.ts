@@ -352,7 +352,7 @@ export const APIS: readonly GuardedApi[] = [
     sample: anthropicSample,
     rest: (model, stream) => ({ ...modelInBody(model, stream), max_tokens: 64 }),
     reply: saysText,
-    answerParam: { whole: "content[0]", streamed: "0" },
+    answerParam: { whole: "content[0]", streamed: "0.text_delta" },
   },
   {
     name: "count_tokens",
@@ -400,10 +400,9 @@ export const APIS: readonly GuardedApi[] = [
     answers: false,
     sample: (place, text) => {
       const { body, param } = geminiSample(place, text);
-      // Its definitions of tools are read as one text.
       return {
         body: { generateContentRequest: body },
-        param: place === "tool definition" ? "tools[0]" : `generateContentRequest.${param}`,
+        param: `generateContentRequest.${param}`,
       };
     },
     rest: () => ({}),

@@ -24,24 +24,25 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export function endpointUrl(text: string, operation: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol))
-    throw new ClassifierSetupError(
-      `--endpoint ${JSON.stringify(withoutCredentials(text))} is not a URL with http or https, ` +
-        `such as http://127.0.0.1:8200.`,
-    );
+    throw notUsable(text, "is not a URL with http or https");
   if (url.username !== "" || url.password !== "")
     throw new ClassifierSetupError(
       "--endpoint has credentials in its URL. Put the secret into SVC_GUARD_TOKEN.",
     );
-  while (url.pathname.endsWith("/")) url.pathname = url.pathname.slice(0, -1);
-  if (!url.pathname.endsWith(operation)) {
-    // Not `+=` alone: the path of a URL is never empty.
-    url.pathname = `${url.pathname === "/" ? "" : url.pathname}${operation}`;
-  }
+  // Not in place: the path of a URL is never empty, so that its last slash stays.
+  const path = url.pathname.replace(/\/$/, "");
+  if (path.endsWith("/")) throw notUsable(text, "has several slashes at the end of its path");
+  url.pathname = path.endsWith(operation) ? path : `${path}${operation}`;
   return url;
 }
 
-/** A text that is no URL may have a secret before an `@`. */
-const withoutCredentials = (text: string): string => text.slice(text.lastIndexOf("@") + 1);
+function notUsable(text: string, problem: string): ClassifierSetupError {
+  // What is before an `@` may be a secret.
+  const shown = JSON.stringify(text.slice(text.lastIndexOf("@") + 1));
+  return new ClassifierSetupError(
+    `--endpoint ${shown} ${problem}. Use one such as http://127.0.0.1:8200.`,
+  );
+}
 
 /**
  * Returns the body of the answer to a POST of JSON. Follows no redirect, which could lead the

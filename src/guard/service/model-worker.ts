@@ -35,6 +35,8 @@ export interface ModelOptions {
   readonly overlap: number;
   /** Windows of a run. */
   readonly maxBatch: number;
+  /** Tokens of a run with its padding. */
+  readonly batchTokens: number;
 }
 
 export type ToWorker =
@@ -105,19 +107,16 @@ export async function loadModel(
     threads: options.threads,
     padding: tokenizer.padding,
   });
-  const run = async (batch: readonly TokenWindow[]): Promise<readonly Scores[]> => {
-    // Lets messages arrive between runs: new texts, and those that are no longer wanted.
-    await setImmediate();
-    const logits = await session.run(batch);
-    return logits.map((row) => scoresOf(row, labels));
-  };
   await tryOut(session, tokenizer, labels);
   const scheduler = new Scheduler({
     maxBatch: maxBatchOf(session, options.maxBatch),
+    maxTokens: options.batchTokens,
+    // Messages are received between two turns of the event loop.
+    pause: () => setImmediate(),
     run: async (batch) => {
-      const scores = await run(batch);
+      const logits = await session.run(batch);
       onBatch(batch.length);
-      return scores;
+      return logits.map((row) => scoresOf(row, labels));
     },
   });
   const window = windowTokens(

@@ -57,9 +57,9 @@ export async function startPromptGuard(options: PromptGuardOptions): Promise<Cla
   return {
     type: "promptGuard",
     model: name ?? modelName(ready.name, options.folder),
-    classify: (text, signal) => {
-      if (lost) return Promise.reject(new ClassifierError(500, "the model's thread has ended"));
+    classify: async (text, signal) => {
       signal.throwIfAborted();
+      if (lost) throw new ClassifierError(500, "the model's thread has ended");
       const id = (lastId += 1);
       return new Promise<Scores>((resolve, reject) => {
         const abort = (): void => {

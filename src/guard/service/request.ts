@@ -1,5 +1,6 @@
 /** Reads a request of the classifier protocol, strictly. */
 import type http from "node:http";
+import type { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_CLASSIFY_CHARS } from "../protocol.ts";
 
@@ -41,10 +42,12 @@ export function checkHeaders(headers: http.IncomingHttpHeaders): void {
 }
 
 /** Returns the text of a request's body. */
-export async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
+export async function readText(body: Readable): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of body) {
+  // Destroyed, a request takes its connection with it, and its refusal could not be sent.
+  const read: AsyncIterable<Uint8Array> = body.iterator({ destroyOnReturn: false });
+  for await (const chunk of read) {
     size += chunk.byteLength;
     if (size > MAX_BODY_BYTES) throw tooLong();
     chunks.push(chunk);

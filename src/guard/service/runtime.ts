@@ -1,7 +1,7 @@
 /**
  * Packages that run a model: onnxruntime-node and @huggingface/tokenizers. They are not among the
- * packages of Svc, because only this one type of classifier needs them and they have 300 MiB; they
- * are installed beside it (`classifier/package.json`, `make .venv/classifier`).
+ * packages of Svc, because only this one type of classifier needs them, and they have 47 MiB; they
+ * are installed beside it (`classifier/package.json`, `make .venv/.classifier`).
  */
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -76,7 +76,7 @@ export function runtimeFolder(named: string | undefined, root: string): string {
   if (found !== undefined) return found;
   throw new ClassifierSetupError(
     `--type promptGuard needs onnxruntime-node and @huggingface/tokenizers, which are not in ` +
-      `${folders.join(" or ")}. In a checkout run: make .venv/classifier. Elsewhere copy the ` +
+      `${folders.join(" or ")}. In a checkout run: make .venv/.classifier. Elsewhere copy the ` +
       `folder classifier of Svc, run: npm ci --ignore-scripts, and set SVC_CLASSIFIER_RUNTIME to ` +
       `the copy.`,
   );

@@ -13,6 +13,10 @@ export interface SchedulerOptions {
   readonly run: (batch: readonly TokenWindow[]) => Promise<readonly Scores[]>;
   /** Windows of a run. */
   readonly maxBatch: number;
+  /** Tokens of a run with its padding; a single window may have more. */
+  readonly maxTokens: number;
+  /** Lets texts arrive, and those that are no longer wanted leave, before a run is put together. */
+  readonly pause: () => Promise<unknown>;
 }
 
 interface Job {
@@ -86,10 +90,10 @@ export class Scheduler {
 
   async #runAll(): Promise<void> {
     this.#running = true;
-    // Requests that arrive together share the first run.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
+    for (;;) {
+      await this.#options.pause();
       const batch = this.#take();
+      if (batch.length === 0) break;
       try {
         const scores = await this.#options.run(batch.map(({ window }) => window));
         for (const [index, { job }] of batch.entries()) {
@@ -114,13 +118,20 @@ export class Scheduler {
     const batch: { readonly job: Job; readonly window: TokenWindow }[] = [];
     let shortest = Number.POSITIVE_INFINITY;
     let longest = 0;
-    const fits = ({ length }: TokenWindow): boolean =>
-      Math.max(longest, length) <= LENGTH_RATIO * Math.min(shortest, length);
-    for (let took = true; took && batch.length < this.#options.maxBatch;) {
+    const { maxBatch, maxTokens } = this.#options;
+    const fits = ({ length }: TokenWindow): boolean => {
+      if (batch.length === 0) return true;
+      const padded = Math.max(longest, length);
+      return (
+        padded * (batch.length + 1) <= maxTokens &&
+        padded <= LENGTH_RATIO * Math.min(shortest, length)
+      );
+    };
+    for (let took = true; took && batch.length < maxBatch;) {
       took = false;
       for (const job of [...this.#waiting]) {
         const window = job.next;
-        if (batch.length === this.#options.maxBatch) break;
+        if (batch.length === maxBatch) break;
         if (window === undefined || !fits(window)) continue;
         took = true;
         batch.push({ job, window });

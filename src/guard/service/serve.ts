@@ -60,7 +60,6 @@ export async function serveGuard(
       await sleep(settings.acceptMs);
     }
   } finally {
-    const closed = server.close();
-    await Promise.race([closed, sleep(settings.drainMs, undefined, { ref: false })]);
+    await server.close(settings.drainMs);
   }
 }

@@ -30,8 +30,11 @@ export interface GuardServer {
   readonly ready: Promise<Classifier>;
   /** From now on, `/healthz` answers 503, so that no new requests are sent here. */
   drain(): void;
-  /** Accepts no more requests, and resolves when those under way are answered. */
-  close(): Promise<void>;
+  /**
+   * Accepts no more requests, and resolves when those under way are answered, or are cut off after
+   * the time given.
+   */
+  close(drainMs?: number): Promise<void>;
 }
 
 type ServiceContext = Context<{ Bindings: HttpBindings }>;
@@ -39,6 +42,7 @@ type ServiceContext = Context<{ Bindings: HttpBindings }>;
 const RETRY_AFTER_SECONDS = "1";
 /** For headers and body of a request. */
 const REQUEST_TIMEOUT_MS = 30_000;
+const DRAIN_MS = 30_000;
 /** Longer than the idle timeouts of callers' pools, so that they close connections first. */
 const KEEP_ALIVE_MS = 120_000;
 
@@ -60,12 +64,14 @@ export async function startGuardServer(options: GuardServerOptions): Promise<Gua
     port: (server.address() as AddressInfo).port,
     ready,
     drain: () => service.drain(),
-    close: async () => {
+    close: async (drainMs = DRAIN_MS) => {
       service.drain();
+      const cut = setTimeout(() => server.closeAllConnections(), drainMs);
       await new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
       });
+      clearTimeout(cut);
       const classifier = await ready.catch(() => undefined);
       await classifier?.close();
     },
@@ -166,7 +172,7 @@ class Service {
     const { incoming } = c.env;
     checkHeaders(incoming.headers);
     const started = this.#options.monotonic();
-    const text = await readText(incoming as AsyncIterable<Uint8Array>);
+    const text = await readText(incoming);
     await place.turn(gone);
     const answer = answerOf(await classifier.classify(text, gone));
     this.#metrics.classified(answer.label, this.#options.monotonic() - started);

@@ -26,6 +26,7 @@ export interface ClassifierSettings {
   readonly window: number;
   readonly overlap: number;
   readonly maxBatch: number;
+  readonly batchTokens: number;
   readonly timeoutMs: number;
   readonly pieceChars: number;
 }
@@ -81,6 +82,7 @@ async function startLocalModel(
     window: settings.window,
     overlap: settings.overlap,
     maxBatch: settings.maxBatch,
+    batchTokens: settings.batchTokens,
     worker,
     name: settings.modelName,
     report,

@@ -1,16 +1,18 @@
-/** StreamedTexts keeps the bytes of a streamed answer, and reads its texts when it has ended. */
+/** StreamedTexts reads the texts of a streamed answer, while it passes. */
 import type { ScannedText } from "../../guard/finding.ts";
 import type { WireFormat } from "../dialects/dialect.ts";
 import { dialects } from "../dialects/registry.ts";
 import { SseParser } from "../dialects/sse.ts";
 
-/** Bytes of an answer that are kept; what follows is not scanned. */
-const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+/** Characters of an answer that are kept, some million tokens; what follows is not scanned. */
+const MAX_KEPT_CHARS = 4 * 1024 * 1024;
 
 export class StreamedTexts {
   readonly #dialect: WireFormat;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
+  readonly #parser = new SseParser();
+  /** Parts of each text, by its source. */
+  readonly #texts = new Map<string, string[]>();
+  #chars = 0;
 
   constructor(dialect: WireFormat) {
     this.#dialect = dialect;
@@ -18,25 +20,13 @@ export class StreamedTexts {
 
   /** @param chunk bytes for the client */
   push(chunk: Buffer): void {
-    if (this.#bytes >= MAX_KEPT_BYTES) return;
-    this.#chunks.push(chunk);
-    this.#bytes += chunk.length;
+    for (const { data } of this.#parser.push(chunk)) this.#read(data);
   }
 
-  /** Returns the texts so far, each from all of its events. */
+  /** Returns the texts of the events so far. */
   take(): readonly ScannedText[] {
-    const parser = new SseParser();
-    const chunks = this.#chunks;
-    this.#chunks = [];
-    const texts = new Map<string, string[]>();
-    for (const { data } of [...chunks.flatMap((chunk) => parser.push(chunk)), ...parser.end()]) {
-      for (const { source, text } of this.#read(data)) {
-        const parts = texts.get(source);
-        if (parts === undefined) texts.set(source, [text]);
-        else parts.push(text);
-      }
-    }
-    return [...texts].map(([source, parts]) => ({
+    for (const { data } of this.#parser.end()) this.#read(data);
+    return [...this.#texts].map(([source, parts]) => ({
       kind: "response",
       text: parts.join(""),
       tool: undefined,
@@ -45,14 +35,21 @@ export class StreamedTexts {
     }));
   }
 
-  #read(data: string): ReturnType<(typeof dialects)[WireFormat]["readStreamedTexts"]> {
+  #read(data: string): void {
+    if (this.#chars >= MAX_KEPT_CHARS) return;
     let event: unknown;
     try {
       event = JSON.parse(data);
     } catch {
       // `[DONE]`, and an event that the connection cut.
-      return [];
+      return;
     }
-    return dialects[this.#dialect].readStreamedTexts(event);
+    for (const { source, text } of dialects[this.#dialect].readStreamedTexts(event)) {
+      if (text === "") continue;
+      this.#chars += text.length;
+      const parts = this.#texts.get(source);
+      if (parts === undefined) this.#texts.set(source, [text]);
+      else parts.push(text);
+    }
   }
 }

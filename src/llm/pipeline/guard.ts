@@ -2,12 +2,10 @@
  * The stage that lets the guards of the caller scan the request. A caller without guards does not
  * wait.
  */
-import type { Finding, ScannedText } from "../../guard/finding.ts";
+import type { Finding } from "../../guard/finding.ts";
 import { detailOf } from "../../guard/finding.ts";
-import type { CallerPolicy } from "../../policy/snapshot.ts";
 import { publicError } from "../../access/errors.ts";
 import { Refusal } from "../../access/refusal.ts";
-import type { ContentText } from "../dialects/texts.ts";
 import { dialects } from "../dialects/registry.ts";
 import { isEmbedding } from "../request/routes.ts";
 import type { Authorized } from "./authorize.ts";
@@ -28,25 +26,8 @@ export function guard(
   body.forgetValue();
   const call = { caller, callId, address, model: facts.model };
   return guards
-    .scan({ call, texts: flattened(texts, caller, route.dialect), canBlock: true })
+    .scan({ call, texts, canBlock: true })
     .then((finding) => (finding === undefined ? {} : violation(finding)));
-}
-
-/**
- * Gemini's results of functions are parts of the prompt, so that `scan.prompts` includes those that
- * `scan.toolResults` does not.
- */
-function flattened(
-  texts: readonly ContentText[],
-  { guards }: CallerPolicy,
-  dialect: string,
-): readonly ScannedText[] {
-  if (dialect !== "gemini" || guards.every(({ scan }) => scan.toolResults === "all")) return texts;
-  return texts.flatMap((text) =>
-    text.kind === "tool_result"
-      ? [text, { ...text, kind: "prompt" as const, tool: undefined }]
-      : [text],
-  );
 }
 
 /** Returns the refusal of a call with a finding. */

@@ -108,8 +108,8 @@ describe("refused", () => {
     ],
     [
       "a kind of later",
-      "apiVersion: svc.io/v1\nkind: GuardBinding\nmetadata: {name: p}\n",
-      "GuardBinding is not supported yet",
+      "apiVersion: svc.io/v1\nkind: Session\nmetadata: {name: p}\n",
+      "Session is not supported yet",
     ],
     [
       "somebody else's kind",

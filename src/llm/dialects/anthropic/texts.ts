@@ -5,6 +5,7 @@ import {
   type ContentText,
   idOf,
   itemsOf,
+  nameOf,
   partsOf,
   type StreamedText,
   TextCollector,
@@ -16,8 +17,8 @@ const READ: ReadonlySet<string> = new Set(["system", "messages"]);
 export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
   const collector = new TextCollector();
   const names = new CallNames();
-  const messages = itemsOf(body["messages"]);
-  for (const message of messages) {
+  const messages = partsOf(body["messages"], "messages");
+  for (const [message] of messages) {
     if (!isObject(message)) continue;
     for (const block of itemsOf(message["content"])) {
       // `tool_use`, and the vendor's own `server_tool_use` and `mcp_tool_use`.
@@ -25,15 +26,14 @@ export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
     }
   }
   collector.promptParts(body["system"], "system", "system");
-  for (const [index, message] of messages.entries()) {
-    const param = `messages[${index}]`;
+  for (const [message, param] of messages) {
     if (!isObject(message)) {
       collector.prompt(textOf(message), param, param);
       continue;
     }
     const { role, content, ...rest } = message;
     for (const [block, place] of partsOf(content, `${param}.content`)) {
-      readBlock(block, place, idOf(role), names, collector);
+      readBlock(block, place, nameOf(role), names, collector);
     }
     collector.prompt(textOf(rest), param, param);
   }
@@ -59,9 +59,9 @@ function readBlock(
   if (type.endsWith("tool_result")) {
     const id = idOf(block["tool_use_id"]);
     const { content, ...rest } = block;
-    const tool = names.get(id);
-    collector.toolResultParts(content, `${param}.content`, tool, id || param);
-    return collector.toolResult(textOf(rest), param, tool, id || param);
+    const result = { tool: names.get(id), id: id ?? param };
+    collector.toolResultParts(content, `${param}.content`, result);
+    return collector.toolResult(rest, param, result);
   }
   // What a model thought is no continuation of what it said, and a call is neither.
   collector.prompt(textOf(block), param, type === "text" ? role : `${role}.${param}`);
@@ -77,16 +77,20 @@ export function readAnswerTexts(body: unknown): readonly ContentText[] {
   return collector.texts;
 }
 
-const DELTA_TEXTS = ["text", "thinking", "partial_json"] as const;
-
 /** @param event the data of one event of a stream */
 export function readStreamedTexts(event: unknown): readonly StreamedText[] {
   if (!isObject(event)) return [];
   const source = String(event["index"] ?? 0);
-  const delta = event["type"] === "content_block_delta" ? event["delta"] : undefined;
-  if (!isObject(delta)) return [];
-  return DELTA_TEXTS.flatMap((name) => {
-    const text = delta[name];
-    return typeof text === "string" ? [{ source, text }] : [];
-  });
+  switch (event["type"]) {
+    // A tool's name, and the results of the vendor's own tools.
+    case "content_block_start":
+      return [{ source: `${source}.start`, text: textOf(event["content_block"]) }];
+    case "content_block_delta": {
+      const { delta } = event;
+      const type = isObject(delta) ? nameOf(delta["type"]) : "";
+      return [{ source: `${source}.${type}`, text: textOf(delta) }];
+    }
+    default:
+      return [];
+  }
 }

@@ -5,13 +5,12 @@
 import { isObject, type JsonObject } from "../fields.ts";
 import {
   type ContentText,
-  idOf,
   itemsOf,
+  nameOf,
   partsOf,
   type StreamedText,
   TextCollector,
   textOf,
-  textOfJson,
 } from "../texts.ts";
 
 const SYSTEM = ["systemInstruction", "system_instruction"] as const;
@@ -30,15 +29,16 @@ function readRequest(body: Readonly<JsonObject>, path: string, collector: TextCo
     generateContentRequest,
     generate_content_request,
   })) {
-    if (isObject(inner)) readRequest(inner, `${name}.`, collector);
-    else collector.prompt(textOf(inner), name, name);
+    const place = `${path}${name}`;
+    if (isObject(inner)) readRequest(inner, `${place}.`, collector);
+    else collector.prompt(textOf(inner), place, place);
   }
   const calls = calledNames(own["contents"]);
   for (const name of SYSTEM) readContent(own[name], `${path}${name}`, "system", calls, collector);
   for (const [content, place] of partsOf(own["contents"], `${path}contents`)) {
     readContent(content, place, "user", calls, collector);
   }
-  collector.rest(own, READ);
+  collector.rest(own, READ, path);
 }
 
 /** Names of the functions that the conversation calls. */
@@ -47,8 +47,9 @@ function calledNames(contents: unknown): ReadonlySet<string> {
   for (const [content] of partsOf(contents, "")) {
     for (const part of isObject(content) ? itemsOf(content["parts"]) : []) {
       if (!isObject(part)) continue;
-      const call = part["functionCall"] ?? part["function_call"];
-      if (isObject(call) && typeof call["name"] === "string") names.add(call["name"]);
+      for (const call of [part["functionCall"], part["function_call"]]) {
+        if (isObject(call)) names.add(nameOf(call["name"]));
+      }
     }
   }
   return names;
@@ -63,7 +64,7 @@ function readContent(
 ): void {
   if (!isObject(content)) return collector.prompt(textOf(content), param, defaultRole);
   const { parts, role, ...rest } = content;
-  const source = idOf(role) || defaultRole;
+  const source = nameOf(role) || defaultRole;
   for (const [part, place] of partsOf(parts, `${param}.parts`)) {
     readPart(part, place, source, calls, collector);
   }
@@ -83,8 +84,10 @@ function readPart(
     if (result === undefined) continue;
     const { name = undefined, ...answer } = isObject(result) ? result : { response: result };
     // A result of a function that was not called has no name that can be believed.
-    const tool = typeof name === "string" && calls.has(name) ? name : undefined;
-    collector.toolResult(textOfJson(answer), param, tool, param);
+    const isKnown = typeof name === "string" && name !== "" && calls.has(name);
+    const tool = isKnown ? name : undefined;
+    const block = isKnown ? answer : { name, ...answer };
+    collector.toolResult(block, param, { tool, id: param, isPrompt: true });
   }
   // What a model thought is no continuation of what it said, and a call is neither.
   const isText = typeof rest["text"] === "string" && rest["thought"] !== true;
@@ -93,11 +96,9 @@ function readPart(
 
 export function readAnswerTexts(body: unknown): readonly ContentText[] {
   const collector = new TextCollector();
-  for (const [index, content] of contentsOf(body).entries()) {
-    for (const [part, param] of partsOf(
-      content["parts"] ?? [],
-      `candidates[${index}].content.parts`,
-    )) {
+  for (const { index, content } of contentsOf(body)) {
+    const path = `candidates[${index}].content.parts`;
+    for (const [part, param] of partsOf(content["parts"] ?? [], path)) {
       const isText = isObject(part) && typeof part["text"] === "string";
       collector.response(textOf(part), param, isText ? `text.${index}` : param);
     }
@@ -107,17 +108,25 @@ export function readAnswerTexts(body: unknown): readonly ContentText[] {
 
 /** @param event the data of one event of a stream */
 export function readStreamedTexts(event: unknown): readonly StreamedText[] {
-  return contentsOf(event).flatMap((content, index) =>
+  return contentsOf(event).flatMap(({ index, content }) =>
     itemsOf(content["parts"]).map((part) => ({
-      source: isObject(part) && part["thought"] === true ? `thought.${index}` : `text.${index}`,
+      source: `${kindOf(part)}.${index}`,
       text: textOf(part),
     })),
   );
 }
 
-function contentsOf(body: unknown): readonly JsonObject[] {
+function kindOf(part: unknown): string {
+  if (!isObject(part) || typeof part["text"] !== "string") return "part";
+  return part["thought"] === true ? "thought" : "text";
+}
+
+/** Returns the contents of an answer's candidates. An event of a stream may lack some of them. */
+function contentsOf(body: unknown): readonly { index: string; content: JsonObject }[] {
   const candidates = isObject(body) ? itemsOf(body["candidates"]) : [];
-  return candidates.flatMap((candidate) =>
-    isObject(candidate) && isObject(candidate["content"]) ? [candidate["content"]] : [],
+  return candidates.flatMap((candidate, position) =>
+    isObject(candidate) && isObject(candidate["content"])
+      ? [{ index: String(candidate["index"] ?? position), content: candidate["content"] }]
+      : [],
   );
 }

@@ -5,6 +5,8 @@ import {
   type ContentText,
   idOf,
   itemsOf,
+  nameOf,
+  partsOf,
   type StreamedText,
   TextCollector,
   textOf,
@@ -14,44 +16,65 @@ const READ: ReadonlySet<string> = new Set(["messages"]);
 
 export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
   const collector = new TextCollector();
-  const names = new CallNames();
-  const messages = itemsOf(body["messages"]);
-  for (const message of messages) {
-    if (!isObject(message)) continue;
-    for (const call of itemsOf(message["tool_calls"])) {
-      if (isObject(call)) names.add(call["id"], nameOf(call));
-    }
-  }
-  for (const [index, message] of messages.entries()) {
-    const param = `messages[${index}]`;
-    if (isObject(message)) readMessage(message, param, names, collector);
+  const messages = partsOf(body["messages"], "messages");
+  const calls = new Calls(messages.map(([message]) => message));
+  for (const [message, param] of messages) {
+    if (isObject(message)) readMessage(message, param, calls, collector);
     else collector.prompt(textOf(message), param, param);
   }
   collector.rest(body, READ);
   return collector.texts;
 }
 
-function nameOf(call: JsonObject): unknown {
-  const called = call["function"] ?? call["custom"];
-  return isObject(called) ? called["name"] : undefined;
+/** Calls are the tools that a conversation calls. */
+class Calls {
+  /** By id of the call. */
+  readonly names = new CallNames();
+  /** Functions called in the older way, without an id. */
+  readonly functions = new Set<string>();
+
+  constructor(messages: readonly unknown[]) {
+    for (const message of messages) {
+      if (!isObject(message)) continue;
+      if (isObject(message["function_call"])) {
+        this.functions.add(nameOf(message["function_call"]["name"]));
+      }
+      for (const call of itemsOf(message["tool_calls"])) {
+        if (!isObject(call)) continue;
+        for (const called of [call["function"], call["custom"]]) {
+          if (isObject(called)) this.names.add(call["id"], called["name"]);
+        }
+      }
+    }
+  }
+
+  /** Returns the tool whose result a message is. */
+  toolOf({ role, name, tool_call_id }: JsonObject): string | undefined {
+    if (role === "tool") return this.names.get(idOf(tool_call_id));
+    const own = nameOf(name);
+    return own !== "" && this.functions.has(own) ? own : undefined;
+  }
 }
+
+/** A name of a tool or a function as vendors demand it. */
+const NAME = /^[\w-]{1,64}$/;
 
 function readMessage(
   message: JsonObject,
   param: string,
-  names: CallNames,
+  calls: Calls,
   collector: TextCollector,
 ): void {
   const { role, content, ...rest } = message;
   if (role === "tool" || role === "function") {
-    const id = idOf(message["tool_call_id"]);
-    // The older `function` role names the function itself.
-    const tool = role === "function" ? idOf(message["name"]) || undefined : names.get(id);
-    collector.toolResultParts(content, `${param}.content`, tool, id || param);
-    collector.toolResult(textOf({ ...rest, name: undefined }), param, tool, id || param);
+    const result = { tool: calls.toolOf(message), id: idOf(message["tool_call_id"]) ?? param };
+    collector.toolResultParts(content, `${param}.content`, result);
+    const { name } = rest;
+    const isName = typeof name === "string" && NAME.test(name);
+    collector.toolResult(isName ? { ...rest, name: undefined } : rest, param, result);
     return;
   }
-  const source = idOf(role);
+  const source = nameOf(role);
   collector.promptParts(content, `${param}.content`, source);
   for (const [name, value] of Object.entries(rest)) {
     collector.promptParts(value, `${param}.${name}`, `${source}.${name}`);
@@ -90,8 +113,10 @@ export function readStreamedTexts(event: unknown): readonly StreamedText[] {
         if (!isObject(call)) continue;
         const source = `${choiceIndex}.call.${String(call["index"] ?? 0)}`;
         const called = call["function"] ?? call["custom"];
-        if (isObject(called))
-          texts.push({ source, text: idOf(called["arguments"] ?? called["input"]) });
+        if (!isObject(called)) continue;
+        for (const member of ["name", "arguments", "input"]) {
+          texts.push({ source: `${source}.${member}`, text: nameOf(called[member]) });
+        }
       }
     }
   }

@@ -5,6 +5,7 @@ import {
   type ContentText,
   idOf,
   itemsOf,
+  nameOf,
   partsOf,
   type StreamedText,
   TextCollector,
@@ -17,7 +18,7 @@ export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
   const collector = new TextCollector();
   const names = new CallNames();
   for (const item of itemsOf(body["input"])) {
-    if (isObject(item)) names.add(item["call_id"], calledName(item));
+    if (isObject(item) && isCall(item)) names.add(item["call_id"], calledName(item));
   }
   collector.promptParts(body["instructions"], "instructions", "system");
   for (const [item, param] of partsOf(body["input"], "input")) {
@@ -28,13 +29,12 @@ export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
   return collector.texts;
 }
 
-const typeOf = (item: JsonObject): string => idOf(item["type"]);
+const typeOf = (item: JsonObject): string => nameOf(item["type"]);
+const isCall = (item: JsonObject): boolean => typeOf(item).endsWith("_call");
 
 /** Calls of tools that the vendor defines have no name but their type. */
-function calledName(item: JsonObject): string | undefined {
-  if (!typeOf(item).endsWith("_call")) return undefined;
-  return idOf(item["name"]) || typeOf(item).slice(0, -"_call".length);
-}
+const calledName = (item: JsonObject): string =>
+  idOf(item["name"]) ?? typeOf(item).slice(0, -"_call".length);
 
 function readItem(
   item: JsonObject,
@@ -45,19 +45,22 @@ function readItem(
   if (typeOf(item).endsWith("_output")) {
     const { output, ...rest } = item;
     const id = idOf(item["call_id"]);
-    const tool = names.get(id);
-    collector.toolResultParts(output, `${param}.output`, tool, id || param);
-    return collector.toolResult(textOf(rest), param, tool, id || param);
+    const result = { tool: names.get(id), id: id ?? param };
+    collector.toolResultParts(output, `${param}.output`, result);
+    return collector.toolResult(rest, param, result);
   }
-  if (typeOf(item).endsWith("_call")) {
+  if (isCall(item)) {
     // A call of a tool that the vendor ran contains its result.
-    const { output, ...rest } = item;
-    const tool = calledName(item);
+    const { output, outputs, results, error, ...rest } = item;
     collector.prompt(textOf(rest), param, param);
-    return collector.toolResultParts(output, `${param}.output`, tool, param);
+    for (const [name, value] of Object.entries({ output, outputs, results, error })) {
+      const result = { tool: calledName(item), id: `${param}.${name}` };
+      collector.toolResultParts(value, `${param}.${name}`, result);
+    }
+    return;
   }
   const { content, ...rest } = item;
-  const source = idOf(item["role"]) || param;
+  const source = idOf(item["role"]) ?? param;
   collector.promptParts(content, `${param}.content`, source);
   collector.prompt(textOf(rest), param, param);
 }
@@ -71,14 +74,15 @@ export function readAnswerTexts(body: unknown): readonly ContentText[] {
     for (const [part, place] of partsOf(content ?? [], `${param}.content`)) {
       collector.response(textOf(part), place, "text");
     }
-    collector.response(textOf({ ...rest, status: undefined }), param, param);
+    collector.response(textOf(rest), param, param);
   }
   return collector.texts;
 }
 
 /** @param event the data of one event of a stream */
 export function readStreamedTexts(event: unknown): readonly StreamedText[] {
-  if (!isObject(event) || !typeOf(event).endsWith(".delta")) return [];
+  // Sound has deltas too, in base64.
+  if (!isObject(event) || !/(?<!\.audio)\.delta$/.test(typeOf(event))) return [];
   const place = ["output_index", "content_index", "summary_index"].map((name) =>
     String(event[name] ?? ""),
   );
