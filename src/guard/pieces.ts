@@ -10,8 +10,7 @@
  * - A long text is cut into pieces that overlap, so that every pattern up to the overlap's length
  *   is whole in one of them.
  */
-import { isUtf8 } from "node:buffer";
-import { base64Runs } from "./base64-runs.ts";
+import { base64Texts } from "./base64-texts.ts";
 
 /** Length of a piece in UTF-16 code units: some 2,000 tokens. */
 export const PIECE_CHARS = 8_192;
@@ -48,8 +47,7 @@ function* piecesOfText(text: string, of: number): Generator<Piece> {
   yield* cut(text, of);
   const visible = visibleForm(text);
   if (visible !== text) yield* cut(visible, of);
-  const decoded = decodedText(visible);
-  if (decoded !== "") yield* cut(decoded, of);
+  for (const decoded of base64Texts(visible)) yield* cut(visibleForm(decoded), of);
 }
 
 function* cut(whole: string, of: number): Generator<Piece> {
@@ -142,40 +140,4 @@ export function visibleForm(text: string): string {
     .replaceAll(INVISIBLE, "")
     .replaceAll(PHRASES, " ")
     .replaceAll(NOT_ASCII, (part) => part.normalize("NFKC"));
-}
-
-/** `\n`, `\r` and `\/` in a JSON string, and in one inside of another. */
-const ESCAPES = /\\{1,4}([nr/])/g;
-
-/** Bytes above which only ASCII is looked for among bytes that are not UTF-8. */
-const LONG_BYTES = 65_536;
-
-/** Runs of characters of a text; random bytes contain almost none. */
-const READABLE = /[^\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]{12,}/g;
-const READABLE_ASCII = /[\t\n\r\x20-\x7e]{12,}/g;
-
-const utf8 = new TextDecoder();
-
-/** Returns the texts that a text contains as base64, separated by newlines. */
-function decodedText(text: string): string {
-  const found: string[] = [];
-  const plain = text.includes("\\")
-    ? text.replaceAll(ESCAPES, (_, escaped: string) => (escaped === "/" ? "/" : "\n"))
-    : text;
-  for (const run of base64Runs(plain)) {
-    const digits = run.replaceAll(/\s/g, "");
-    // What is before the first digit may look like base64 as well: a word, a path.
-    for (let start = 0; start < 4; start += 1) {
-      found.push(...readable(Buffer.from(digits.slice(start), "base64url")));
-    }
-  }
-  return visibleForm(found.join("\n"));
-}
-
-function readable(bytes: Buffer): readonly string[] {
-  const runs =
-    bytes.length <= LONG_BYTES || isUtf8(bytes)
-      ? utf8.decode(bytes).match(READABLE)
-      : bytes.toString("latin1").match(READABLE_ASCII);
-  return runs ?? [];
 }
