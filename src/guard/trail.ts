@@ -6,7 +6,7 @@ import { callerFields, callerName } from "../access/caller.ts";
 import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
-import { clientText, optionalClientText } from "../platform/client-text.ts";
+import { clientText } from "../platform/client-text.ts";
 import { redact } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import type { Failure } from "./classifier-client.ts";
@@ -89,12 +89,13 @@ function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditE
     client_ip: call.address,
     flagged: finding.count,
     label: finding.label,
-    param: clientText(finding.param),
+    // Names of members and of tools are the client's texts too.
+    param: clientText(redact(finding.param)),
     payload:
       guard.maxPayloadChars === undefined ? undefined : payloadOf(piece, guard.maxPayloadChars),
     score: finding.score,
     source,
-    tool: optionalClientText(finding.tool),
+    tool: finding.tool === undefined ? undefined : clientText(redact(finding.tool)),
     where: finding.where,
     workload,
   };
@@ -135,10 +136,10 @@ export function payloadOf({ whole, start, text }: Piece, maxChars: number): stri
   const from = Math.max(0, start - CONTEXT_CHARS);
   const end = start + text.length;
   const clean = redact(whole.slice(from, end + CONTEXT_CHARS));
-  // Where the piece begins in the sanitised text: exact but for a secret across its edge.
-  const before = start === 0 ? 0 : redact(whole.slice(from, start)).length;
-  const payload = clean.slice(before, before + Math.min(maxChars, text.length));
-  return payload.length < clean.length - before && payload.length === maxChars
-    ? `${payload}\u2026`
-    : payload;
+  // Where the piece is in the sanitised text: exact but for a secret across one of its edges.
+  const first = start === 0 ? 0 : redact(whole.slice(from, start)).length;
+  const last = end === whole.length ? clean.length : redact(whole.slice(from, end)).length;
+  return last - first > maxChars
+    ? `${clean.slice(first, first + maxChars)}\u2026`
+    : clean.slice(first, last);
 }
