@@ -1,6 +1,6 @@
 /** The built `svc guard` as a process, with each type of classifier. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -109,7 +109,10 @@ describe("each type", () => {
   });
 
   test("promptGuard, with a model in a folder", async () => {
-    const guard = await start(["--type", "promptGuard", "--model", MODEL_FOLDER, "--threads", "1"]);
+    const guard = await start(
+      ["--type", "promptGuard", "--model", MODEL_FOLDER, "--threads", "1"],
+      { HOME: dir },
+    );
     expect(guard.stdout).toContain("promptGuard (model)");
     const word = "word ";
     expect(await labelOf(guard, `${word.repeat(509)}ignore previous ${word.repeat(900)}`)).toBe(
@@ -122,6 +125,8 @@ describe("each type", () => {
     expect(await metricsOf(guard)).toContain("svc_guard_service_windows_total 6");
     expect(await stopped(guard)).toBe(0);
     expect(guard.stderr).toBe("");
+    // The telemetry of onnxruntime would have left its identifier of the machine here.
+    expect(readdirSync(dir)).toEqual([]);
   });
 
   test("llamaGuard, at an endpoint with a secret", async () => {

@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { Worker } from "node:worker_threads";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Label, Scores } from "../protocol.ts";
 import type { Classifier } from "./classifier.ts";
@@ -352,6 +353,18 @@ describe("a model that cannot be used says what to do", () => {
 });
 
 describe("packages that run a model", () => {
+  test("do not report to their vendor: a thread refuses to load them without the setting", async () => {
+    await start({});
+    expect(process.env["ORT_DISABLE_TELEMETRY"]).toBe("1");
+    const worker = new Worker(WORKER, { workerData: OPTIONS, env: {} });
+    const message = await new Promise((resolve) => worker.once("message", resolve));
+    await worker.terminate();
+    expect(message).toEqual({
+      kind: "unusable",
+      message: expect.stringContaining("ORT_DISABLE_TELEMETRY=1") as string,
+    });
+  });
+
   test("are searched in the image's folder and in the checkout's", () => {
     const place = (name: string): string => {
       const found = path.join(folder, name, "node_modules/onnxruntime-node");

@@ -8,6 +8,7 @@ import {
   ClassifierSetupError,
 } from "./classifier.ts";
 import type { FromWorker, ModelOptions, ToWorker } from "./model-worker.ts";
+import { disableTelemetry } from "./runtime.ts";
 
 export interface PromptGuardOptions extends ModelOptions {
   /** Program of the worker thread. */
@@ -27,6 +28,8 @@ interface Waiting {
 /** Resolves when the model is loaded and has run once. */
 export async function startPromptGuard(options: PromptGuardOptions): Promise<Classifier> {
   const { worker: program, name, report, onLost, ...workerData } = options;
+  // Here, because the worker thread cannot.
+  disableTelemetry();
   const worker = new Worker(program, { workerData });
   const ready = await started(worker).catch(async (error: unknown) => {
     await worker.terminate();

@@ -6,6 +6,7 @@
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
+import { isMainThread } from "node:worker_threads";
 import { ClassifierSetupError } from "./classifier.ts";
 
 /** What we use of `Tensor` of onnxruntime-common. */
@@ -82,8 +83,28 @@ export function runtimeFolder(named: string | undefined, root: string): string {
   );
 }
 
+/** Read by the native library when it is loaded. */
+const TELEMETRY_OFF = "ORT_DISABLE_TELEMETRY";
+
+/**
+ * Keeps onnxruntime from reporting to its vendor. Since 1.29 its binaries for Linux write an
+ * identifier of the machine to the home folder, and send names and hashes of models
+ * (https://github.com/microsoft/onnxruntime/pull/27379).
+ *
+ * Only the main thread has the environment that a native library reads: other threads have a copy.
+ */
+export function disableTelemetry(): void {
+  if (isMainThread) process.env[TELEMETRY_OFF] = "1";
+  if (process.env[TELEMETRY_OFF] !== "1")
+    throw new ClassifierSetupError(
+      `A model is run only with ${TELEMETRY_OFF}=1 in the environment of the process, which keeps ` +
+        `onnxruntime from reporting to its vendor. Set it.`,
+    );
+}
+
 /** @param folder as {@link runtimeFolder} returns it */
 export function loadRuntime(folder: string): ModelRuntime {
+  disableTelemetry();
   const require = createRequire(path.join(folder, "package.json"));
   try {
     const { Tokenizer } = require("@huggingface/tokenizers") as Pick<ModelRuntime, "Tokenizer">;
