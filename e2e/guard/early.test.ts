@@ -1,5 +1,6 @@
 /** Calls that end while a guard works: the client disconnects, the gateway drains or is killed. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { begin } from "../support/client.ts";
 import { useFixture } from "../support/fixture.ts";
 import { classify, ClassifierStub, INJECTION } from "../support/guard/classifier.ts";
 import { type Posting, posting } from "../support/guard/post.ts";
@@ -133,8 +134,21 @@ describe("a client that disconnects", () => {
       openai.says({ text: words, hold: { gate: end, before: "content", afterContent: 2 } }),
     );
     gate.open();
-    const left = await call("answered", "Hi", { stream: true });
-    await end.reached;
+    const token = await fixture.stack.token("answered");
+    const model = `openai/${MODELS.openai}`;
+    const left = begin(
+      { port: fixture.stack.port, token },
+      { dialect: "openai", model, stream: true },
+    );
+    const response = await left.response;
+    expect(response.statusCode).toBe(200);
+    let seen = "";
+    await new Promise<void>((resolve) =>
+      response.on("data", (part: Buffer) => {
+        seen += part.toString();
+        if (seen.includes("please")) resolve();
+      }),
+    );
     left.leave();
     end.open();
     const callId = (await fixture.stack.callOf(String(openai.only.headers["x-request-id"])))[

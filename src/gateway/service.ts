@@ -90,6 +90,12 @@ const SLOWEST_UPLOAD_MS = 16_000;
 const REFUSALS = [LLM_REFUSED, MCP_REFUSED, TOOL_CALL, VIOLATION_ENFORCE, UNAVAILABLE].join(", ");
 
 /**
+ * Part of the longest pause of an upload that a guard may take. Envoy ends a request that is silent
+ * for longer, also while it waits for the gateway.
+ */
+const GUARD_SHARE = 0.8;
+
+/**
  * Mean round trip to Envoy above which the gateway is busy: see {@link FairShare}. A round trip
  * counts as at most ten of these, so that one long pause does not reduce the capacity for long.
  */
@@ -191,6 +197,7 @@ export async function startGateway(
     trail: new GuardTrail(records),
     metrics: guardMetrics,
     clock,
+    longestMs: GUARD_SHARE * options.uploadIdleMs,
   });
   let sidecars: ReadonlyMap<string, SidecarConfig> = new Map();
   let resources = EMPTY_RESOURCE_SET;
@@ -344,7 +351,7 @@ export async function startGateway(
     ready: notReady() === undefined,
     reason: notReady(),
     policyVersion: policy.current.version,
-    activeCalls: calls.size + mcpMetrics.active,
+    activeCalls: calls.underWay + mcpMetrics.active,
     objects: objects.current,
     problems: reconciler.problems,
     envoys: ads.status(),

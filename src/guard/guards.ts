@@ -19,6 +19,8 @@ export interface GuardsOptions {
   readonly trail: GuardTrail;
   readonly metrics: GuardMetrics;
   readonly clock: Clock;
+  /** Longest wait of any guard, in milliseconds. Default: as its binding says. */
+  readonly longestMs?: number;
 }
 
 export interface Scan {
@@ -62,13 +64,19 @@ export class Guards {
     texts: readonly ScannedText[],
     canBlock: boolean,
   ): Promise<Finding | undefined> {
-    const { classifiers, clock, trail } = this.#options;
+    const { classifiers, clock, trail, longestMs = guard.timeoutMs } = this.#options;
     const scanned = texts.flatMap((text) => scannedAs(guard, text) ?? []);
     if (scanned.length === 0) return undefined;
     const blocks = canBlock && guard.enforcement === "enforce";
     const startedAt = clock.monotonic();
     const pieces = distinct(piecesOf(scanned));
-    const result = await check({ classifiers, clock, guard, pieces, firstDecides: blocks });
+    const result = await check({
+      classifiers,
+      clock,
+      guard: { ...guard, timeoutMs: Math.min(guard.timeoutMs, longestMs) },
+      pieces,
+      firstDecides: blocks,
+    });
     const finding = findingOf(guard, result, scanned);
     if (finding !== undefined && blocks) trail.blocked(call, finding);
     if (finding !== undefined && !blocks) trail.forwarded(call, finding);

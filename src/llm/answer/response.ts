@@ -231,7 +231,13 @@ export class CallResponse {
 
   /** Scans a streamed answer after it was forwarded: a finding is recorded. */
   #scanForwarded({ texts }: ExpectedStream): void {
-    if (texts !== undefined) this.#exchange.when(this.#scan(texts.take(), false), () => {});
+    if (texts === undefined) return;
+    const { calls } = this.#options;
+    const scan = this.#scan(texts.take(), false);
+    calls.enter(scan);
+    const leave = (): void => calls.leave(scan);
+    scan.then(leave, leave);
+    this.#exchange.when(scan, () => {});
   }
 
   #errorBody(body: Buffer, encoding: string | undefined): void {
