@@ -243,10 +243,12 @@ describe("time", () => {
     expect(answer.status).toBe(200);
     expect(most).toBe(2);
     const records = await recordsOfCall(callId, 2);
-    expect(records.map(({ fields }) => [fields["binding"], fields["reason"]]).sort()).toEqual([
-      ["first", "timeout"],
-      ["second", "timeout"],
-    ]);
+    expect(records.map(({ fields }) => [fields["binding"], fields["reason"]])).toEqual(
+      expect.arrayContaining([
+        ["first", "timeout"],
+        ["second", "timeout"],
+      ]),
+    );
   });
 
   test("an answer is forwarded when its time is over, and a stream at once", async () => {

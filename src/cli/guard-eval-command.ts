@@ -92,7 +92,7 @@ async function evaluateFile(dataset: string, flags: Flags, context: Context): Pr
       classify: (text) => classifier.classify(text, never),
       concurrency: flags.concurrency,
       monotonic: () => performance.now(),
-    }).finally(() => classifier.close());
+    }).finally(async () => classifier.close());
     const evaluation: Evaluation = evaluate(observations, {
       injection: flags.injectionThreshold,
       jailbreak: flags.jailbreakThreshold,

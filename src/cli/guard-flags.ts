@@ -1,4 +1,5 @@
 /** Flags of `svc guard` and `svc guard eval` that say which classifier runs. */
+import { validateHeaderName, validateHeaderValue } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
@@ -139,7 +140,8 @@ function authOf(
   if (token === undefined || token === "") return undefined;
   const value = `${authPrefix}${token.trim()}`;
   try {
-    new Headers([[header, value]]);
+    validateHeaderName(header);
+    validateHeaderValue(header, value);
   } catch {
     throw CliError.usage(
       `--auth-header ${header}: it is not the name of a header, or SVC_GUARD_TOKEN has ` +

@@ -44,7 +44,8 @@ export class Classifiers {
   /**
    * Asks for the verdict of a text.
    *
-   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its own
+   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its
+   * own
    * @returns a promise only if the classifier has to be asked; it never rejects
    */
   ask(policy: ClassifierPolicy, text: string, timeoutMs: number): Verdict | Promise<Verdict> {

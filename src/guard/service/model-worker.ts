@@ -132,7 +132,7 @@ export async function loadModel(
         `be less than half. Use a smaller --overlap.`,
     );
   return {
-    name: files.config._name_or_path,
+    name: files.config["_name_or_path"],
     labels,
     classify: (text, signal) =>
       scheduler.classify(

@@ -61,7 +61,9 @@ describe("an answer", () => {
   test("of a text of the maximum length, all of it escaped", async () => {
     await run(stubClassifier());
     const text = `${"\u0000".repeat(MAX_CLASSIFY_CHARS - 4)}💥💥`;
-    const body = `{"text":"${[...text].map(() => "\\u0000").join("")}\\u0000\\u0000"}`;
+    const body = `{"text":"${Array.from(text)
+      .map(() => "\\u0000")
+      .join("")}\\u0000\\u0000"}`;
     expect((await post(body)).status).toBe(200);
     expect((await classify("ü".repeat(MAX_CLASSIFY_CHARS))).status).toBe(200);
   });

@@ -6,7 +6,7 @@ import {
   ClassifierSetupError,
   type ClassifierType,
 } from "./classifier.ts";
-import { type Endpoint, type EndpointAuth, endpointUrl } from "./endpoint.ts";
+import { type ClassifierEndpoint, type EndpointAuth, endpointUrl } from "./endpoint.ts";
 import { customClassifier, llamaGuardClassifier } from "./remote.ts";
 import { runtimeFolder } from "./runtime.ts";
 import { stubClassifier } from "./stub.ts";
@@ -90,7 +90,7 @@ async function startLocalModel(
   });
 }
 
-function endpointOf(settings: ClassifierSettings, operation: string): Endpoint {
+function endpointOf(settings: ClassifierSettings, operation: string): ClassifierEndpoint {
   const text = needed(settings, "endpoint", "the URL of the endpoint");
   return {
     url: endpointUrl(text, operation),
