@@ -118,8 +118,7 @@ function* borderPieces([first, ...others]: readonly Part[], separator: string): 
 const PLAIN = /^[\t\n\r\x20-\x7e]*$/;
 
 /** Control and format characters, what a font does not show, and lone surrogates. */
-const INVISIBLE =
-  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+const INVISIBLE = /[[\p{Cc}--[\t\n\r]]\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gv;
 
 /** Unicode's block of tags: a copy of ASCII that is not visible. */
 const TAGS = /[\u{e0020}-\u{e007e}]/gu;
@@ -131,7 +130,7 @@ const PHRASES = /[\ufdfa\ufdfb]/g;
  * What is normalised at a time. The time that ICU takes to order combining marks is quadratic in
  * their number: 80,000 of them take seconds.
  */
-const NOT_ASCII = /[^][^\x00-\x7f]{1,63}/gu;
+const NOT_ASCII = /[^]\P{ASCII}{1,63}/gu;
 
 /** Returns the text as a model reads it: no invisible characters, no compatibility forms. */
 export function visibleForm(text: string): string {
@@ -153,7 +152,7 @@ const ESCAPES = /\\{1,4}([nr/])/g;
 const LONG_BYTES = 65_536;
 
 /** Runs of characters of a text; random bytes contain almost none. */
-const READABLE = /[^\x00-\x08\x0e-\x1f\x7f-\x9f\ufffd]{12,}/g;
+const READABLE = /(?:[^\p{Cc}\ufffd]|[\t\n\r]){12,}/gu;
 const READABLE_ASCII = /[\t\n\r\x20-\x7e]{12,}/g;
 
 const utf8 = new TextDecoder();
@@ -166,7 +165,8 @@ function decodedText(text: string): string {
     const digits = run.replaceAll(/\s/g, "");
     // What is before the first digit may look like base64 as well: a word, a path.
     for (let start = 0; start < 4; start += 1) {
-      found.push(...readable(Buffer.from(digits.slice(start), "base64url")));
+      // No spread: there may be millions of them.
+      for (const part of readable(Buffer.from(digits.slice(start), "base64url"))) found.push(part);
     }
   }
   return visibleForm(found.join("\n"));
