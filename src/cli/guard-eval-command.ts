@@ -88,11 +88,12 @@ async function evaluateFile(dataset: string, flags: Flags, context: Context): Pr
       onLost: () => undefined,
     });
     const never = new AbortController().signal;
-    const observations = await observe(examples, {
+    const observing = observe(examples, {
       classify: (text) => classifier.classify(text, never),
       concurrency: flags.concurrency,
       monotonic: () => performance.now(),
-    }).finally(async () => classifier.close());
+    });
+    const observations = await observing.finally(() => void classifier.close());
     const evaluation: Evaluation = evaluate(observations, {
       injection: flags.injectionThreshold,
       jailbreak: flags.jailbreakThreshold,
@@ -116,7 +117,8 @@ function read(file: string): string {
     return readFileSync(file, "utf8");
   } catch (error) {
     throw new CliError(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): name a file of labelled texts`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): name a file of ` +
+        "labelled texts",
     );
   }
 }

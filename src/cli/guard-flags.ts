@@ -4,11 +4,8 @@ import os from "node:os";
 import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Label, LABELS } from "../guard/protocol.ts";
-import {
-  CLASSIFIER_TYPES,
-  ClassifierSetupError,
-  type ClassifierType,
-} from "../guard/service/classifier.ts";
+import { CLASSIFIER_TYPES, ClassifierSetupError } from "../guard/service/classifier.ts";
+import type { ClassifierType } from "../policy/snapshot.ts";
 import type { ClassifierSettings, ClassifierSurroundings } from "../guard/service/settings.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";

@@ -3,7 +3,7 @@
  * are refused at once. Without a bound, a caller that gives up after its timeout would leave ever
  * more work behind.
  */
-export interface AdmissionOptions {
+export interface ClassifyQueueOptions {
   readonly maxConcurrent: number;
   /** Requests that wait, or whose body is being received. */
   readonly maxQueued: number;
@@ -16,13 +16,13 @@ export interface Place {
   leave(): void;
 }
 
-export class Admission {
-  readonly #options: AdmissionOptions;
+export class ClassifyQueue {
+  readonly #options: ClassifyQueueOptions;
   #places = 0;
   #active = 0;
   #queue: (() => void)[] = [];
 
-  constructor(options: AdmissionOptions) {
+  constructor(options: ClassifyQueueOptions) {
     this.#options = options;
   }
 

@@ -128,8 +128,8 @@ export async function loadModel(
   const size = window - tokenizer.before.length - tokenizer.after.length;
   if (options.overlap >= size / 2)
     throw new ClassifierSetupError(
-      `An overlap of ${options.overlap} tokens is too much for windows of ${size} tokens: it must ` +
-        `be less than half. Use a smaller --overlap.`,
+      `An overlap of ${options.overlap} tokens is too much for windows of ${size} tokens: it ` +
+        `must be less than half. Use a smaller --overlap.`,
     );
   return {
     name: files.config["_name_or_path"],
@@ -154,8 +154,8 @@ async function tryOut(
   const [logits] = await session.run([[...before, ...after]]);
   if (logits?.length !== labels.length)
     throw new ClassifierSetupError(
-      `The model has ${logits?.length} classes, but id2label of config.json has ${labels.length}. ` +
-        `They are not of the same model.`,
+      `The model has ${logits?.length} classes, but id2label of config.json has ` +
+        `${labels.length}. They are not of the same model.`,
     );
 }
 

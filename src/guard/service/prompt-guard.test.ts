@@ -258,7 +258,8 @@ describe("a model that cannot be used says what to do", () => {
     [
       "no ONNX file",
       () => rmSync(path.join(folder, "model.onnx")),
-      "there is no model.onnx or onnx/model.onnx. Export the model to ONNX, or name its file: --model-file",
+      "there is no model.onnx or onnx/model.onnx. Export the model to ONNX, or name its file: " +
+        "--model-file",
     ],
     [
       "no tokenizer",
