@@ -3,7 +3,7 @@
  * are refused at once. Without a bound, a caller that gives up after its timeout would leave ever
  * more work behind.
  */
-export interface ClassifyQueueOptions {
+export interface AdmissionOptions {
   readonly maxConcurrent: number;
   /** Requests that wait, or whose body is being received. */
   readonly maxQueued: number;
@@ -16,13 +16,13 @@ export interface Place {
   leave(): void;
 }
 
-export class ClassifyQueue {
-  readonly #options: ClassifyQueueOptions;
+export class AdmissionQueue {
+  readonly #options: AdmissionOptions;
   #places = 0;
   #active = 0;
   #queue: (() => void)[] = [];
 
-  constructor(options: ClassifyQueueOptions) {
+  constructor(options: AdmissionOptions) {
     this.#options = options;
   }
 

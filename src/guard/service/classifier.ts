@@ -2,12 +2,12 @@
 import type { ClassifierType } from "../../policy/snapshot.ts";
 import type { Scores } from "../protocol.ts";
 
-export const CLASSIFIER_TYPES = [
+export const CLASSIFIER_TYPES: readonly ClassifierType[] = [
   "stub",
   "promptGuard",
   "llamaGuard",
   "custom",
-] as const satisfies readonly ClassifierType[];
+];
 
 export interface Classifier {
   readonly type: ClassifierType;

@@ -76,6 +76,6 @@ function readJson<T>(folder: string, name: string, schema: z.ZodType<T>): T {
   const [issue] = parsed.error.issues;
   throw new ClassifierSetupError(
     `${file}: ${issue?.path.join(".")}: ${issue?.message}. It is not a file of a Hugging Face ` +
-      "model.",
+      `model.`,
   );
 }

@@ -2,7 +2,7 @@
  * The side of the prompt guard that runs in a worker thread: tokenizer, scheduler and model.
  *
  * It is a thread of its own because `run` of onnxruntime-node computes on the thread that calls it,
- * for 50 to 1000 ms, and tokenising takes some milliseconds for each 4096 characters: on the main
+ * for 50 to 1000 ms, and tokenising takes some milliseconds for each 1024 characters: on the main
  * thread, neither `/healthz` nor a disconnected client would be noticed meanwhile. Texts are
  * tokenised window by window, so that a long one does not delay the runs of others either.
  */

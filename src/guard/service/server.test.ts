@@ -4,7 +4,7 @@ import path from "node:path";
 import { Registry } from "prom-client";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { MAX_CLASSIFY_CHARS } from "../protocol.ts";
-import { ClassifyQueue } from "./admission.ts";
+import { AdmissionQueue } from "./admission.ts";
 import { type Classifier, ClassifierError } from "./classifier.ts";
 import { GuardServiceMetrics } from "./metrics.ts";
 import type { GuardServerOptions } from "./server.ts";
@@ -362,7 +362,7 @@ describe("metrics", () => {
   test("are those of docs/metrics.md", async () => {
     await run(stubClassifier());
     const registry = new Registry();
-    const admission = new ClassifyQueue({ maxConcurrent: 1, maxQueued: 1 });
+    const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 1 });
     expect(new GuardServiceMetrics(registry, admission)).toBeDefined();
     const rows = registry.getMetricsAsArray().map((metric) => {
       const { name, help, type, labelNames } = metric as unknown as {

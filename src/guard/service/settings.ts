@@ -1,6 +1,6 @@
 /** Starts a classifier from its settings. */
-import type { Label } from "../protocol.ts";
 import type { ClassifierType } from "../../policy/snapshot.ts";
+import type { Label } from "../protocol.ts";
 import { type Classifier, type ClassifierReport, ClassifierSetupError } from "./classifier.ts";
 import { type ClassifierEndpoint, type EndpointAuth, endpointUrl } from "./endpoint.ts";
 import { customClassifier, llamaGuardClassifier } from "./remote.ts";
@@ -107,8 +107,8 @@ function checkedCategories(labels: ReadonlyMap<string, Label>): ReadonlyMap<stri
   for (const category of labels.keys()) {
     if (!/^S\d{1,2}$/.test(category))
       throw new ClassifierSetupError(
-        `--label ${category}: categories of Llama Guard are S1, S2 and so on: ` +
-          "--label S14=injection.",
+        `--label ${category}: categories of Llama Guard are S1, S2 and so on, as in --label ` +
+          `S14=injection.`,
       );
   }
   return labels;

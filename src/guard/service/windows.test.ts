@@ -113,7 +113,7 @@ describe("windows", () => {
       },
     });
     found.next();
-    expect(tokenised).toBeLessThanOrEqual(4_096);
+    expect(tokenised).toBeLessThanOrEqual(1_024);
   });
 
   test("pieces without a token have no window", () => {
