@@ -1,4 +1,5 @@
 /** Finding is what a guard found in a call. */
+import { clientText, optionalClientText } from "../platform/client-text.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
 import type { Piece, SourcedText } from "./pieces.ts";
@@ -47,7 +48,7 @@ export function detailOf(finding: Finding): ViolationDetail {
     code: "guard_violation",
     binding: guard.binding,
     where,
-    tool: tool ?? "",
+    tool: optionalClientText(tool) ?? "",
     label,
     score,
     message: messageOf(finding),
@@ -57,8 +58,8 @@ export function detailOf(finding: Finding): ViolationDetail {
 function messageOf({ guard, label, score, where, tool, param }: Finding): string {
   const what = label === "injection" ? "a prompt injection" : "a jailbreak";
   const place = {
-    prompt: `in ${param} of the request`,
-    tool_result: `in the result of ${tool === undefined ? "a tool" : `the tool ${tool}`} (${param})`,
+    prompt: `in ${clientText(param)} of the request`,
+    tool_result: `in the result of ${tool === undefined ? "a tool" : `the tool ${clientText(tool)}`} (${clientText(param)})`,
     response: "in the model's answer",
   }[where];
   return (

@@ -7,7 +7,7 @@ import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
 import { clientText, optionalClientText } from "../platform/client-text.ts";
-import { redact } from "../platform/redaction/redact.ts";
+import { redactPart } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import type { Failure } from "./classifier-client.ts";
 import type { Finding } from "./finding.ts";
@@ -55,7 +55,7 @@ export class GuardTrail {
     });
   }
 
-  /** Records a finding whose call goes on. The call's own record is written after this one. */
+  /** Records a finding whose call goes on, or whose answer was forwarded already. */
   forwarded(call: GuardedCall, finding: Finding): void {
     this.#options?.sink.append(findingEvent(VIOLATION_AUDIT, call, finding));
   }
@@ -125,20 +125,18 @@ function unavailableEvent(
 }
 
 /**
- * Characters around a flagged piece that are sanitised with it. A secret that the piece's edge cuts
- * would not be recognised by its rest.
+ * Characters around a flagged piece in which secrets are looked for: one that the piece's edge cuts
+ * would not be recognised by its rest. Keys and tokens are shorter.
  */
-const CONTEXT_CHARS = 65_536;
+const CONTEXT_CHARS = 8_192;
 
 /** Returns the flagged piece without secrets and personal data, cut to a length. */
 export function payloadOf({ whole, start, text }: Piece, maxChars: number): string {
   const from = Math.max(0, start - CONTEXT_CHARS);
   const end = start + text.length;
-  const clean = redact(whole.slice(from, end + CONTEXT_CHARS));
-  // Where the piece begins in the sanitised text: exact but for a secret across its edge.
-  const before = start === 0 ? 0 : redact(whole.slice(from, start)).length;
-  const payload = clean.slice(before, before + Math.min(maxChars, text.length));
-  return payload.length < clean.length - before && payload.length === maxChars
-    ? `${payload}\u2026`
-    : payload;
+  const around = whole.slice(from, end + CONTEXT_CHARS);
+  const payload = redactPart(around, start - from, end - from);
+  return payload.length <= maxChars
+    ? payload.toWellFormed()
+    : `${payload.slice(0, Math.max(0, maxChars - 1))}\u2026`.slice(0, maxChars).toWellFormed();
 }
