@@ -62,12 +62,53 @@ export class ClassifierClient {
   }
 
   /** Never rejects. */
-  async classify(text: string, timeoutMs: number): Promise<ClassifierVerdict> {
-    const { protocol, model, header, type } = this.#policy;
-    const isChat = protocol === "chat";
-    const body = JSON.stringify(isChat ? llamaGuardRequest(text, model ?? "") : { text });
+  classify(text: string, timeoutMs: number): Promise<ClassifierVerdict> {
     const { promise, resolve } = Promise.withResolvers<ClassifierVerdict>();
-    const fail = (failure: ClassifierFailure): void => resolve({ kind: "unavailable", failure });
+    const body = this.#bodyOf(text);
+    let request: http.ClientRequest | undefined;
+    const timer = setTimeout(() => {
+      done({ kind: "unavailable", failure: "timeout" });
+      request?.destroy();
+    }, timeoutMs);
+    let isDone = false;
+    const done = (verdict: ClassifierVerdict): void => {
+      isDone = true;
+      clearTimeout(timer);
+      resolve(verdict);
+    };
+    const send = (): void => {
+      const sent = this.#send(body, done);
+      request = sent;
+      sent.on("error", () => {
+        // A classifier may close a connection that was not in use at the moment of a request.
+        if (sent.reusedSocket && !isDone) send();
+        else done({ kind: "unavailable", failure: "unreachable" });
+      });
+      // Without an answer and without an error: a switch to another protocol.
+      sent.on("close", () => {
+        if (request === sent) done({ kind: "unavailable", failure: "unreachable" });
+      });
+    };
+    try {
+      send();
+    } catch {
+      // The header cannot be sent, e.g. a secret with a newline.
+      done({ kind: "unavailable", failure: "misconfigured" });
+    }
+    return promise;
+  }
+
+  #bodyOf(text: string): Buffer {
+    const { protocol, model } = this.#policy;
+    // Strict parsers refuse JSON with half of a surrogate pair, which a piece may end with.
+    const whole = text.toWellFormed();
+    const body = protocol === "chat" ? llamaGuardRequest(whole, model ?? "") : { text: whole };
+    return Buffer.from(JSON.stringify(body));
+  }
+
+  /** @throws TypeError if the header is not valid */
+  #send(body: Buffer, done: (verdict: ClassifierVerdict) => void): http.ClientRequest {
+    const { header } = this.#policy;
     const request = this.#request(
       this.#url,
       {
@@ -76,48 +117,42 @@ export class ClassifierClient {
         headers: {
           accept: "application/json",
           "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
+          "content-length": body.length,
           ...(header === undefined ? {} : { [header.name]: header.value.reveal() }),
         },
       },
-      (response) => {
-        const parts: Buffer[] = [];
-        let size = 0;
-        response.on("data", (part: Buffer) => {
-          size += part.length;
-          if (size <= MAX_ANSWER_BYTES) {
-            parts.push(part);
-            return;
-          }
-          // The end may be known already: its beginning alone must not be taken for an answer.
-          fail("invalid_answer");
-          response.destroy();
-        });
-        // After the end nothing changes what is known.
-        response.on("close", () => fail(response.complete ? "invalid_answer" : "unreachable"));
-        response.on("error", () => fail("unreachable"));
-        response.on("end", () => {
-          if (response.statusCode !== 200) return fail("refused");
-          const answers = response.headers[ClassifierHeader.type];
-          if (!isChat && answers !== undefined && answers !== type) return fail("wrong_type");
-          const answer = Buffer.concat(parts).toString("utf8");
-          const scores = isChat ? parseLlamaGuardAnswer(answer) : parseAnswer(answer);
-          if (scores === undefined) return fail("invalid_answer");
-          resolve({ kind: "scores", scores });
-        });
-      },
+      (response) => this.#receive(response, done),
     );
-    const timer = setTimeout(() => {
-      fail("timeout");
-      request.destroy();
-    }, timeoutMs);
-    request.on("error", () => fail("unreachable"));
     request.end(body);
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
-    }
+    return request;
+  }
+
+  #receive(response: http.IncomingMessage, done: (verdict: ClassifierVerdict) => void): void {
+    const fail = (failure: ClassifierFailure): void => done({ kind: "unavailable", failure });
+    const parts: Buffer[] = [];
+    let size = 0;
+    response.on("data", (part: Buffer) => {
+      size += part.length;
+      if (size <= MAX_ANSWER_BYTES) return void parts.push(part);
+      fail("invalid_answer");
+      response.destroy();
+    });
+    response.on("error", () => fail("unreachable"));
+    response.on("end", () => done(this.#verdictOf(response, Buffer.concat(parts))));
+  }
+
+  #verdictOf({ statusCode, headers }: http.IncomingMessage, body: Buffer): ClassifierVerdict {
+    const { protocol, type } = this.#policy;
+    const isChat = protocol === "chat";
+    if (statusCode !== 200) return { kind: "unavailable", failure: "refused" };
+    const answering = headers[ClassifierHeader.type];
+    if (!isChat && answering !== undefined && answering !== type)
+      return { kind: "unavailable", failure: "wrong_type" };
+    const answer = body.toString("utf8");
+    const scores = isChat ? parseLlamaGuardAnswer(answer) : parseAnswer(answer);
+    return scores === undefined
+      ? { kind: "unavailable", failure: "invalid_answer" }
+      : { kind: "scores", scores };
   }
 
   close(): void {

@@ -29,7 +29,7 @@ interface Known {
   readonly policy: ClassifierPolicy;
   readonly client: ClassifierClient;
   readonly breaker: Breaker;
-  /** Requests under way, by key of the cache. */
+  /** Requests under way, by their time and key of the cache. */
   readonly underWay: Map<string, Promise<ClassifierVerdict>>;
 }
 
@@ -64,19 +64,22 @@ export class Classifiers {
       metrics.remembered(policy.type);
       return { kind: "scores", scores };
     }
-    if (policy.url === undefined) return unavailable("misconfigured");
-    const known = this.#of(policy, policy.url);
-    const same = known.underWay.get(key);
-    if (same !== undefined) return same;
+    const known = this.#of(policy);
+    if (known === undefined) return unavailable("misconfigured");
+    // A guard that waits longer has a request of its own: nobody shortens the time of another.
+    const question = `${timeoutMs} ${key}`;
+    const same = known.underWay.get(question);
+    // While the breaker is open nobody waits, not even for the trial.
+    if (same !== undefined && !known.breaker.isOpen) return same;
     switch (known.breaker.enter()) {
       case "open":
         return unavailable("breaker_open");
       case "trial":
-        void this.#start(known, key, text, timeoutMs);
+        void this.#start(known, { key, question }, text, timeoutMs);
         return unavailable("breaker_open");
       case "closed":
         return known.underWay.size < MAX_UNDER_WAY
-          ? this.#start(known, key, text, timeoutMs)
+          ? this.#start(known, { key, question }, text, timeoutMs)
           : unavailable("overloaded");
     }
   }
@@ -94,20 +97,23 @@ export class Classifiers {
     this.retain(new Set());
   }
 
-  #start(known: Known, key: string, text: string, timeoutMs: number): Promise<ClassifierVerdict> {
+  #start(
+    known: Known,
+    { key, question }: { readonly key: string; readonly question: string },
+    text: string,
+    timeoutMs: number,
+  ): Promise<ClassifierVerdict> {
     this.#options.metrics.asked(known.policy.type, text.length);
-    const answer = this.#settle(known, key, known.client.classify(text, timeoutMs));
-    known.underWay.set(key, answer);
+    const answer = known.client.classify(text, timeoutMs).then((verdict) => {
+      known.underWay.delete(question);
+      this.#settle(known, key, verdict);
+      return verdict;
+    });
+    known.underWay.set(question, answer);
     return answer;
   }
 
-  async #settle(
-    known: Known,
-    key: string,
-    answer: Promise<ClassifierVerdict>,
-  ): Promise<ClassifierVerdict> {
-    const verdict = await answer;
-    known.underWay.delete(key);
+  #settle(known: Known, key: string, verdict: ClassifierVerdict): void {
     if (verdict.kind === "scores") {
       known.breaker.succeeded();
       this.#cache.set(key, verdict.scores);
@@ -115,20 +121,32 @@ export class Classifiers {
       known.breaker.failed();
       this.#options.metrics.failed(known.policy.type, verdict.failure);
     }
-    return verdict;
   }
 
-  #of(policy: ClassifierPolicy, url: string): Known {
+  /** @returns undefined if the classifier cannot be asked */
+  #of(policy: ClassifierPolicy): Known | undefined {
     const found = this.#known.get(policy.id);
     if (found !== undefined) return found;
+    const client = this.#clientOf(policy);
+    if (client === undefined) return undefined;
     const known: Known = {
       policy,
-      client: new ClassifierClient(policy, url, this.#options.trust),
+      client,
       breaker: new Breaker(this.#options.clock),
       underWay: new Map(),
     };
     this.#known.set(policy.id, known);
     return known;
+  }
+
+  #clientOf(policy: ClassifierPolicy): ClassifierClient | undefined {
+    if (policy.url === undefined) return undefined;
+    try {
+      return new ClassifierClient(policy, policy.url, this.#options.trust);
+    } catch {
+      // The address cannot be parsed, or the certificates cannot be read.
+      return undefined;
+    }
   }
 }
 

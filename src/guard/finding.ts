@@ -1,4 +1,5 @@
-/** GuardFinding is what a guard found in a call. */
+/** Finding is what a guard found in a call. */
+import { clientText, optionalClientText } from "../platform/client-text.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
 import type { Piece, SourcedText } from "./pieces.ts";
@@ -47,7 +48,7 @@ export function detailOf(finding: GuardFinding): ViolationDetail {
     code: "guard_violation",
     binding: guard.binding,
     where,
-    tool: tool ?? "",
+    tool: optionalClientText(tool) ?? "",
     label,
     score,
     message: messageOf(finding),
@@ -56,10 +57,10 @@ export function detailOf(finding: GuardFinding): ViolationDetail {
 
 function messageOf({ guard, label, score, where, tool, param }: GuardFinding): string {
   const what = label === "injection" ? "a prompt injection" : "a jailbreak";
-  const source = tool === undefined ? "a tool" : `the tool ${tool}`;
+  const source = tool === undefined ? "a tool" : `the tool ${clientText(tool)}`;
   const place = {
-    prompt: `in ${param} of the request`,
-    tool_result: `in the result of ${source} (${param})`,
+    prompt: `in ${clientText(param)} of the request`,
+    tool_result: `in the result of ${source} (${clientText(param)})`,
     response: "in the model's answer",
   }[where];
   return (

@@ -6,8 +6,8 @@ import { callerFields, callerName } from "../access/caller.ts";
 import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
-import { clientText } from "../platform/client-text.ts";
-import { redact } from "../platform/redaction/redact.ts";
+import { clientText, optionalClientText } from "../platform/client-text.ts";
+import { redactPart } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import type { ClassifierFailure } from "./classifier-client.ts";
 import type { GuardFinding } from "./finding.ts";
@@ -55,7 +55,7 @@ export class GuardTrail {
     });
   }
 
-  /** Records a finding whose call goes on. The call's own record is written after this one. */
+  /** Records a finding whose call goes on, or whose answer was forwarded already. */
   forwarded(call: GuardedCall, finding: GuardFinding): void {
     this.#options?.sink.append(findingEvent(VIOLATION_AUDIT, call, finding));
   }
@@ -89,13 +89,12 @@ function findingEvent(type: string, call: GuardedCall, finding: GuardFinding): A
     client_ip: call.address,
     flagged: finding.count,
     label: finding.label,
-    // Names of members and of tools are the client's texts too.
-    param: clientText(redact(finding.param)),
+    param: clientText(finding.param),
     payload:
       guard.maxPayloadChars === undefined ? undefined : payloadOf(piece, guard.maxPayloadChars),
     score: finding.score,
     source,
-    tool: finding.tool === undefined ? undefined : clientText(redact(finding.tool)),
+    tool: optionalClientText(finding.tool),
     where: finding.where,
     workload,
   };
@@ -126,20 +125,18 @@ function unavailableEvent(
 }
 
 /**
- * Characters around a flagged piece that are sanitised with it. A secret that the piece's edge cuts
- * would not be recognised by its rest.
+ * Characters around a flagged piece in which secrets are looked for: one that the piece's edge cuts
+ * would not be recognised by its rest. Keys and tokens are shorter.
  */
-const CONTEXT_CHARS = 65_536;
+const CONTEXT_CHARS = 8_192;
 
 /** Returns the flagged piece without secrets and personal data, cut to a length. */
 export function payloadOf({ whole, start, text }: Piece, maxChars: number): string {
   const from = Math.max(0, start - CONTEXT_CHARS);
   const end = start + text.length;
-  const clean = redact(whole.slice(from, end + CONTEXT_CHARS));
-  // Where the piece is in the sanitised text: exact but for a secret across one of its edges.
-  const first = start === 0 ? 0 : redact(whole.slice(from, start)).length;
-  const last = end === whole.length ? clean.length : redact(whole.slice(from, end)).length;
-  return last - first > maxChars
-    ? `${clean.slice(first, first + maxChars)}\u2026`
-    : clean.slice(first, last);
+  const around = whole.slice(from, end + CONTEXT_CHARS);
+  const payload = redactPart(around, start - from, end - from);
+  return payload.length <= maxChars
+    ? payload.toWellFormed()
+    : `${payload.slice(0, Math.max(0, maxChars - 1))}\u2026`.slice(0, maxChars).toWellFormed();
 }

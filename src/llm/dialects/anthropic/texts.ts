@@ -36,7 +36,7 @@ export function readTexts(body: Readonly<JsonObject>): readonly ContentText[] {
     for (const [block, place] of partsOf(content, `${param}.content`)) {
       readBlock(block, place, nameOf(role), names, collector);
     }
-    collector.prompt(textOf(rest), param, param);
+    collector.prompt(textOf({ role, ...rest }), param, param);
   }
   collector.rest(body, READ);
   return collector.texts;

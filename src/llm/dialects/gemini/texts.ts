@@ -69,7 +69,7 @@ function readContent(
   for (const [part, place] of partsOf(parts, `${param}.parts`)) {
     readPart(part, place, source, calls, collector);
   }
-  collector.prompt(textOf(rest), param, param);
+  collector.prompt(textOf({ role, ...rest }), param, param);
 }
 
 function readPart(

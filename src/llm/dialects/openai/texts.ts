@@ -76,6 +76,7 @@ function readMessage(
     return;
   }
   const source = nameOf(role);
+  collector.prompt(textOf({ role }), `${param}.role`, param);
   collector.promptParts(content, `${param}.content`, source);
   for (const [name, value] of Object.entries(rest)) {
     collector.promptParts(value, `${param}.${name}`, `${source}.${name}`);
