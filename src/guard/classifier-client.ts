@@ -20,7 +20,7 @@ const IDLE_MS = 4_000;
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Why a classifier gave no verdict. */
-export type Failure =
+export type ClassifierFailure =
   | "timeout"
   | "unreachable"
   /** Another status than 200. */
@@ -34,9 +34,9 @@ export type Failure =
   /** The binding cannot be used, see {@link ClassifierPolicy.problem}. */
   | "misconfigured";
 
-export type Verdict =
+export type ClassifierVerdict =
   | { readonly kind: "scores"; readonly scores: Scores }
-  | { readonly kind: "unavailable"; readonly failure: Failure };
+  | { readonly kind: "unavailable"; readonly failure: ClassifierFailure };
 
 export class ClassifierClient {
   readonly #policy: ClassifierPolicy;
@@ -62,8 +62,8 @@ export class ClassifierClient {
   }
 
   /** Never rejects. */
-  classify(text: string, timeoutMs: number): Promise<Verdict> {
-    const { promise, resolve } = Promise.withResolvers<Verdict>();
+  classify(text: string, timeoutMs: number): Promise<ClassifierVerdict> {
+    const { promise, resolve } = Promise.withResolvers<ClassifierVerdict>();
     const body = this.#bodyOf(text);
     let request: http.ClientRequest | undefined;
     const timer = setTimeout(() => {
@@ -71,7 +71,7 @@ export class ClassifierClient {
       request?.destroy();
     }, timeoutMs);
     let isDone = false;
-    const done = (verdict: Verdict): void => {
+    const done = (verdict: ClassifierVerdict): void => {
       isDone = true;
       clearTimeout(timer);
       resolve(verdict);
@@ -107,7 +107,7 @@ export class ClassifierClient {
   }
 
   /** @throws TypeError if the header is not valid */
-  #send(body: Buffer, done: (verdict: Verdict) => void): http.ClientRequest {
+  #send(body: Buffer, done: (verdict: ClassifierVerdict) => void): http.ClientRequest {
     const { header } = this.#policy;
     const request = this.#request(
       this.#url,
@@ -127,8 +127,8 @@ export class ClassifierClient {
     return request;
   }
 
-  #receive(response: http.IncomingMessage, done: (verdict: Verdict) => void): void {
-    const fail = (failure: Failure): void => done({ kind: "unavailable", failure });
+  #receive(response: http.IncomingMessage, done: (verdict: ClassifierVerdict) => void): void {
+    const fail = (failure: ClassifierFailure): void => done({ kind: "unavailable", failure });
     const parts: Buffer[] = [];
     let size = 0;
     response.on("data", (part: Buffer) => {
@@ -141,7 +141,7 @@ export class ClassifierClient {
     response.on("end", () => done(this.#verdictOf(response, Buffer.concat(parts))));
   }
 
-  #verdictOf({ statusCode, headers }: http.IncomingMessage, body: Buffer): Verdict {
+  #verdictOf({ statusCode, headers }: http.IncomingMessage, body: Buffer): ClassifierVerdict {
     const { protocol, type } = this.#policy;
     const isChat = protocol === "chat";
     if (statusCode !== 200) return { kind: "unavailable", failure: "refused" };

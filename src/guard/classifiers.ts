@@ -6,7 +6,11 @@ import type { SecureContext } from "node:tls";
 import type { TimeSource } from "../platform/clock.ts";
 import type { ClassifierPolicy } from "../policy/snapshot.ts";
 import { Breaker } from "./breaker.ts";
-import { ClassifierClient, type Failure, type Verdict } from "./classifier-client.ts";
+import {
+  ClassifierClient,
+  type ClassifierFailure,
+  type ClassifierVerdict,
+} from "./classifier-client.ts";
 import type { GuardMetrics } from "./metrics.ts";
 import { VerdictCache } from "./verdict-cache.ts";
 
@@ -26,7 +30,7 @@ interface Known {
   readonly client: ClassifierClient;
   readonly breaker: Breaker;
   /** Requests under way, by their time and key of the cache. */
-  readonly underWay: Map<string, Promise<Verdict>>;
+  readonly underWay: Map<string, Promise<ClassifierVerdict>>;
 }
 
 export class Classifiers {
@@ -44,10 +48,14 @@ export class Classifiers {
   /**
    * Asks for the verdict of a text.
    *
-   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its own
+   * @param timeoutMs of the request; a caller that asks for several texts has its own deadline
    * @returns a promise only if the classifier has to be asked; it never rejects
    */
-  ask(policy: ClassifierPolicy, text: string, timeoutMs: number): Verdict | Promise<Verdict> {
+  ask(
+    policy: ClassifierPolicy,
+    text: string,
+    timeoutMs: number,
+  ): ClassifierVerdict | Promise<ClassifierVerdict> {
     const { metrics } = this.#options;
     const key = this.#cache.keyOf(policy.id, text);
     const scores = this.#cache.get(key);
@@ -93,7 +101,7 @@ export class Classifiers {
     { key, question }: { readonly key: string; readonly question: string },
     text: string,
     timeoutMs: number,
-  ): Promise<Verdict> {
+  ): Promise<ClassifierVerdict> {
     this.#options.metrics.asked(known.policy.type, text.length);
     const answer = known.client.classify(text, timeoutMs).then((verdict) => {
       known.underWay.delete(question);
@@ -104,7 +112,7 @@ export class Classifiers {
     return answer;
   }
 
-  #settle(known: Known, key: string, verdict: Verdict): void {
+  #settle(known: Known, key: string, verdict: ClassifierVerdict): void {
     if (verdict.kind === "scores") {
       known.breaker.succeeded();
       this.#cache.set(key, verdict.scores);
@@ -145,6 +153,6 @@ function stateOf({ policy, breaker }: Known): { readonly scanner: string; readon
   return { scanner: policy.type, open: breaker.isOpen };
 }
 
-function unavailable(failure: Failure): Verdict {
+function unavailable(failure: ClassifierFailure): ClassifierVerdict {
   return { kind: "unavailable", failure };
 }

@@ -1,4 +1,4 @@
-/** Finding is what a guard found in a call. */
+/** GuardFinding is what a guard found in a call. */
 import { clientText, optionalClientText } from "../platform/client-text.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
@@ -18,7 +18,7 @@ export interface ScannedText extends SourcedText {
   readonly isPrompt?: boolean;
 }
 
-export interface Finding {
+export interface GuardFinding {
   readonly guard: GuardPolicy;
   readonly label: FlagLabel;
   readonly score: number;
@@ -42,7 +42,7 @@ export interface ViolationDetail {
   readonly message: string;
 }
 
-export function detailOf(finding: Finding): ViolationDetail {
+export function detailOf(finding: GuardFinding): ViolationDetail {
   const { guard, where, tool, label, score } = finding;
   return {
     code: "guard_violation",
@@ -55,11 +55,11 @@ export function detailOf(finding: Finding): ViolationDetail {
   };
 }
 
-function messageOf({ guard, label, score, where, tool, param }: Finding): string {
+function messageOf({ guard, label, score, where, tool, param }: GuardFinding): string {
   const what = label === "injection" ? "a prompt injection" : "a jailbreak";
   const place = {
     prompt: `in ${clientText(param)} of the request`,
-    tool_result: `in the result of ${tool === undefined ? "a tool" : `the tool ${clientText(tool)}`} (${clientText(param)})`,
+    tool_result: `in the result of ${nameOf(tool)} (${clientText(param)})`,
     response: "in the model's answer",
   }[where];
   return (
@@ -68,4 +68,8 @@ function messageOf({ guard, label, score, where, tool, param }: Finding): string
       ? "The answer is withheld."
       : "Nothing was sent to the model. Remove that text from the conversation, and try again.")
   );
+}
+
+function nameOf(tool: string | undefined): string {
+  return tool === undefined ? "a tool" : `the tool ${clientText(tool)}`;
 }

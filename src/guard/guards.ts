@@ -4,9 +4,9 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
-import { check, type CheckResult } from "./check.ts";
+import { check, type GuardCheckResult } from "./check.ts";
 import type { Classifiers } from "./classifiers.ts";
-import type { Finding, ScannedText } from "./finding.ts";
+import type { GuardFinding, ScannedText } from "./finding.ts";
 import type { CheckAction, CheckLabel, GuardMetrics } from "./metrics.ts";
 import { type Piece, piecesOf } from "./pieces.ts";
 import type { GuardedCall, GuardTrail } from "./trail.ts";
@@ -19,6 +19,8 @@ export interface GuardsOptions {
   readonly trail: GuardTrail;
   readonly metrics: GuardMetrics;
   readonly clock: Clock;
+  /** Longest wait of any guard, in milliseconds. Default: as its binding says. */
+  readonly longestMs?: number;
 }
 
 export interface Scan {
@@ -46,7 +48,7 @@ export class Guards {
    * Scans texts by every guard at once.
    * @returns the finding that blocks the call, of several the one with the highest score
    */
-  async scan({ call, texts, canBlock }: Scan): Promise<Finding | undefined> {
+  async scan({ call, texts, canBlock }: Scan): Promise<GuardFinding | undefined> {
     const findings = await Promise.all(
       call.caller.guards.map((guard) => this.#check(guard, call, texts, canBlock)),
     );
@@ -61,14 +63,20 @@ export class Guards {
     call: GuardedCall,
     texts: readonly ScannedText[],
     canBlock: boolean,
-  ): Promise<Finding | undefined> {
-    const { classifiers, clock, trail } = this.#options;
+  ): Promise<GuardFinding | undefined> {
+    const { classifiers, clock, trail, longestMs = guard.timeoutMs } = this.#options;
     const scanned = texts.flatMap((text) => scannedAs(guard, text) ?? []);
     if (scanned.length === 0) return undefined;
     const blocks = canBlock && guard.enforcement === "enforce";
     const startedAt = clock.monotonic();
     const pieces = distinct(piecesOf(scanned));
-    const result = await check({ classifiers, clock, guard, pieces, firstDecides: blocks });
+    const result = await check({
+      classifiers,
+      clock,
+      guard: { ...guard, timeoutMs: Math.min(guard.timeoutMs, longestMs) },
+      pieces,
+      firstDecides: blocks,
+    });
     const finding = findingOf(guard, result, scanned);
     if (finding !== undefined && blocks) trail.blocked(call, finding);
     if (finding !== undefined && !blocks) trail.forwarded(call, finding);
@@ -129,9 +137,9 @@ function scansResultOf({ toolResults }: GuardPolicy["scan"], tool: string | unde
 
 function findingOf(
   guard: GuardPolicy,
-  { flagged, count }: CheckResult,
+  { flagged, count }: GuardCheckResult,
   texts: readonly ScannedText[],
-): Finding | undefined {
+): GuardFinding | undefined {
   if (flagged === undefined) return undefined;
   const { piece, label, score } = flagged;
   const text = texts[piece.of] as ScannedText;

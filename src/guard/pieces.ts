@@ -10,7 +10,7 @@
  * - A long text is cut into pieces that overlap, so that every pattern up to the overlap's length
  *   is whole in one of them.
  */
-import { isUtf8 } from "node:buffer";
+import { base64Texts } from "./base64-texts.ts";
 
 /** Length of a piece in UTF-16 code units: some 2,000 tokens. */
 export const PIECE_CHARS = 8_192;
@@ -47,8 +47,7 @@ function* piecesOfText(text: string, of: number): Generator<Piece> {
   yield* cut(text, of);
   const visible = visibleForm(text);
   if (visible !== text) yield* cut(visible, of);
-  const decoded = decodedText(visible);
-  if (decoded !== "") yield* cut(decoded, of);
+  for (const decoded of base64Texts(visible)) yield* cut(visibleForm(decoded), of);
 }
 
 function* cut(whole: string, of: number): Generator<Piece> {
@@ -140,42 +139,4 @@ export function visibleForm(text: string): string {
     .replaceAll(INVISIBLE, "")
     .replaceAll(PHRASES, " ")
     .replaceAll(NOT_ASCII, (part) => part.normalize("NFKC"));
-}
-
-/** Base64 in either alphabet, also wrapped in lines (RFC 2045, RFC 4648). */
-const BASE64 = /[\w+/-]{24,}(?:\r?\n[ \t]*[\w+/-]+)*/g;
-
-/** `\n`, `\r` and `\/` in a JSON string, and in one inside of another. */
-const ESCAPES = /\\{1,4}([nr/])/g;
-
-/** Bytes above which only ASCII is looked for among bytes that are not UTF-8. */
-const LONG_BYTES = 65_536;
-
-/** Runs of characters of a text; random bytes contain almost none. */
-const READABLE = /(?:[^\p{Cc}\ufffd]|[\t\n\r]){12,}/gu;
-const READABLE_ASCII = /[\t\n\r\x20-\x7e]{12,}/g;
-
-const utf8 = new TextDecoder();
-
-/** Returns the texts that a text contains as base64, separated by newlines. */
-function decodedText(text: string): string {
-  const found: string[] = [];
-  const plain = text.replaceAll(ESCAPES, (_, escaped: string) => (escaped === "/" ? "/" : "\n"));
-  for (const [run] of plain.matchAll(BASE64)) {
-    const digits = run.replaceAll(/\s/g, "");
-    // What is before the first digit may look like base64 as well: a word, a path.
-    for (let start = 0; start < 4; start += 1) {
-      // No spread: there may be millions of them.
-      for (const part of readable(Buffer.from(digits.slice(start), "base64url"))) found.push(part);
-    }
-  }
-  return visibleForm(found.join("\n"));
-}
-
-function readable(bytes: Buffer): readonly string[] {
-  const runs =
-    bytes.length <= LONG_BYTES || isUtf8(bytes)
-      ? utf8.decode(bytes).match(READABLE)
-      : bytes.toString("latin1").match(READABLE_ASCII);
-  return runs ?? [];
 }

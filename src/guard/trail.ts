@@ -6,11 +6,11 @@ import { callerFields, callerName } from "../access/caller.ts";
 import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
-import { clientText, optionalClientText } from "../platform/client-text.ts";
-import { redactPart } from "../platform/redaction/redact.ts";
+import { clientText } from "../platform/client-text.ts";
+import { redact, redactPart } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
-import type { Failure } from "./classifier-client.ts";
-import type { Finding } from "./finding.ts";
+import type { ClassifierFailure } from "./classifier-client.ts";
+import type { GuardFinding } from "./finding.ts";
 import type { Piece } from "./pieces.ts";
 
 /** A guard blocked a request or an answer. */
@@ -47,7 +47,7 @@ export class GuardTrail {
   }
 
   /** Records that a call was blocked. Nobody waits for the record. */
-  blocked(call: GuardedCall, finding: Finding): void {
+  blocked(call: GuardedCall, finding: GuardFinding): void {
     this.#options?.refusals.record({
       caller: callerName(call.caller),
       code: "guard_violation",
@@ -56,7 +56,7 @@ export class GuardTrail {
   }
 
   /** Records a finding whose call goes on, or whose answer was forwarded already. */
-  forwarded(call: GuardedCall, finding: Finding): void {
+  forwarded(call: GuardedCall, finding: GuardFinding): void {
     this.#options?.sink.append(findingEvent(VIOLATION_AUDIT, call, finding));
   }
 
@@ -64,7 +64,7 @@ export class GuardTrail {
   unavailable(
     call: GuardedCall,
     guard: GuardPolicy,
-    unjudged: { readonly count: number; readonly failure: Failure },
+    unjudged: { readonly count: number; readonly failure: ClassifierFailure },
   ): void {
     this.#options?.refusals.record({
       caller: callerName(call.caller),
@@ -77,7 +77,7 @@ export class GuardTrail {
 /** Members are sorted by name: see audit/chain/record.ts. */
 type Fields = Record<string, AuditValue>;
 
-function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditEvent {
+function findingEvent(type: string, call: GuardedCall, finding: GuardFinding): AuditEvent {
   const { access_key, source, workload } = callerFields(call.caller);
   const { guard, piece } = finding;
   const fields: Fields = {
@@ -89,12 +89,13 @@ function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditE
     client_ip: call.address,
     flagged: finding.count,
     label: finding.label,
-    param: clientText(finding.param),
+    // Names of members and of tools are the client's texts too.
+    param: clientText(redact(finding.param)),
     payload:
       guard.maxPayloadChars === undefined ? undefined : payloadOf(piece, guard.maxPayloadChars),
     score: finding.score,
     source,
-    tool: optionalClientText(finding.tool),
+    tool: finding.tool === undefined ? undefined : clientText(redact(finding.tool)),
     where: finding.where,
     workload,
   };
@@ -104,7 +105,7 @@ function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditE
 function unavailableEvent(
   call: GuardedCall,
   guard: GuardPolicy,
-  { count, failure }: { readonly count: number; readonly failure: Failure },
+  { count, failure }: { readonly count: number; readonly failure: ClassifierFailure },
 ): AuditEvent {
   const { access_key, source, workload } = callerFields(call.caller);
   const fields: Fields = {
@@ -136,7 +137,6 @@ export function payloadOf({ whole, start, text }: Piece, maxChars: number): stri
   const end = start + text.length;
   const around = whole.slice(from, end + CONTEXT_CHARS);
   const payload = redactPart(around, start - from, end - from);
-  return payload.length <= maxChars
-    ? payload.toWellFormed()
-    : `${payload.slice(0, Math.max(0, maxChars - 1))}\u2026`.slice(0, maxChars).toWellFormed();
+  const isWhole = payload.length <= maxChars;
+  return (isWhole ? payload : `${payload.slice(0, maxChars)}\u2026`).toWellFormed();
 }

@@ -162,6 +162,8 @@ export class LlmProcessor implements Processor {
     if (!entered.headers.has("content-length")) {
       this.#options.share.chargeBytes(callerName(entered.caller), raw.length);
     }
+    // A guard may take seconds.
+    this.#options.calls.enter(this);
     BODY_STAGES.run({ ...entered, raw }, this.#context, {
       // A client that disconnects stops its stages: nothing was sent, and nothing is billed.
       when: (promise, callback) =>
@@ -175,6 +177,7 @@ export class LlmProcessor implements Processor {
 
   #send({ call, request }: Prepared): void {
     this.#options.calls.add(call);
+    this.#options.calls.leave(this);
     this.#response = new CallResponse(this.#exchange, call, this.#options);
     this.#exchange.proceed("request_body", {
       headers: request.headers,
@@ -227,6 +230,7 @@ export class LlmProcessor implements Processor {
 
   /** Releases the request's resources that no call has taken over. */
   #leave(): void {
+    this.#options.calls.leave(this);
     this.#entered?.entry.release();
     this.#entered = undefined;
   }

@@ -90,14 +90,16 @@ function readPart(
     const block = isKnown ? answer : { name, ...answer };
     collector.toolResult(block, param, { tool, id: param, isPrompt: true });
   }
-  const isText = typeof rest["text"] === "string";
+  // What a model thought is no continuation of what it said, and a call is neither.
+  const isText = typeof rest["text"] === "string" && rest["thought"] !== true;
   collector.prompt(textOf(rest), param, isText ? role : `${role}.${param}`);
 }
 
 export function readAnswerTexts(body: unknown): readonly ContentText[] {
   const collector = new TextCollector();
   for (const { index, content } of contentsOf(body)) {
-    for (const [part, param] of partsOf(content["parts"] ?? [], `candidates[${index}].parts`)) {
+    const path = `candidates[${index}].content.parts`;
+    for (const [part, param] of partsOf(content["parts"] ?? [], path)) {
       const isText = isObject(part) && typeof part["text"] === "string";
       collector.response(textOf(part), param, isText ? `text.${index}` : param);
     }
