@@ -22,7 +22,7 @@ export interface Flagged {
   readonly score: number;
 }
 
-export interface GuardResult {
+export interface GuardCheckResult {
   /** The flagged piece with the highest score; undefined if none is. */
   readonly flagged: Flagged | undefined;
   /** Number of flagged pieces among those that were judged. */
@@ -40,7 +40,7 @@ export interface CheckOptions {
   readonly firstDecides: boolean;
 }
 
-export async function check(options: CheckOptions): Promise<GuardResult> {
+export async function check(options: CheckOptions): Promise<GuardCheckResult> {
   const run = new CheckRun(options);
   await run.done;
   return run.result;
@@ -89,7 +89,7 @@ class CheckRun {
     this.#next();
   }
 
-  get result(): GuardResult {
+  get result(): GuardCheckResult {
     const left = this.#options.pieces.length - this.#judged;
     const decided = this.#options.firstDecides && this.#flagged !== undefined;
     return {

@@ -48,8 +48,7 @@ export class Classifiers {
   /**
    * Asks for the verdict of a text.
    *
-   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its
-   * own
+   * @param timeoutMs of the request; a caller that asks for several texts has its own deadline
    * @returns a promise only if the classifier has to be asked; it never rejects
    */
   ask(

@@ -1,4 +1,4 @@
-/** Finding is what a guard found in a call. */
+/** GuardFinding is what a guard found in a call. */
 import { clientText, optionalClientText } from "../platform/client-text.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
@@ -60,7 +60,7 @@ function messageOf({ guard, label, score, where, tool, param }: GuardFinding): s
   const source = tool === undefined ? "a tool" : `the tool ${clientText(tool)}`;
   const place = {
     prompt: `in ${clientText(param)} of the request`,
-    tool_result: `in the result of ${source} (${clientText(param)})`,
+    tool_result: `in the result of ${nameOf(tool)} (${clientText(param)})`,
     response: "in the model's answer",
   }[where];
   return (
@@ -69,4 +69,8 @@ function messageOf({ guard, label, score, where, tool, param }: GuardFinding): s
       ? "The answer is withheld."
       : "Nothing was sent to the model. Remove that text from the conversation, and try again.")
   );
+}
+
+function nameOf(tool: string | undefined): string {
+  return tool === undefined ? "a tool" : `the tool ${clientText(tool)}`;
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
-import { check, type GuardResult } from "./check.ts";
+import { check, type GuardCheckResult } from "./check.ts";
 import type { Classifiers } from "./classifiers.ts";
 import type { GuardFinding, ScannedText } from "./finding.ts";
 import type { CheckAction, CheckLabel, GuardMetrics } from "./metrics.ts";
@@ -137,7 +137,7 @@ function scansResultOf({ toolResults }: GuardPolicy["scan"], tool: string | unde
 
 function findingOf(
   guard: GuardPolicy,
-  { flagged, count }: GuardResult,
+  { flagged, count }: GuardCheckResult,
   texts: readonly ScannedText[],
 ): GuardFinding | undefined {
   if (flagged === undefined) return undefined;

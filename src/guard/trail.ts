@@ -6,8 +6,8 @@ import { callerFields, callerName } from "../access/caller.ts";
 import type { AuditEvent, AuditValue } from "../audit/event.ts";
 import type { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
-import { clientText, optionalClientText } from "../platform/client-text.ts";
-import { redactPart } from "../platform/redaction/redact.ts";
+import { clientText } from "../platform/client-text.ts";
+import { redact, redactPart } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import type { ClassifierFailure } from "./classifier-client.ts";
 import type { GuardFinding } from "./finding.ts";
@@ -89,12 +89,13 @@ function findingEvent(type: string, call: GuardedCall, finding: GuardFinding): A
     client_ip: call.address,
     flagged: finding.count,
     label: finding.label,
-    param: clientText(finding.param),
+    // Names of members and of tools are the client's texts too.
+    param: clientText(redact(finding.param)),
     payload:
       guard.maxPayloadChars === undefined ? undefined : payloadOf(piece, guard.maxPayloadChars),
     score: finding.score,
     source,
-    tool: optionalClientText(finding.tool),
+    tool: finding.tool === undefined ? undefined : clientText(redact(finding.tool)),
     where: finding.where,
     workload,
   };
@@ -136,7 +137,6 @@ export function payloadOf({ whole, start, text }: Piece, maxChars: number): stri
   const end = start + text.length;
   const around = whole.slice(from, end + CONTEXT_CHARS);
   const payload = redactPart(around, start - from, end - from);
-  return payload.length <= maxChars
-    ? payload.toWellFormed()
-    : `${payload.slice(0, Math.max(0, maxChars - 1))}\u2026`.slice(0, maxChars).toWellFormed();
+  const isWhole = payload.length <= maxChars;
+  return (isWhole ? payload : `${payload.slice(0, maxChars)}\u2026`).toWellFormed();
 }

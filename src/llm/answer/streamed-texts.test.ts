@@ -256,8 +256,8 @@ test("a stream that is cut within an event", () => {
 
 test("events that are no JSON, or nested deeply, are left out or read", () => {
   const deep = `${"[".repeat(5_000)}"x y"${"]".repeat(5_000)}`;
-  const event = `{"choices":[{"delta":{"content":${deep}}}]}`;
-  const stream = `data: {\n\n: comment\n\ndata: 1\n\ndata: ${event}\n\n`;
+  const last = `{"choices":[{"delta":{"content":${deep}}}]}`;
+  const stream = `data: {\n\n: comment\n\ndata: 1\n\ndata: ${last}\n\n`;
   expect(read("openai", stream, 1_000)).toEqual(["x y"]);
 });
 

@@ -114,13 +114,12 @@ const API_KEYS: Readonly<Record<string, () => string>> = {
   svc: () => pick(["svc_", "svcw_"]) + alnum(43),
 };
 
+const DOMAINS = ["com", "org", "co.uk", "io", "museum"];
+
 const SECRETS: Readonly<Record<string, () => string>> = {
   email: () =>
     `${pick(WORDS)}${pick([".", "_", "+", "-", ""])}${pick(WORDS)}${upTo(100)}@` +
-    [
-      `${pick(["mail.", "", "eu.corp."])}${pick(WORDS)}-${upTo(9)}`,
-      pick(["com", "org", "co.uk", "io", "museum"]),
-    ].join("."),
+    `${pick(["mail.", "", "eu.corp."])}${pick(WORDS)}-${upTo(9)}.${pick(DOMAINS)}`,
   phone: () =>
     pick([
       () => `+${1 + upTo(99)} ${1 + upTo(999)} ${digits(7)}`,
@@ -294,20 +293,18 @@ const uuid = (): string => [8, 4, 4, 4, 12].map((length) => hex(length)).join("-
 const two = (number: number): string => String(number).padStart(2, "0");
 const date = (): string => `20${two(upTo(30))}-${two(1 + upTo(12))}-${two(1 + upTo(28))}`;
 const name = (): string => pick(WORDS);
+const Name = (): string => capital(name());
+const time = (): string => `${two(upTo(24))}:${two(upTo(60))}`;
+const page = (): string => `page=${upTo(99)}#L${upTo(99)}`;
 
 const HARMLESS: Readonly<Record<string, () => string>> = {
   uuid,
   "request id": () => `${pick(["req", "msg", "call", "toolu"])}_${alnum(24)}`,
   version: () => `v${upTo(20)}.${upTo(99)}.${upTo(999)}-${pick(["beta", "rc"])}.${upTo(9)}`,
   "package and version": () => `@${name()}/${name()}-${name()}@${upTo(9)}.${upTo(20)}.${upTo(9)}`,
-  date: () =>
-    pick([date(), `${date()}T${two(upTo(24))}:${two(upTo(60))}:${two(upTo(60))}.${digits(3)}Z`]),
+  date: () => pick([date(), `${date()}T${time()}:${two(upTo(60))}.${digits(3)}Z`]),
   "dates in a row": () => many(4, date).join(" "),
-  "german date": () =>
-    [
-      `${two(1 + upTo(28))}.${two(1 + upTo(12))}.20${two(upTo(30))}`,
-      `${two(upTo(24))}:${two(upTo(60))}`,
-    ].join(" "),
+  "german date": () => `${two(1 + upTo(28))}.${two(1 + upTo(12))}.20${two(upTo(30))} ${time()}`,
   address: () => `${10 + upTo(200)}.${upTo(256)}.${upTo(256)}.${upTo(256)}:${1_000 + upTo(9_000)}`,
   "ipv6 address": () => many(8, () => hex(4)).join(":"),
   amount: () => `${1 + upTo(999)},${digits(3)},${digits(3)}.${digits(2)} USD`,
@@ -322,14 +319,9 @@ const HARMLESS: Readonly<Record<string, () => string>> = {
   path: () =>
     `/${many(7, () => pick([name(), `${name()}-${name()}`, `${name()}_${upTo(9)}`])).join("/")}.ts`,
   "path with capitals": () =>
-    [
-      `/Users/${capital(name())}`,
-      ...many(5, () => capital(name()) + capital(name())),
-      `v${upTo(9)}`,
-    ].join("/"),
+    `/Users/${Name()}/${many(5, () => Name() + Name()).join("/")}/v${upTo(9)}`,
   url: () =>
-    `https://${name()}.example.com/${many(5, name).join("/")}?${name()}=${name()}` +
-    `&page=${upTo(99)}#L${upTo(99)}`,
+    `https://${name()}.example.com/${many(5, name).join("/")}?${name()}=${name()}&${page()}`,
   "snake case": () => many(8, name).join("_"),
   "kebab case": () => many(8, name).join("-"),
   "camel case": () => many(8, () => capital(name())).join(""),
