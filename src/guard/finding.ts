@@ -57,7 +57,6 @@ export function detailOf(finding: GuardFinding): ViolationDetail {
 
 function messageOf({ guard, label, score, where, tool, param }: GuardFinding): string {
   const what = label === "injection" ? "a prompt injection" : "a jailbreak";
-  const source = tool === undefined ? "a tool" : `the tool ${clientText(tool)}`;
   const place = {
     prompt: `in ${clientText(param)} of the request`,
     tool_result: `in the result of ${nameOf(tool)} (${clientText(param)})`,
