@@ -348,10 +348,12 @@ describe("enforcement", () => {
       const found = guardRecords(fixture.stack).filter(({ fields }) => fields["call"] === callId);
       return found.length >= 3 && found;
     });
-    expect(records.map(({ type, fields }) => [type, fields["binding"]]).sort()).toEqual([
-      ["GUARD.VIOLATION_AUDIT", "watch"],
-      ["GUARD.VIOLATION_ENFORCE", "jail"],
-      ["GUARD.VIOLATION_ENFORCE", "shared"],
+    expect(
+      records.map(({ type, fields }) => `${type} ${String(fields["binding"])}`).sort(),
+    ).toEqual([
+      "GUARD.VIOLATION_AUDIT watch",
+      "GUARD.VIOLATION_ENFORCE jail",
+      "GUARD.VIOLATION_ENFORCE shared",
     ]);
   });
 

@@ -308,8 +308,7 @@ function responds(vendor: Vendor, text: string): Handler {
     usage: { input_tokens: 9, output_tokens: 2, total_tokens: 11 },
   };
   return (request, reply) => {
-    if (request.json["stream"] !== true)
-      return vendor.replies(200, response)(request, reply) as void;
+    if (request.json["stream"] !== true) return vendor.replies(200, response)(request, reply);
     reply.writeHead(200, { "content-type": "text/event-stream" });
     const place = { item_id: "msg_1", output_index: 0, content_index: 0 };
     const events = [
