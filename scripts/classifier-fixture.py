@@ -8,7 +8,7 @@ weights are made by hand. A text is an injection if a token `ignore` is followed
 whether it is found where it is cut by the edge of a window. [SEP] followed by [PAD] is an injection,
 too: it is found only if a padded batch has a wrong attention mask.
 
-Run: python3 -m venv venv; venv/bin/pip install onnx tokenizers
+Needs the packages onnx and tokenizers in a virtual environment of its own.
      venv/bin/python scripts/classifier-fixture.py
 """
 

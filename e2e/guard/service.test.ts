@@ -176,9 +176,7 @@ describe("SIGTERM", () => {
     endpoint = await startEndpoint((_request, response) => {
       void gate.pass().then(() => response.end(llamaGuardCompletion("safe")));
     });
-    const guard = await start([
-      ...["--type", "llamaGuard", "--endpoint", endpoint.url, "--model", "m"],
-    ]);
+    const guard = await start(`--type llamaGuard --endpoint ${endpoint.url} --model m`.split(" "));
     const answer = labelOf(guard, "Hello");
     await gate.reached;
     guard.child.kill("SIGTERM");

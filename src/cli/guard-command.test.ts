@@ -60,8 +60,10 @@ describe("svc guard eval", () => {
   test("asks a running classifier, and prints JSON", async () => {
     guard = await runGuard(stubClassifier("pirate"));
     const { code, stdout } = await world.run(
-      ...["guard", "eval", dataset, "--endpoint", guard.url, "-o", "json"],
-      ...["--jailbreak-threshold", "0.7"],
+      "guard",
+      "eval",
+      dataset,
+      ...`--endpoint ${guard.url} -o json --jailbreak-threshold 0.7`.split(" "),
     );
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
@@ -157,7 +159,9 @@ describe("svc guard eval", () => {
     ],
   ])("%s is told in one line", async (_name, args, code, words) => {
     const ran = await world.run(
-      ...["guard", "eval", ...args.map((arg) => (arg === "DATA" ? dataset : arg))],
+      "guard",
+      "eval",
+      ...args.map((arg) => (arg === "DATA" ? dataset : arg)),
     );
     expect([ran.code, ran.stdout]).toEqual([code, ""]);
     expect(ran.stderr).toContain(words);

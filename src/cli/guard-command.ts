@@ -1,7 +1,8 @@
 /** `svc guard`: the classifier service. */
 import { Command, InvalidArgumentError, Option } from "commander";
-import { CLASSIFIER_TYPES, type ClassifierType } from "../guard/service/classifier.ts";
+import { CLASSIFIER_TYPES } from "../guard/service/classifier.ts";
 import { createLog } from "../platform/log.ts";
+import type { ClassifierType } from "../policy/snapshot.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { guardEvalCommand } from "./guard-eval-command.ts";

@@ -2,7 +2,9 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { Argument, Command, Option } from "commander";
-import type { Evaluation } from "../guard/eval/evaluate.ts";
+import type { Example } from "../guard/eval/dataset.ts";
+import type { Evaluation, Observation } from "../guard/eval/evaluate.ts";
+import type { Classifier } from "../guard/service/classifier.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import {
@@ -78,7 +80,7 @@ async function evaluateFile(dataset: string, flags: Flags, context: Context): Pr
   // Loaded when it is used, as the service is.
   const { startClassifier } = await import("../guard/service/settings.ts");
   const { DatasetError, parseDataset } = await import("../guard/eval/dataset.ts");
-  const { evaluate, missedBounds, observe } = await import("../guard/eval/evaluate.ts");
+  const { evaluate, missedBounds } = await import("../guard/eval/evaluate.ts");
   const { renderEvaluation } = await import("./guard-eval-table.ts");
   try {
     const examples = parseDataset(read(dataset), path.basename(dataset));
@@ -87,12 +89,7 @@ async function evaluateFile(dataset: string, flags: Flags, context: Context): Pr
       report: { batch: () => undefined },
       onLost: () => undefined,
     });
-    const never = new AbortController().signal;
-    const observations = await observe(examples, {
-      classify: (text) => classifier.classify(text, never),
-      concurrency: flags.concurrency,
-      monotonic: () => performance.now(),
-    }).finally(() => classifier.close());
+    const observations = await observeAll(classifier, examples, flags);
     const evaluation: Evaluation = evaluate(observations, {
       injection: flags.injectionThreshold,
       jailbreak: flags.jailbreakThreshold,
@@ -111,12 +108,32 @@ async function evaluateFile(dataset: string, flags: Flags, context: Context): Pr
   }
 }
 
+/** Classifies the texts, and closes the classifier. */
+async function observeAll(
+  classifier: Classifier,
+  examples: readonly Example[],
+  { concurrency }: Flags,
+): Promise<readonly Observation[]> {
+  const { observe } = await import("../guard/eval/evaluate.ts");
+  const never = new AbortController().signal;
+  try {
+    return await observe(examples, {
+      classify: (text) => classifier.classify(text, never),
+      concurrency,
+      monotonic: () => performance.now(),
+    });
+  } finally {
+    await classifier.close();
+  }
+}
+
 function read(file: string): string {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
     throw new CliError(
-      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): name a file of labelled texts`,
+      `${file} cannot be read (${(error as NodeJS.ErrnoException).code}): name a file of ` +
+        `labelled texts`,
     );
   }
 }

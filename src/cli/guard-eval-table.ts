@@ -11,8 +11,8 @@ export function renderEvaluation(evaluation: Evaluation): string {
     `${thresholds.injection}` +
     (thresholds.injection === thresholds.jailbreak ? "" : ` / ${thresholds.jailbreak}`);
   return [
-    `Texts: ${texts.benign} benign, ${texts.injection} injections, ${texts.jailbreak} jailbreaks; ` +
-      `${unavailable} without an answer`,
+    `Texts: ${texts.benign} benign, ${texts.injection} injections, ${texts.jailbreak} ` +
+      `jailbreaks; ${unavailable} without an answer`,
     `Latency: p50 ${ms(p50)}, p95 ${ms(p95)}, max ${ms(max)}`,
     "",
     "Flagged at the thresholds given (injection / jailbreak):",

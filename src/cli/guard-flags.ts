@@ -1,14 +1,12 @@
 /** Flags of `svc guard` and `svc guard eval` that say which classifier runs. */
+import { validateHeaderName, validateHeaderValue } from "node:http";
 import os from "node:os";
 import path from "node:path";
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { type Label, LABELS } from "../guard/protocol.ts";
-import {
-  CLASSIFIER_TYPES,
-  ClassifierSetupError,
-  type ClassifierType,
-} from "../guard/service/classifier.ts";
+import { CLASSIFIER_TYPES, ClassifierSetupError } from "../guard/service/classifier.ts";
 import type { ClassifierSettings, ClassifierSurroundings } from "../guard/service/settings.ts";
+import type { ClassifierType } from "../policy/snapshot.ts";
 import type { Context } from "./context.ts";
 import { CliError } from "./errors.ts";
 import { parseAtLeast } from "./options.ts";
@@ -139,7 +137,8 @@ function authOf(
   if (token === undefined || token === "") return undefined;
   const value = `${authPrefix}${token.trim()}`;
   try {
-    new Headers([[header, value]]);
+    validateHeaderName(header);
+    validateHeaderValue(header, value);
   } catch {
     throw CliError.usage(
       `--auth-header ${header}: it is not the name of a header, or SVC_GUARD_TOKEN has ` +

@@ -6,7 +6,7 @@ import { base64Runs } from "./base64-runs.ts";
 const REFERENCE = /[A-Za-z0-9+/_-]{24,}(?:\r?\n[ \t]*[A-Za-z0-9+/_-]+)*/g;
 
 const characters = fc.oneof(
-  { weight: 30, arbitrary: fc.constantFrom(..."Az09+/_-") },
+  { weight: 30, arbitrary: fc.constantFrom(...Array.from("Az09+/_-")) },
   { weight: 1, arbitrary: fc.constantFrom("\n", "\r\n", "\r", "\n  \t", " ", "=", ".", "é", "😀") },
 );
 

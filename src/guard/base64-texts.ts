@@ -6,8 +6,8 @@ const MIN_STRETCH = 16;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Control characters but for white space. */
-const BINARY = /[^\P{Cc}\t-\r]/u;
+/** Control characters that are in no text. */
+const BINARY = /[\p{Cc}--\s]/v;
 
 /** Size of a character in UTF-8 by its first byte (RFC 3629); 0 for what begins no text. */
 const SIZES = new Uint8Array(256);

@@ -1,11 +1,11 @@
 /**
- * Check judges the texts of one call by one guard: every piece, the newest text first, a few at a
+ * Judges the texts of one call by one guard: every piece, the newest text first, a few at a
  * time, until all are judged or the guard's time is over. Pieces without a verdict are counted, and
  * never taken for benign.
  */
 import type { Clock } from "../platform/clock.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
-import type { Failure, Verdict } from "./classifier-client.ts";
+import type { ClassifierFailure, ClassifierVerdict } from "./classifier-client.ts";
 import type { Classifiers } from "./classifiers.ts";
 import type { Piece } from "./pieces.ts";
 import type { Label, Scores } from "./protocol.ts";
@@ -22,13 +22,13 @@ export interface Flagged {
   readonly score: number;
 }
 
-export interface CheckResult {
+export interface GuardResult {
   /** The flagged piece with the highest score; undefined if none is. */
   readonly flagged: Flagged | undefined;
   /** Number of flagged pieces among those that were judged. */
   readonly count: number;
   /** Pieces without a verdict, and why the first of them has none. */
-  readonly unjudged: { readonly count: number; readonly failure: Failure } | undefined;
+  readonly unjudged: { readonly count: number; readonly failure: ClassifierFailure } | undefined;
 }
 
 export interface CheckOptions {
@@ -40,7 +40,7 @@ export interface CheckOptions {
   readonly firstDecides: boolean;
 }
 
-export async function check(options: CheckOptions): Promise<CheckResult> {
+export async function check(options: CheckOptions): Promise<GuardResult> {
   const run = new CheckRun(options);
   await run.done;
   return run.result;
@@ -69,7 +69,7 @@ class CheckRun {
   #flagged: Flagged | undefined;
   #count = 0;
   #judged = 0;
-  #failure: Failure | undefined;
+  #failure: ClassifierFailure | undefined;
 
   constructor(options: CheckOptions) {
     this.#options = options;
@@ -89,7 +89,7 @@ class CheckRun {
     this.#next();
   }
 
-  get result(): CheckResult {
+  get result(): GuardResult {
     const left = this.#options.pieces.length - this.#judged;
     const decided = this.#options.firstDecides && this.#flagged !== undefined;
     return {
@@ -119,7 +119,7 @@ class CheckRun {
     }
   }
 
-  async #wait(answer: Promise<Verdict>, piece: Piece): Promise<void> {
+  async #wait(answer: Promise<ClassifierVerdict>, piece: Piece): Promise<void> {
     const verdict = await answer;
     this.#underWay -= 1;
     if (this.#over) return;
@@ -127,7 +127,7 @@ class CheckRun {
     this.#next();
   }
 
-  #take(verdict: Verdict, piece: Piece): void {
+  #take(verdict: ClassifierVerdict, piece: Piece): void {
     if (verdict.kind === "unavailable") {
       this.#failure ??= verdict.failure;
       return;

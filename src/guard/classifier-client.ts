@@ -20,7 +20,7 @@ const IDLE_MS = 4_000;
 const MAX_ANSWER_BYTES = 65_536;
 
 /** Why a classifier gave no verdict. */
-export type Failure =
+export type ClassifierFailure =
   | "timeout"
   | "unreachable"
   /** Another status than 200. */
@@ -34,9 +34,9 @@ export type Failure =
   /** The binding cannot be used, see {@link ClassifierPolicy.problem}. */
   | "misconfigured";
 
-export type Verdict =
+export type ClassifierVerdict =
   | { readonly kind: "scores"; readonly scores: Scores }
-  | { readonly kind: "unavailable"; readonly failure: Failure };
+  | { readonly kind: "unavailable"; readonly failure: ClassifierFailure };
 
 export class ClassifierClient {
   readonly #policy: ClassifierPolicy;
@@ -62,12 +62,12 @@ export class ClassifierClient {
   }
 
   /** Never rejects. */
-  async classify(text: string, timeoutMs: number): Promise<Verdict> {
+  async classify(text: string, timeoutMs: number): Promise<ClassifierVerdict> {
     const { protocol, model, header, type } = this.#policy;
     const isChat = protocol === "chat";
     const body = JSON.stringify(isChat ? llamaGuardRequest(text, model ?? "") : { text });
-    const { promise, resolve } = Promise.withResolvers<Verdict>();
-    const fail = (failure: Failure): void => resolve({ kind: "unavailable", failure });
+    const { promise, resolve } = Promise.withResolvers<ClassifierVerdict>();
+    const fail = (failure: ClassifierFailure): void => resolve({ kind: "unavailable", failure });
     const request = this.#request(
       this.#url,
       {

@@ -6,7 +6,11 @@ import type { SecureContext } from "node:tls";
 import type { TimeSource } from "../platform/clock.ts";
 import type { ClassifierPolicy } from "../policy/snapshot.ts";
 import { Breaker } from "./breaker.ts";
-import { ClassifierClient, type Failure, type Verdict } from "./classifier-client.ts";
+import {
+  ClassifierClient,
+  type ClassifierFailure,
+  type ClassifierVerdict,
+} from "./classifier-client.ts";
 import type { GuardMetrics } from "./metrics.ts";
 import { VerdictCache } from "./verdict-cache.ts";
 
@@ -26,7 +30,7 @@ interface Known {
   readonly client: ClassifierClient;
   readonly breaker: Breaker;
   /** Requests under way, by key of the cache. */
-  readonly underWay: Map<string, Promise<Verdict>>;
+  readonly underWay: Map<string, Promise<ClassifierVerdict>>;
 }
 
 export class Classifiers {
@@ -44,10 +48,15 @@ export class Classifiers {
   /**
    * Asks for the verdict of a text.
    *
-   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its own
+   * @param timeoutMs of the request; a caller that waits for several texts has a deadline of its
+   * own
    * @returns a promise only if the classifier has to be asked; it never rejects
    */
-  ask(policy: ClassifierPolicy, text: string, timeoutMs: number): Verdict | Promise<Verdict> {
+  ask(
+    policy: ClassifierPolicy,
+    text: string,
+    timeoutMs: number,
+  ): ClassifierVerdict | Promise<ClassifierVerdict> {
     const { metrics } = this.#options;
     const key = this.#cache.keyOf(policy.id, text);
     const scores = this.#cache.get(key);
@@ -85,14 +94,18 @@ export class Classifiers {
     this.retain(new Set());
   }
 
-  #start(known: Known, key: string, text: string, timeoutMs: number): Promise<Verdict> {
+  #start(known: Known, key: string, text: string, timeoutMs: number): Promise<ClassifierVerdict> {
     this.#options.metrics.asked(known.policy.type, text.length);
     const answer = this.#settle(known, key, known.client.classify(text, timeoutMs));
     known.underWay.set(key, answer);
     return answer;
   }
 
-  async #settle(known: Known, key: string, answer: Promise<Verdict>): Promise<Verdict> {
+  async #settle(
+    known: Known,
+    key: string,
+    answer: Promise<ClassifierVerdict>,
+  ): Promise<ClassifierVerdict> {
     const verdict = await answer;
     known.underWay.delete(key);
     if (verdict.kind === "scores") {
@@ -123,6 +136,6 @@ function stateOf({ policy, breaker }: Known): { readonly scanner: string; readon
   return { scanner: policy.type, open: breaker.isOpen };
 }
 
-function unavailable(failure: Failure): Verdict {
+function unavailable(failure: ClassifierFailure): ClassifierVerdict {
   return { kind: "unavailable", failure };
 }

@@ -1,4 +1,4 @@
-/** Finding is what a guard found in a call. */
+/** GuardFinding is what a guard found in a call. */
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
 import type { Piece, SourcedText } from "./pieces.ts";
@@ -17,7 +17,7 @@ export interface ScannedText extends SourcedText {
   readonly isPrompt?: boolean;
 }
 
-export interface Finding {
+export interface GuardFinding {
   readonly guard: GuardPolicy;
   readonly label: FlagLabel;
   readonly score: number;
@@ -41,7 +41,7 @@ export interface ViolationDetail {
   readonly message: string;
 }
 
-export function detailOf(finding: Finding): ViolationDetail {
+export function detailOf(finding: GuardFinding): ViolationDetail {
   const { guard, where, tool, label, score } = finding;
   return {
     code: "guard_violation",
@@ -54,11 +54,12 @@ export function detailOf(finding: Finding): ViolationDetail {
   };
 }
 
-function messageOf({ guard, label, score, where, tool, param }: Finding): string {
+function messageOf({ guard, label, score, where, tool, param }: GuardFinding): string {
   const what = label === "injection" ? "a prompt injection" : "a jailbreak";
+  const source = tool === undefined ? "a tool" : `the tool ${tool}`;
   const place = {
     prompt: `in ${param} of the request`,
-    tool_result: `in the result of ${tool === undefined ? "a tool" : `the tool ${tool}`} (${param})`,
+    tool_result: `in the result of ${source} (${param})`,
     response: "in the model's answer",
   }[where];
   return (

@@ -4,9 +4,9 @@
  */
 import type { Clock } from "../platform/clock.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
-import { check, type CheckResult } from "./check.ts";
+import { check, type GuardResult } from "./check.ts";
 import type { Classifiers } from "./classifiers.ts";
-import type { Finding, ScannedText } from "./finding.ts";
+import type { GuardFinding, ScannedText } from "./finding.ts";
 import type { CheckAction, CheckLabel, GuardMetrics } from "./metrics.ts";
 import { type Piece, piecesOf } from "./pieces.ts";
 import type { GuardedCall, GuardTrail } from "./trail.ts";
@@ -48,7 +48,7 @@ export class Guards {
    * Scans texts by every guard at once.
    * @returns the finding that blocks the call, of several the one with the highest score
    */
-  async scan({ call, texts, canBlock }: Scan): Promise<Finding | undefined> {
+  async scan({ call, texts, canBlock }: Scan): Promise<GuardFinding | undefined> {
     const findings = await Promise.all(
       call.caller.guards.map((guard) => this.#check(guard, call, texts, canBlock)),
     );
@@ -63,7 +63,7 @@ export class Guards {
     call: GuardedCall,
     texts: readonly ScannedText[],
     canBlock: boolean,
-  ): Promise<Finding | undefined> {
+  ): Promise<GuardFinding | undefined> {
     const { classifiers, clock, trail, longestMs = guard.timeoutMs } = this.#options;
     const scanned = texts.flatMap((text) => scannedAs(guard, text) ?? []);
     if (scanned.length === 0) return undefined;
@@ -137,9 +137,9 @@ function scansResultOf({ toolResults }: GuardPolicy["scan"], tool: string | unde
 
 function findingOf(
   guard: GuardPolicy,
-  { flagged, count }: CheckResult,
+  { flagged, count }: GuardResult,
   texts: readonly ScannedText[],
-): Finding | undefined {
+): GuardFinding | undefined {
   if (flagged === undefined) return undefined;
   const { piece, label, score } = flagged;
   const text = texts[piece.of] as ScannedText;

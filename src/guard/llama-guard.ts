@@ -33,8 +33,8 @@ export function llamaGuardRequest(text: string, model: string): object {
 
 /**
  * Separates the characters of what has a meaning in the templates of Llama Guard 1 to 4: special
- * tokens (`<|eot_id|>`, `</s>`, `<s>`), `[INST]`, `<<SYS>>`, `<BEGIN CONVERSATION>` and the names of
- * speakers at the start of a line. Many servers read special tokens in the text of a message as
+ * tokens (`<|eot_id|>`, `</s>`, `<s>`), `[INST]`, `<<SYS>>`, `<BEGIN CONVERSATION>` and the names
+ * of speakers at the start of a line. Many servers read special tokens in the text of a message as
  * tokens, so that a text could end its message and write the answer.
  */
 function withoutTemplateMarks(text: string): string {

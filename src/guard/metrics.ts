@@ -1,7 +1,7 @@
 /** Prometheus metrics of the guard. `scanner` is the type of the classifier. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { ClassifierType } from "../policy/snapshot.ts";
-import type { Failure } from "./classifier-client.ts";
+import type { ClassifierFailure } from "./classifier-client.ts";
 import type { Label } from "./protocol.ts";
 
 /** Result of a check: `unavailable` if a text was not judged and none of the others is flagged. */
@@ -10,7 +10,7 @@ export type CheckLabel = Label | "unavailable";
 /** What a check did to its call. */
 export type CheckAction = "allow" | "audit" | "block";
 
-export interface Check {
+export interface GuardCheck {
   readonly workload: string;
   readonly scanner: ClassifierType;
   readonly label: CheckLabel;
@@ -82,7 +82,7 @@ export class GuardMetrics {
     this.#states = states;
   }
 
-  checked({ workload, scanner, label, action, durationMs }: Check): void {
+  checked({ workload, scanner, label, action, durationMs }: GuardCheck): void {
     this.#checks.inc({ workload, scanner, label, action });
     this.#latency.observe({ scanner }, durationMs / 1_000);
   }
@@ -96,7 +96,7 @@ export class GuardMetrics {
     this.#verdicts.inc({ scanner, source: "cache" });
   }
 
-  failed(scanner: ClassifierType, reason: Failure): void {
+  failed(scanner: ClassifierType, reason: ClassifierFailure): void {
     this.#failures.inc({ scanner, reason });
   }
 }

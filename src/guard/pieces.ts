@@ -117,8 +117,7 @@ function* borderPieces([first, ...others]: readonly Part[], separator: string): 
 const PLAIN = /^[\t\n\r\x20-\x7e]*$/;
 
 /** Control and format characters, what a font does not show, and lone surrogates. */
-const INVISIBLE =
-  /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
+const INVISIBLE = /[[\p{Cc}--[\t\n\r]]\p{Cf}\p{Cs}\p{Default_Ignorable_Code_Point}]/gv;
 
 /** Unicode's block of tags: a copy of ASCII that is not visible. */
 const TAGS = /[\u{e0020}-\u{e007e}]/gu;
@@ -130,7 +129,7 @@ const PHRASES = /[\ufdfa\ufdfb]/g;
  * What is normalised at a time. The time that ICU takes to order combining marks is quadratic in
  * their number: 80,000 of them take seconds.
  */
-const NOT_ASCII = /[^][^\x00-\x7f]{1,63}/gu;
+const NOT_ASCII = /[^]\P{ASCII}{1,63}/gu;
 
 /** Returns the text as a model reads it: no invisible characters, no compatibility forms. */
 export function visibleForm(text: string): string {

@@ -9,8 +9,8 @@ import type { AuditSink } from "../audit/sink.ts";
 import { clientText } from "../platform/client-text.ts";
 import { redact } from "../platform/redaction/redact.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
-import type { Failure } from "./classifier-client.ts";
-import type { Finding } from "./finding.ts";
+import type { ClassifierFailure } from "./classifier-client.ts";
+import type { GuardFinding } from "./finding.ts";
 import type { Piece } from "./pieces.ts";
 
 /** A guard blocked a request or an answer. */
@@ -47,7 +47,7 @@ export class GuardTrail {
   }
 
   /** Records that a call was blocked. Nobody waits for the record. */
-  blocked(call: GuardedCall, finding: Finding): void {
+  blocked(call: GuardedCall, finding: GuardFinding): void {
     this.#options?.refusals.record({
       caller: callerName(call.caller),
       code: "guard_violation",
@@ -56,7 +56,7 @@ export class GuardTrail {
   }
 
   /** Records a finding whose call goes on. The call's own record is written after this one. */
-  forwarded(call: GuardedCall, finding: Finding): void {
+  forwarded(call: GuardedCall, finding: GuardFinding): void {
     this.#options?.sink.append(findingEvent(VIOLATION_AUDIT, call, finding));
   }
 
@@ -64,7 +64,7 @@ export class GuardTrail {
   unavailable(
     call: GuardedCall,
     guard: GuardPolicy,
-    unjudged: { readonly count: number; readonly failure: Failure },
+    unjudged: { readonly count: number; readonly failure: ClassifierFailure },
   ): void {
     this.#options?.refusals.record({
       caller: callerName(call.caller),
@@ -77,7 +77,7 @@ export class GuardTrail {
 /** Members are sorted by name: see audit/chain/record.ts. */
 type Fields = Record<string, AuditValue>;
 
-function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditEvent {
+function findingEvent(type: string, call: GuardedCall, finding: GuardFinding): AuditEvent {
   const { access_key, source, workload } = callerFields(call.caller);
   const { guard, piece } = finding;
   const fields: Fields = {
@@ -105,7 +105,7 @@ function findingEvent(type: string, call: GuardedCall, finding: Finding): AuditE
 function unavailableEvent(
   call: GuardedCall,
   guard: GuardPolicy,
-  { count, failure }: { readonly count: number; readonly failure: Failure },
+  { count, failure }: { readonly count: number; readonly failure: ClassifierFailure },
 ): AuditEvent {
   const { access_key, source, workload } = callerFields(call.caller);
   const fields: Fields = {

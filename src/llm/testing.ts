@@ -12,7 +12,7 @@ import { hashKey } from "../access/credentials.ts";
 import type { AppendOutcome, AuditEvent } from "../audit/event.ts";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink, AuditState } from "../audit/sink.ts";
-import type { Verdict } from "../guard/classifier-client.ts";
+import type { ClassifierVerdict } from "../guard/classifier-client.ts";
 import { Guards } from "../guard/guards.ts";
 import { GuardMetrics } from "../guard/metrics.ts";
 import { GuardTrail } from "../guard/trail.ts";
@@ -309,7 +309,7 @@ export class FakeAudit implements AuditSink {
 }
 
 /** The verdict about a harmless text. */
-export const BENIGN: Verdict = {
+export const BENIGN: ClassifierVerdict = {
   kind: "scores",
   scores: { benign: 1, injection: 0, jailbreak: 0 },
 };
@@ -326,7 +326,7 @@ export class Gateway {
   readonly limits: Limits;
   readonly guards: Guards;
   /** The classifier of every guard: its verdict about a text. */
-  classify: (text: string) => Verdict | Promise<Verdict> = () => BENIGN;
+  classify: (text: string) => ClassifierVerdict | Promise<ClassifierVerdict> = () => BENIGN;
   readonly bytes = new BytesInFlight({
     total: 1 << 30,
     perCaller: 1 << 29,

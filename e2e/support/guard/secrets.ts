@@ -24,7 +24,7 @@ const encoded = (value: object): string => Buffer.from(JSON.stringify(value)).to
 function card(prefix: string, length: number): string {
   const body = prefix + digits(length - prefix.length - 1);
   let sum = 0;
-  for (const [index, digit] of body.split("").toReversed().entries()) {
+  for (const [index, digit] of Array.from(body).toReversed().entries()) {
     const value = Number(digit) * (index % 2 === 0 ? 2 : 1);
     sum += value > 9 ? value - 9 : value;
   }

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { settled } from "../../platform/testing.ts";
-import { Admission, type Place } from "./admission.ts";
+import { AdmissionQueue, type Place } from "./admission.ts";
 
 const never = new AbortController().signal;
 
-function entered(admission: Admission): Place {
+function entered(admission: AdmissionQueue): Place {
   const place = admission.enter();
   if (place === undefined) throw new Error("no place");
   return place;
@@ -19,7 +19,7 @@ async function isDone(promise: Promise<void>): Promise<boolean> {
 }
 
 test("turns come in order, as requests leave", async () => {
-  const admission = new Admission({ maxConcurrent: 1, maxQueued: 2 });
+  const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 2 });
   const places = [entered(admission), entered(admission), entered(admission)] as const;
   const turns = places.map((place) => place.turn(never));
   expect(await Promise.all(turns.map(isDone))).toEqual([true, false, false]);
@@ -31,7 +31,7 @@ test("turns come in order, as requests leave", async () => {
 });
 
 test("beyond the bound there is no place, until one is left", () => {
-  const admission = new Admission({ maxConcurrent: 1, maxQueued: 1 });
+  const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 1 });
   const places = [entered(admission), entered(admission)] as const;
   expect(admission.enter()).toBeUndefined();
   places[0].leave();
@@ -40,7 +40,7 @@ test("beyond the bound there is no place, until one is left", () => {
 });
 
 test("a request that is aborted leaves the queue", async () => {
-  const admission = new Admission({ maxConcurrent: 1, maxQueued: 2 });
+  const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 2 });
   const [first, second, third] = [entered(admission), entered(admission), entered(admission)];
   await first?.turn(never);
   const aborter = new AbortController();
@@ -58,7 +58,7 @@ test("a request that is aborted leaves the queue", async () => {
 });
 
 test("an aborted request gets no turn", async () => {
-  const admission = new Admission({ maxConcurrent: 1, maxQueued: 0 });
+  const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 0 });
   const place = entered(admission);
   await expect(place.turn(AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
   place.leave();

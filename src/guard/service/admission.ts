@@ -16,7 +16,7 @@ export interface Place {
   leave(): void;
 }
 
-export class Admission {
+export class AdmissionQueue {
   readonly #options: AdmissionOptions;
   #places = 0;
   #active = 0;

@@ -1,9 +1,13 @@
 /** What the guard service serves: one classifier, of any type. */
+import type { ClassifierType } from "../../policy/snapshot.ts";
 import type { Scores } from "../protocol.ts";
 
-export const CLASSIFIER_TYPES = ["stub", "promptGuard", "llamaGuard", "custom"] as const;
-
-export type ClassifierType = (typeof CLASSIFIER_TYPES)[number];
+export const CLASSIFIER_TYPES: readonly ClassifierType[] = [
+  "stub",
+  "promptGuard",
+  "llamaGuard",
+  "custom",
+];
 
 export interface Classifier {
   readonly type: ClassifierType;

@@ -7,7 +7,7 @@ export interface EndpointAuth {
   readonly value: string;
 }
 
-export interface Endpoint {
+export interface ClassifierEndpoint {
   readonly url: URL;
   readonly auth: EndpointAuth | undefined;
   readonly timeoutMs: number;
@@ -49,7 +49,7 @@ function notUsable(text: string, problem: string): ClassifierSetupError {
  * secret elsewhere.
  */
 export async function postJson(
-  { url, auth, timeoutMs }: Endpoint,
+  { url, auth, timeoutMs }: ClassifierEndpoint,
   body: object,
   signal: AbortSignal,
 ): Promise<string> {

@@ -1,7 +1,7 @@
 /** Metrics of the guard service; docs/metrics.md lists them. */
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Label } from "../protocol.ts";
-import type { Admission } from "./admission.ts";
+import type { AdmissionQueue } from "./admission.ts";
 import type { ClassifierReport } from "./classifier.ts";
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -13,7 +13,7 @@ export class GuardServiceMetrics implements ClassifierReport {
   readonly #windows: Counter;
   readonly #batch: Histogram;
 
-  constructor(registry: Registry, admission: Admission) {
+  constructor(registry: Registry, admission: AdmissionQueue) {
     const registers = [registry];
     this.#requests = new Counter({
       name: "svc_guard_service_requests_total",

@@ -54,8 +54,8 @@ function onnxOf(folder: string, named: string | undefined): string {
   const found = candidates.find((file) => existsSync(path.join(folder, file)));
   if (found !== undefined) return path.resolve(folder, found);
   throw new ClassifierSetupError(
-    `--model ${folder}: there is no ${candidates.join(" or ")}. Export the model to ONNX, or name ` +
-      `its file: --model-file onnx/model_quantized.onnx.`,
+    `--model ${folder}: there is no ${candidates.join(" or ")}. Export the model to ONNX, or ` +
+      `name its file: --model-file onnx/model_quantized.onnx.`,
   );
 }
 
@@ -75,6 +75,7 @@ function readJson<T>(folder: string, name: string, schema: z.ZodType<T>): T {
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   throw new ClassifierSetupError(
-    `${file}: ${issue?.path.join(".")}: ${issue?.message}. It is not a file of a Hugging Face model.`,
+    `${file}: ${issue?.path.join(".")}: ${issue?.message}. It is not a file of a Hugging Face ` +
+      `model.`,
   );
 }

@@ -2,7 +2,7 @@
  * The side of the prompt guard that runs in a worker thread: tokenizer, scheduler and model.
  *
  * It is a thread of its own because `run` of onnxruntime-node computes on the thread that calls it,
- * for 50 to 1000 ms, and tokenising takes some milliseconds for each 4096 characters: on the main
+ * for 50 to 1000 ms, and tokenising takes some milliseconds for each 1024 characters: on the main
  * thread, neither `/healthz` nor a disconnected client would be noticed meanwhile. Texts are
  * tokenised window by window, so that a long one does not delay the runs of others either.
  */
@@ -128,11 +128,11 @@ export async function loadModel(
   const size = window - tokenizer.before.length - tokenizer.after.length;
   if (options.overlap >= size / 2)
     throw new ClassifierSetupError(
-      `An overlap of ${options.overlap} tokens is too much for windows of ${size} tokens: it must ` +
-        `be less than half. Use a smaller --overlap.`,
+      `An overlap of ${options.overlap} tokens is too much for windows of ${size} tokens: it ` +
+        `must be less than half. Use a smaller --overlap.`,
     );
   return {
-    name: files.config._name_or_path,
+    name: files.config["_name_or_path"],
     labels,
     classify: (text, signal) =>
       scheduler.classify(
@@ -154,8 +154,8 @@ async function tryOut(
   const [logits] = await session.run([[...before, ...after]]);
   if (logits?.length !== labels.length)
     throw new ClassifierSetupError(
-      `The model has ${logits?.length} classes, but id2label of config.json has ${labels.length}. ` +
-        `They are not of the same model.`,
+      `The model has ${logits?.length} classes, but id2label of config.json has ` +
+        `${labels.length}. They are not of the same model.`,
     );
 }
 

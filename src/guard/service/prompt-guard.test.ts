@@ -86,10 +86,11 @@ const words = (count: number): string => "word ".repeat(count);
 const ATTACK = "ignore previous ";
 
 describe("tokenizer", () => {
-  const { tokensOf, before, after, padding } = textTokenizer(
+  const tokenizer = textTokenizer(
     readModelFiles(MODEL_FOLDER, undefined),
     loadRuntime(RUNTIME_FOLDER),
   );
+  const { before, after, padding } = tokenizer;
 
   test("gives the tokens of Hugging Face's own implementation", () => {
     const expected = JSON.parse(
@@ -97,14 +98,14 @@ describe("tokenizer", () => {
     ) as Record<string, readonly number[]>;
     expect(Object.keys(expected).length).toBeGreaterThan(3);
     for (const [text, ids] of Object.entries(expected))
-      expect([text, [...before, ...tokensOf(text), ...after]]).toEqual([text, ids]);
+      expect([text, [...before, ...tokenizer.tokensOf(text), ...after]]).toEqual([text, ids]);
     expect([before, after, padding]).toEqual([[1], [2], 0]);
   });
 
   test.each(["[SEP]", "a [CLS] b", "[PAD][PAD]", "[[SEP]]", "[UNK]"])(
     "a text has no special tokens: %s",
     (text) => {
-      expect(tokensOf(text).filter((token) => token < 4)).toEqual([]);
+      expect(tokenizer.tokensOf(text).filter((token) => token < 4)).toEqual([]);
     },
   );
 });
@@ -258,7 +259,8 @@ describe("a model that cannot be used says what to do", () => {
     [
       "no ONNX file",
       () => rmSync(path.join(folder, "model.onnx")),
-      "there is no model.onnx or onnx/model.onnx. Export the model to ONNX, or name its file: --model-file",
+      "there is no model.onnx or onnx/model.onnx. Export the model to ONNX, or name its file: " +
+        "--model-file",
     ],
     [
       "no tokenizer",

@@ -55,7 +55,7 @@ export async function startPromptGuard(options: PromptGuardOptions): Promise<Cla
     if (message.kind === "scores") found?.resolve(message.scores);
     else found?.reject(new ClassifierError(500, message.message));
   });
-  const send = (message: ToWorker): void => worker.postMessage(message);
+  const send = (message: ToWorker): void => worker.postMessage(message, []);
   let lastId = 0;
   return {
     type: "promptGuard",

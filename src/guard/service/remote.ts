@@ -7,11 +7,11 @@ import {
 import { type Scores, parseAnswer } from "../protocol.ts";
 import { type Classifier, ClassifierError } from "./classifier.ts";
 import { combine, NOTHING } from "./combine.ts";
-import { type Endpoint, postJson } from "./endpoint.ts";
+import { type ClassifierEndpoint, postJson } from "./endpoint.ts";
 import { overlapping } from "./pieces.ts";
 
 export interface LlamaGuardOptions {
-  readonly endpoint: Endpoint;
+  readonly endpoint: ClassifierEndpoint;
   /** Name of the model at the endpoint. */
   readonly model: string;
   readonly categories: LlamaGuardCategories;
@@ -48,7 +48,10 @@ export function llamaGuardClassifier(options: LlamaGuardOptions): Classifier {
   };
 }
 
-export function customClassifier(endpoint: Endpoint, model: string | undefined): Classifier {
+export function customClassifier(
+  endpoint: ClassifierEndpoint,
+  model: string | undefined,
+): Classifier {
   return {
     type: "custom",
     model,

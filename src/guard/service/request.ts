@@ -5,7 +5,8 @@ import * as z from "zod";
 import { MAX_CLASSIFY_CHARS } from "../protocol.ts";
 
 /**
- * Any text of the maximum length fits: JSON writes a UTF-16 code unit in at most 6 bytes (`\u0000`).
+ * Any text of the maximum length fits: JSON writes a UTF-16 code unit in at most 6 bytes
+ * (`\u0000`).
  */
 const MAX_BODY_BYTES = MAX_CLASSIFY_CHARS * 6 + 1024;
 

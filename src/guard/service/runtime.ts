@@ -97,8 +97,8 @@ export function disableTelemetry(): void {
   if (isMainThread) process.env[TELEMETRY_OFF] = "1";
   if (process.env[TELEMETRY_OFF] !== "1")
     throw new ClassifierSetupError(
-      `A model is run only with ${TELEMETRY_OFF}=1 in the environment of the process, which keeps ` +
-        `onnxruntime from reporting to its vendor. Set it.`,
+      `A model is run only with ${TELEMETRY_OFF}=1 in the environment of the process, which ` +
+        `keeps onnxruntime from reporting to its vendor. Set it.`,
     );
 }
 

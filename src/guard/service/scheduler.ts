@@ -65,7 +65,7 @@ export class Scheduler {
         running: 0,
         scores: undefined,
         resolve: (scores) => (done(), resolve(scores)),
-        reject: (error) => (done(), reject(error as Error)),
+        reject: (error) => (done(), reject(error)),
       };
       signal.addEventListener("abort", abort, { once: true });
       if (!this.#advance(job)) return;
@@ -129,7 +129,7 @@ export class Scheduler {
     };
     for (let took = true; took && batch.length < maxBatch;) {
       took = false;
-      for (const job of [...this.#waiting]) {
+      for (const job of Array.from(this.#waiting)) {
         const window = job.next;
         if (batch.length === maxBatch) break;
         if (window === undefined || !fits(window)) continue;

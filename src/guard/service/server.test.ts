@@ -4,7 +4,7 @@ import path from "node:path";
 import { Registry } from "prom-client";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { MAX_CLASSIFY_CHARS } from "../protocol.ts";
-import { Admission } from "./admission.ts";
+import { AdmissionQueue } from "./admission.ts";
 import { type Classifier, ClassifierError } from "./classifier.ts";
 import { GuardServiceMetrics } from "./metrics.ts";
 import type { GuardServerOptions } from "./server.ts";
@@ -61,7 +61,9 @@ describe("an answer", () => {
   test("of a text of the maximum length, all of it escaped", async () => {
     await run(stubClassifier());
     const text = `${"\u0000".repeat(MAX_CLASSIFY_CHARS - 4)}💥💥`;
-    const body = `{"text":"${[...text].map(() => "\\u0000").join("")}\\u0000\\u0000"}`;
+    const body = `{"text":"${Array.from(text)
+      .map(() => "\\u0000")
+      .join("")}\\u0000\\u0000"}`;
     expect((await post(body)).status).toBe(200);
     expect((await classify("ü".repeat(MAX_CLASSIFY_CHARS))).status).toBe(200);
   });
@@ -360,7 +362,7 @@ describe("metrics", () => {
   test("are those of docs/metrics.md", async () => {
     await run(stubClassifier());
     const registry = new Registry();
-    const admission = new Admission({ maxConcurrent: 1, maxQueued: 1 });
+    const admission = new AdmissionQueue({ maxConcurrent: 1, maxQueued: 1 });
     expect(new GuardServiceMetrics(registry, admission)).toBeDefined();
     const rows = registry.getMetricsAsArray().map((metric) => {
       const { name, help, type, labelNames } = metric as unknown as {

@@ -7,7 +7,7 @@ import { type Context, Hono } from "hono";
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { Logger } from "../../platform/log.ts";
 import { answerOf, ClassifierHeader } from "../protocol.ts";
-import { Admission, type AdmissionOptions, type Place } from "./admission.ts";
+import { AdmissionQueue, type AdmissionOptions, type Place } from "./admission.ts";
 import { type Classifier, ClassifierError, type ClassifierReport } from "./classifier.ts";
 import { GuardServiceMetrics } from "./metrics.ts";
 import { checkHeaders, readText, RequestRefusal } from "./request.ts";
@@ -82,14 +82,14 @@ class Service {
   readonly app = new Hono<{ Bindings: HttpBindings }>();
   readonly #options: GuardServerOptions;
   readonly #registry = new Registry();
-  readonly #admission: Admission;
+  readonly #admission: AdmissionQueue;
   readonly #metrics: GuardServiceMetrics;
   #classifier: Classifier | undefined;
   #draining = false;
 
   constructor(options: GuardServerOptions) {
     this.#options = options;
-    this.#admission = new Admission(options);
+    this.#admission = new AdmissionQueue(options);
     this.#metrics = new GuardServiceMetrics(this.#registry, this.#admission);
     collectDefaultMetrics({ register: this.#registry });
     const { app } = this;

@@ -1,12 +1,8 @@
 /** Starts a classifier from its settings. */
+import type { ClassifierType } from "../../policy/snapshot.ts";
 import type { Label } from "../protocol.ts";
-import {
-  type Classifier,
-  type ClassifierReport,
-  ClassifierSetupError,
-  type ClassifierType,
-} from "./classifier.ts";
-import { type Endpoint, type EndpointAuth, endpointUrl } from "./endpoint.ts";
+import { type Classifier, type ClassifierReport, ClassifierSetupError } from "./classifier.ts";
+import { type ClassifierEndpoint, type EndpointAuth, endpointUrl } from "./endpoint.ts";
 import { customClassifier, llamaGuardClassifier } from "./remote.ts";
 import { runtimeFolder } from "./runtime.ts";
 import { stubClassifier } from "./stub.ts";
@@ -90,7 +86,7 @@ async function startLocalModel(
   });
 }
 
-function endpointOf(settings: ClassifierSettings, operation: string): Endpoint {
+function endpointOf(settings: ClassifierSettings, operation: string): ClassifierEndpoint {
   const text = needed(settings, "endpoint", "the URL of the endpoint");
   return {
     url: endpointUrl(text, operation),
@@ -111,7 +107,8 @@ function checkedCategories(labels: ReadonlyMap<string, Label>): ReadonlyMap<stri
   for (const category of labels.keys()) {
     if (!/^S\d{1,2}$/.test(category))
       throw new ClassifierSetupError(
-        `--label ${category}: categories of Llama Guard are S1, S2 and so on: --label S14=injection.`,
+        `--label ${category}: categories of Llama Guard are S1, S2 and so on, as in --label ` +
+          `S14=injection.`,
       );
   }
   return labels;

@@ -9,7 +9,7 @@ export interface TextTokenizer {
   readonly after: readonly number[];
   readonly padding: number;
   /** Tokens of a piece of text, without special tokens. */
-  tokensOf(piece: string): readonly number[];
+  readonly tokensOf: (piece: string) => readonly number[];
 }
 
 export function textTokenizer(files: ModelFiles, { Tokenizer }: ModelRuntime): TextTokenizer {

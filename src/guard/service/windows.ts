@@ -2,10 +2,10 @@
 import { pieces } from "./pieces.ts";
 
 /**
- * Characters that are tokenised at once. A call takes at most some milliseconds, and the time for a
- * word without an end does not grow with the text.
+ * Characters that are tokenised at once, in some milliseconds. The time of the tokenizer grows with
+ * the square of the length of a word, which a text without white space is.
  */
-const PIECE_CHARS = 4_096;
+const PIECE_CHARS = 1_024;
 
 export interface WindowOptions {
   /** Tokens of a piece of text, without special tokens. */

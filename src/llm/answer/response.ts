@@ -10,7 +10,7 @@ import type { TimeSource } from "../../platform/clock.ts";
 import { type Accounting, identityHeaders, totalsHeaders } from "../settlement/accounting.ts";
 import { decompress, streamReader, upstreamError, wholeAnswer } from "./answer.ts";
 import { bodyWithDetail, retryAfterSeconds } from "../../access/refusal.ts";
-import type { Finding, ScannedText } from "../../guard/finding.ts";
+import type { GuardFinding, ScannedText } from "../../guard/finding.ts";
 import { type Guards, scansResponses } from "../../guard/guards.ts";
 import { violation } from "../pipeline/guard.ts";
 import { StreamedTexts } from "./streamed-texts.ts";
@@ -223,7 +223,7 @@ export class CallResponse {
     return isText && scansResponses(permit.caller);
   }
 
-  #scan(texts: readonly ScannedText[], canBlock: boolean): Promise<Finding | undefined> {
+  #scan(texts: readonly ScannedText[], canBlock: boolean): Promise<GuardFinding | undefined> {
     const { id, permit, address, facts } = this.#call.request;
     const call = { caller: permit.caller, callId: id, address, model: facts.model };
     return this.#options.guards.scan({ call, texts, canBlock });

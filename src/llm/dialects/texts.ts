@@ -259,3 +259,8 @@ export function nameOf(value: unknown): string {
 export function idOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
+
+/** Returns the index of a part of an answer, of which a stream has several; `otherwise` if none. */
+export function indexOf(value: unknown, otherwise = 0): number {
+  return typeof value === "number" ? value : otherwise;
+}

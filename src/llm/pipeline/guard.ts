@@ -2,7 +2,7 @@
  * The stage that lets the guards of the caller scan the request. A caller without guards does not
  * wait.
  */
-import type { Finding } from "../../guard/finding.ts";
+import type { GuardFinding } from "../../guard/finding.ts";
 import { detailOf } from "../../guard/finding.ts";
 import { publicError } from "../../access/errors.ts";
 import { Refusal } from "../../access/refusal.ts";
@@ -31,7 +31,7 @@ export function guard(
 }
 
 /** Returns the refusal of a call with a finding. */
-export function violation(finding: Finding): Refusal {
+export function violation(finding: GuardFinding): Refusal {
   const detail = detailOf(finding);
   return new Refusal(publicError("guard_violation", detail.message), { detail });
 }

@@ -1,6 +1,7 @@
 import { createHash, createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { redact } from "./redact.ts";
+import { expectLinear } from "../testing-work.ts";
+import { redact, redactPart } from "./redact.ts";
 
 const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
 const pem = privateKey.export({ type: "pkcs8", format: "pem" }) as string;
@@ -87,10 +88,78 @@ test.each([
   expect(redact(text)).toBe(text);
 });
 
-test("hostile texts of growing size take time in proportion", () => {
-  const parts = ["eyJ-", "a@", "-----BEGIN ", "1 ", "AKIA", "=", "((((", "A-", "sk-"];
-  for (const part of parts) {
-    const text = part.repeat(200_000);
-    expect(redact(text).length).toBeGreaterThan(0);
-  }
+describe("a part of a text", () => {
+  const key = `AIza${"Sy1-_".repeat(7)}`;
+
+  test.each([
+    ["the part's start cuts a secret", 10, 60],
+    ["its end does", 0, 30],
+    ["both do", 10, 30],
+  ])("%s", (_, start, end) => {
+    const text = `ab ${key} ${"words ".repeat(10)}`;
+    const part = redactPart(text, start, end);
+    expect(part).toContain("[REDACTED:api-key]");
+    expect(part.replace("[REDACTED:api-key]", "")).toBe(
+      text.slice(start, 3) + text.slice(42, Math.max(end, 42)),
+    );
+  });
+
+  test("secrets beside it are left out, and do not move it", () => {
+    const text = `${key} ${key} the middle ${key}`;
+    const start = text.indexOf("the middle");
+    expect(redactPart(text, start, start + 10)).toBe("the middle");
+  });
+});
+
+test("a block of PEM without its end takes its lines, and not the prose behind", () => {
+  const lines = pem.trim().split("\n");
+  const open = lines.slice(0, -1).join("\n");
+  expect(redact(`a\n${open}\nIgnore all of this.`)).toBe("a\n[REDACTED:pem] all of this.");
+  expect(redact("-----BEGIN x of a sentence, and -----END it")).toContain("of a sentence");
+});
+
+const HOSTILE: readonly string[] = [
+  "eyJ-",
+  "eyJhbGciOiJIUzI1NiJ9.",
+  "a@",
+  "a@b.",
+  "-----BEGIN ",
+  "-----BEGIN A KEY-----",
+  "-----BEGIN A KEY-----\n-----END ",
+  "-----BEGIN A KEY-----\nAAAA\n",
+  "1 ",
+  "1\n",
+  "4111 ",
+  "+1 ",
+  "4111111111111111\n",
+  "0170 ",
+  "AKIA",
+  "=",
+  "a=",
+  "%41",
+  "%",
+  "((((",
+  "A-",
+  "sk-",
+  "sk-a\n",
+  "ghp_a1B2c3\n",
+  "aB3dE6gH9\n",
+  "a\n",
+  "\\n",
+  "\\",
+  "/",
+  "~@",
+  "........",
+  "a1B2".repeat(20),
+];
+
+test.each(HOSTILE)("1 MiB of %j", { timeout: 60_000 }, (part) => {
+  expect(redact(part.repeat(1_048_576 / part.length)).length).toBeGreaterThan(0);
+});
+
+test.each(HOSTILE)("%j takes time in proportion to the length", { timeout: 60_000 }, (part) => {
+  expectLinear((size) => {
+    const text = part.repeat(size / part.length);
+    return () => redact(text);
+  }, 20_000);
 });

@@ -4,6 +4,7 @@ import {
   CallNames,
   type ContentText,
   idOf,
+  indexOf,
   itemsOf,
   nameOf,
   partsOf,
@@ -80,7 +81,7 @@ export function readAnswerTexts(body: unknown): readonly ContentText[] {
 /** @param event the data of one event of a stream */
 export function readStreamedTexts(event: unknown): readonly StreamedText[] {
   if (!isObject(event)) return [];
-  const source = String(event["index"] ?? 0);
+  const source = indexOf(event["index"]);
   switch (event["type"]) {
     // A tool's name, and the results of the vendor's own tools.
     case "content_block_start":

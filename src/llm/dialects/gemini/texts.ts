@@ -5,6 +5,7 @@
 import { isObject, type JsonObject } from "../fields.ts";
 import {
   type ContentText,
+  indexOf,
   itemsOf,
   nameOf,
   partsOf,
@@ -82,7 +83,7 @@ function readPart(
   const { functionResponse, function_response, ...rest } = part;
   for (const result of [functionResponse, function_response]) {
     if (result === undefined) continue;
-    const { name = undefined, ...answer } = isObject(result) ? result : { response: result };
+    const { name, ...answer }: JsonObject = isObject(result) ? result : { response: result };
     // A result of a function that was not called has no name that can be believed.
     const isKnown = typeof name === "string" && name !== "" && calls.has(name);
     const tool = isKnown ? name : undefined;
@@ -122,11 +123,13 @@ function kindOf(part: unknown): string {
 }
 
 /** Returns the contents of an answer's candidates. An event of a stream may lack some of them. */
-function contentsOf(body: unknown): readonly { index: string; content: JsonObject }[] {
+function contentsOf(
+  body: unknown,
+): readonly { readonly index: number; readonly content: JsonObject }[] {
   const candidates = isObject(body) ? itemsOf(body["candidates"]) : [];
   return candidates.flatMap((candidate, position) =>
     isObject(candidate) && isObject(candidate["content"])
-      ? [{ index: String(candidate["index"] ?? position), content: candidate["content"] }]
+      ? [{ index: indexOf(candidate["index"], position), content: candidate["content"] }]
       : [],
   );
 }

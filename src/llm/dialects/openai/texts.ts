@@ -4,6 +4,7 @@ import {
   CallNames,
   type ContentText,
   idOf,
+  indexOf,
   itemsOf,
   nameOf,
   partsOf,
@@ -102,7 +103,7 @@ export function readStreamedTexts(event: unknown): readonly StreamedText[] {
   const texts: StreamedText[] = [];
   for (const choice of itemsOf(event["choices"])) {
     if (!isObject(choice) || !isObject(choice["delta"])) continue;
-    const choiceIndex = String(choice["index"] ?? 0);
+    const choiceIndex = indexOf(choice["index"]);
     for (const [name, value] of Object.entries(choice["delta"])) {
       if (name === "role") continue;
       if (name !== "tool_calls") {
@@ -111,7 +112,7 @@ export function readStreamedTexts(event: unknown): readonly StreamedText[] {
       }
       for (const call of itemsOf(value)) {
         if (!isObject(call)) continue;
-        const source = `${choiceIndex}.call.${String(call["index"] ?? 0)}`;
+        const source = `${choiceIndex}.call.${indexOf(call["index"])}`;
         const called = call["function"] ?? call["custom"];
         if (!isObject(called)) continue;
         for (const member of ["name", "arguments", "input"]) {

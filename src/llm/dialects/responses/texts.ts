@@ -4,6 +4,7 @@ import {
   CallNames,
   type ContentText,
   idOf,
+  indexOf,
   itemsOf,
   nameOf,
   partsOf,
@@ -84,7 +85,7 @@ export function readStreamedTexts(event: unknown): readonly StreamedText[] {
   // Sound has deltas too, in base64.
   if (!isObject(event) || !/(?<!\.audio)\.delta$/.test(typeOf(event))) return [];
   const place = ["output_index", "content_index", "summary_index"].map((name) =>
-    String(event[name] ?? ""),
+    indexOf(event[name]),
   );
   return [{ source: `${typeOf(event)}.${place.join(".")}`, text: textOf(event["delta"]) }];
 }
