@@ -138,7 +138,7 @@ describe.each(MODES)("in %s mode", (mode) => {
     const answer = await ask({
       agent: `${mode}-odd`,
       messages: [user("Hi")],
-      answer: `${INJECTION}.\n${secrets.join("\n")}`,
+      answer: `${INJECTION}.\n${secrets.map((secret) => `Use ${secret} now.`).join("\n")}`,
     });
     expect(answer.status).toBe(status);
     const { fields } = await recordOf(answer);

@@ -420,7 +420,7 @@ export const APIS: readonly GuardedApi[] = [
     reply: responds,
     answerParam: {
       whole: "output[0].content[0]",
-      streamed: "response.output_text.delta.0.0.",
+      streamed: "response.output_text.delta.0.0.0",
     },
   },
 ];
