@@ -8,7 +8,7 @@ import https from "node:https";
 import type { SecureContext } from "node:tls";
 import type { ClassifierPolicy } from "../policy/snapshot.ts";
 import { llamaGuardRequest, parseLlamaGuardAnswer } from "./llama-guard.ts";
-import { ClassifierHeader, parseAnswer, type Scores } from "./protocol.ts";
+import { isExpected, parseAnswer, type Scores } from "./protocol.ts";
 
 /** Connections to one classifier. */
 const MAX_CONNECTIONS = 16;
@@ -27,8 +27,8 @@ export type ClassifierFailure =
   | "refused"
   /** The answer is not one of the protocol. */
   | "invalid_answer"
-  /** The classifier says that it is of another type than the binding. */
-  | "wrong_type"
+  /** The classifier says that it is of another type, or has another model, than the binding. */
+  | "wrong_classifier"
   | "breaker_open"
   | "overloaded"
   /** The binding cannot be used, see {@link ClassifierPolicy.problem}. */
@@ -142,12 +142,10 @@ export class ClassifierClient {
   }
 
   #verdictOf({ statusCode, headers }: http.IncomingMessage, body: Buffer): ClassifierVerdict {
-    const { protocol, type } = this.#policy;
-    const isChat = protocol === "chat";
+    const isChat = this.#policy.protocol === "chat";
     if (statusCode !== 200) return { kind: "unavailable", failure: "refused" };
-    const answering = headers[ClassifierHeader.type];
-    if (!isChat && answering !== undefined && answering !== type)
-      return { kind: "unavailable", failure: "wrong_type" };
+    if (!isChat && !isExpected(headers, this.#policy))
+      return { kind: "unavailable", failure: "wrong_classifier" };
     const answer = body.toString("utf8");
     const scores = isChat ? parseLlamaGuardAnswer(answer) : parseAnswer(answer);
     return scores === undefined

@@ -37,10 +37,10 @@ export interface Piece {
   readonly start: number;
 }
 
-/** Yields the pieces of texts. */
+/** Yields the pieces of texts: those across borders, then those of each text, the newest last. */
 export function* piecesOf(texts: readonly SourcedText[]): Generator<Piece> {
-  for (const [of, { text }] of texts.entries()) yield* piecesOfText(text, of);
   for (const run of runsOf(texts)) yield* piecesOfRun(run);
+  for (const [of, { text }] of texts.entries()) yield* piecesOfText(text, of);
 }
 
 function* piecesOfText(text: string, of: number): Generator<Piece> {

@@ -32,6 +32,23 @@ export const ClassifierHeader = {
   model: "x-svc-classifier-model",
 } as const;
 
+/**
+ * Returns whether an answer comes from the expected classifier. One that does not say what it is, is
+ * believed. Of a model's name, what is before its last slash may differ: `meta-llama/X` is `X`.
+ */
+export function isExpected(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  expected: { readonly type: string; readonly model: string | undefined },
+): boolean {
+  const type = headers[ClassifierHeader.type];
+  const model = headers[ClassifierHeader.model];
+  if (type !== undefined && type !== expected.type) return false;
+  if (model === undefined || expected.model === undefined) return true;
+  return baseName(String(model)) === baseName(expected.model);
+}
+
+const baseName = (model: string): string => model.slice(model.lastIndexOf("/") + 1);
+
 /** Longest text of one request in UTF-16 code units; callers split longer ones. */
 export const MAX_CLASSIFY_CHARS = 262_144;
 

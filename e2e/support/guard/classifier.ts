@@ -30,7 +30,7 @@ export const FAULTS = {
   reset: "unreachable",
   truncated: "unreachable",
   huge: "invalid_answer",
-  other: "wrong_type",
+  other: "wrong_classifier",
 } as const;
 
 export type Fault = keyof typeof FAULTS;
