@@ -141,7 +141,7 @@ test("a caller without guards does not wait", () => {
 });
 
 test("embeddings are not scanned", async () => {
-  const body = { model: "openai/m", input: "evil" };
+  const body = { model: "openai/m", input: "an evil plan" };
   const trip = await asked(guarded(), body, "/v1/embeddings");
   expect(trip.exchange.last.kind).toBe("proceed");
 });
