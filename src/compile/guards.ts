@@ -25,7 +25,7 @@ export interface GuardScope {
   readonly env: Env;
 }
 
-/** What is wrong with a list of guards. */
+/** A defect of a list of guards. */
 export interface GuardProblem {
   /**
    * `UnknownGuardBinding`: the calls are denied. `RelaxedGuard`: the override is rejected, and the
@@ -34,7 +34,7 @@ export interface GuardProblem {
   readonly reason: Extract<Reason, "UnknownGuardBinding" | "RelaxedGuard">;
   /** Name of the GuardBinding. */
   readonly binding: string;
-  /** What is wrong, without the fix and a final period. */
+  /** The defect, without the fix and a final period. */
   readonly fact: string;
   /** For people, with the fix. */
   readonly message: string;

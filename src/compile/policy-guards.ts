@@ -29,7 +29,7 @@ export interface CallerGuards {
   readonly policies: readonly GuardPolicy[];
   /** Why every call is denied; undefined if they are not. */
   readonly denied: string | undefined;
-  /** What is wrong with the lists that apply to it, its own or others. */
+  /** Defects of the lists that apply to it, its own or others. */
   readonly problems: readonly GuardProblem[];
   /** Equal texts mean equal guards; contains no secret. */
   readonly mark: string;

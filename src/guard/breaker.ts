@@ -49,7 +49,7 @@ export class Breaker {
 
   failed(): void {
     this.#failures += 1;
-    // Of the requests that were under way when it opened, none prolongs the pause.
+    // Requests that were under way when it opened do not prolong the pause.
     if (this.#failures < FAILURES || (this.isOpen && !this.#onTrial)) return;
     this.#onTrial = false;
     this.#trialAt = this.#clock.monotonic() + this.#pauseMs;

@@ -4,7 +4,7 @@ import type { GuardPolicy } from "../policy/snapshot.ts";
 import type { FlagLabel } from "./check.ts";
 import type { Piece, SourcedText } from "./pieces.ts";
 
-/** What is scanned: `scan.prompts`, `scan.toolResults` and `scan.responses` of a guard. */
+/** Kinds of texts: `scan.prompts`, `scan.toolResults` and `scan.responses` of a guard. */
 export type ScannedKind = "prompt" | "tool_result" | "response";
 
 /** A text of a call. */

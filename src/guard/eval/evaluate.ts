@@ -32,7 +32,7 @@ export interface Evaluation {
   readonly unavailable: number;
   readonly thresholds: Thresholds;
   readonly rates: Rates;
-  /** Of answers, in milliseconds; null without any. */
+  /** Latency of the answers, in milliseconds; null if there are none. */
   readonly latencyMs: {
     readonly p50: number | null;
     readonly p95: number | null;
