@@ -19,6 +19,7 @@ SIZES.fill(4, 0xf0, 0xf5);
 
 /** `\n`, `\r` and `\/` in a JSON string, and in one inside of another. */
 const ESCAPES = /\\{1,4}([nr/])/g;
+const UNESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", "/": "/" };
 
 /**
  * Yields the decoded text of every run of base64. What stands next to base64 may be of its alphabet
@@ -44,7 +45,7 @@ export function* base64Texts(text: string): Generator<string> {
 }
 
 const unescaped = (text: string): string =>
-  text.replaceAll(ESCAPES, (_, escaped: string) => (escaped === "/" ? "/" : "\n"));
+  text.replaceAll(ESCAPES, (_, escaped: string) => UNESCAPED[escaped] as string);
 
 function wholeText(bytes: Buffer): string | undefined {
   try {

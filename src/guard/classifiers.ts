@@ -25,6 +25,9 @@ export interface ClassifiersOptions {
   readonly cache?: VerdictCache;
 }
 
+/** Failures that a call waits for, of which the breaker spares the next ones. */
+const DELAYING: ReadonlySet<ClassifierFailure> = new Set(["timeout", "unreachable"]);
+
 interface Known {
   readonly policy: ClassifierPolicy;
   readonly client: ClassifierClient;
@@ -116,10 +119,12 @@ export class Classifiers {
     if (verdict.kind === "scores") {
       known.breaker.succeeded();
       this.#cache.set(key, verdict.scores);
-    } else {
-      known.breaker.failed();
-      this.#options.metrics.failed(known.policy.type, verdict.failure);
+      return;
     }
+    // An answer that is no verdict delays nobody, and may be due to this text alone.
+    if (DELAYING.has(verdict.failure)) known.breaker.failed();
+    else known.breaker.succeeded();
+    this.#options.metrics.failed(known.policy.type, verdict.failure);
   }
 
   /** @returns undefined if the classifier cannot be asked */

@@ -1,34 +1,40 @@
 import { describe, expect, test } from "vitest";
-import { answerOf, isExpected, parseAnswer } from "./protocol.ts";
+import { answerOf, parseAnswer, isExpected } from "./protocol.ts";
 
-const SCORES = { benign: 0.25, injection: 0.5, jailbreak: 0.25 };
+const answer = (labels: unknown, more: object = {}): string =>
+  JSON.stringify({ label: "benign", score: 0.9, labels, ...more });
+const GOOD = { benign: 0.9, injection: 0.1, jailbreak: 0 };
 
-test("an answer has the label with the highest score", () => {
-  expect(answerOf(SCORES)).toEqual({ label: "injection", score: 0.5, labels: SCORES });
-  const equal = { benign: 0.5, injection: 0.5, jailbreak: 0.5 };
-  expect(answerOf(equal).label).toBe("injection");
+test("scores of an answer, whatever else is in it", () => {
+  expect(parseAnswer(answer(GOOD))).toEqual(GOOD);
+  expect(parseAnswer(answer({ ...GOOD, other: 1 }, { more: [1] }))).toEqual(GOOD);
 });
 
-test("an answer is its scores", () =>
-  expect(parseAnswer(JSON.stringify(answerOf(SCORES)))).toEqual(SCORES));
+test.each([
+  ["nothing", ""],
+  ["no JSON", "<html>ok</html>"],
+  ["null", "null"],
+  ["a list", "[]"],
+  ["no labels", JSON.stringify({ label: "benign", score: 1 })],
+  ["a label is missing", answer({ benign: 1, injection: 0 })],
+  ["a score as text", answer({ ...GOOD, injection: "0.1" })],
+  ["a score of null", answer({ ...GOOD, injection: null })],
+  ["a negative score", answer({ ...GOOD, injection: -1 })],
+  ["a score above 1", answer({ ...GOOD, injection: 1.01 })],
+  ["NaN", answer(GOOD).replace("0.1", "NaN")],
+  ["Infinity, as a number", answer(GOOD).replace("0.1", "1e999")],
+  ["no score", answer(GOOD, { score: undefined })],
+  ["a score of another type", answer(GOOD, { score: "high" })],
+  ["labels that are a list", answer([0.9, 0.1, 0])],
+  ["a prototype in place of labels", '{"label":"x","score":1,"__proto__":{"labels":{}}}'],
+  ["two answers", `${answer(GOOD)}${answer(GOOD)}`],
+])("no answer: %s", (_, body) => expect(parseAnswer(body)).toBeUndefined());
 
-describe("no answer", () => {
-  const whole = (labels: string): string => `{"label":"benign","score":0.5,"labels":{${labels}}}`;
-  test.each([
-    ["no JSON", "<html>"],
-    ["empty", ""],
-    ["null", "null"],
-    ["a list", "[]"],
-    ["no labels", '{"label":"benign","score":0.5}'],
-    ["a label is missing", whole('"benign":1,"injection":0')],
-    ["NaN", whole('"benign":NaN,"injection":0,"jailbreak":0')],
-    ["infinity", whole('"benign":1e999,"injection":0,"jailbreak":0')],
-    ["above 1", whole('"benign":1.01,"injection":0,"jailbreak":0')],
-    ["below 0", whole('"benign":1,"injection":-0.01,"jailbreak":0')],
-    ["a text", whole('"benign":"1","injection":0,"jailbreak":0')],
-    ["null as a score", whole('"benign":null,"injection":0,"jailbreak":0')],
-    ["no score", '{"label":"x","labels":{"benign":1,"injection":0,"jailbreak":0}}'],
-  ])("%s", (_, body) => expect(parseAnswer(body)).toBeUndefined());
+test("the label of an answer is the one with the highest score; benign only if alone", () => {
+  expect(answerOf(GOOD)).toEqual({ label: "benign", score: 0.9, labels: GOOD });
+  expect(answerOf({ benign: 0.5, injection: 0.5, jailbreak: 0 }).label).toBe("injection");
+  expect(answerOf({ benign: 0.1, injection: 0.2, jailbreak: 0.7 }).label).toBe("jailbreak");
+  expect(answerOf({ benign: 0, injection: 0.5, jailbreak: 0.5 }).label).toBe("injection");
 });
 
 describe("the expected classifier", () => {
