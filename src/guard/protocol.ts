@@ -33,8 +33,8 @@ export const ClassifierHeader = {
 } as const;
 
 /**
- * Returns whether an answer comes from the expected classifier. One that does not say what it is, is
- * believed. Of a model's name, what is before its last slash may differ: `meta-llama/X` is `X`.
+ * Returns whether an answer comes from the expected classifier. One that does not say what it is,
+ * is believed. Of a model's name, what is before its last slash may differ: `meta-llama/X` is `X`.
  */
 export function isExpected(
   headers: Readonly<Record<string, string | readonly string[] | undefined>>,
