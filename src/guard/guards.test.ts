@@ -460,7 +460,8 @@ describe("what the caller is told", () => {
       label: "injection",
       score: 0.9,
       message:
-        "The guard strict found a prompt injection in messages[0].content of the request, with a score of 0.90. " +
+        "The guard strict found a prompt injection in messages[0].content of the request, " +
+        "with a score of 0.90. " +
         "Nothing was sent to the model. Remove that text from the conversation, and try again.",
     });
     const result = await told(scanned(BAD, "tool_result", { tool: "web" }));

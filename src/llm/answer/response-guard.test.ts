@@ -16,6 +16,8 @@ const ONLY_ANSWERS = { prompts: false, responses: true, toolResults: "none" } as
 const guard = (more: Partial<GuardPolicy> = {}): GuardPolicy =>
   guardPolicy({ scan: ONLY_ANSWERS, ...more });
 
+const STREAMED = "streamGenerateContent?alt=sse";
+
 function requestOf(client: Name, upstream: Name, stream: boolean): Request {
   const messages = [{ role: "user", content: "hello" }];
   switch (client) {
@@ -34,7 +36,7 @@ function requestOf(client: Name, upstream: Name, stream: boolean): Request {
       };
     case "gemini":
       return {
-        path: `/v1beta/models/${upstream}%2Fm:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+        path: `/v1beta/models/${upstream}%2Fm:${stream ? STREAMED : "generateContent"}`,
         body: { contents: [{ role: "user", parts: [{ text: "hello" }] }] },
       };
   }
