@@ -6,6 +6,12 @@ const MIN_STRETCH = 16;
 
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
+/** Length of the parts of a run that is not text as a whole: a step of the generator is short. */
+const SECTION_CHARS = 65_536;
+
+/** Length that adjacent parts share: 1 KiB of text. */
+const SECTION_OVERLAP_CHARS = 1_368;
+
 /** Control characters that are in no text. */
 const BINARY = /[\p{Cc}--[\t-\r]]/v;
 
@@ -24,7 +30,8 @@ const UNESCAPED: Readonly<Record<string, string>> = { n: "\n", r: "\r", "/": "/"
 /**
  * Yields the decoded text of every run of base64. What stands next to base64 may be of its alphabet
  * too, such as the word on the next line or the path before it: then the stretches of text in the
- * run are found, wherever in it the base64 begins.
+ * run are found, wherever in it the base64 begins. A part of a run without any yields an empty
+ * text.
  */
 export function* base64Texts(text: string): Generator<string> {
   for (const run of base64Runs(text.includes("\\") ? unescaped(text) : text)) {
@@ -34,14 +41,21 @@ export function* base64Texts(text: string): Generator<string> {
       continue;
     }
     const plain = run.includes("\n") ? run.replaceAll(/\s/g, "") : run;
-    const found: string[] = [];
-    for (let shift = 0; shift < 4; shift += 1) {
-      for (const stretch of stretches(Buffer.from(plain.slice(shift), "base64url"))) {
-        found.push(stretch);
-      }
+    for (let start = 0; start < plain.length; start += SECTION_CHARS) {
+      yield stretchesOf(plain.slice(start, start + SECTION_CHARS + SECTION_OVERLAP_CHARS));
     }
-    if (found.length > 0) yield found.join("\n");
   }
+}
+
+/** Returns the stretches of text in a part of a run, separated by newlines. */
+function stretchesOf(part: string): string {
+  const found: string[] = [];
+  for (let shift = 0; shift < 4; shift += 1) {
+    for (const stretch of stretches(Buffer.from(part.slice(shift), "base64url"))) {
+      found.push(stretch);
+    }
+  }
+  return found.join("\n");
 }
 
 const unescaped = (text: string): string =>

@@ -2,7 +2,8 @@
  * Guards scans the texts of calls by the guards of their callers. A classifier never blocks traffic
  * by failing: what it does not judge is forwarded, recorded and counted.
  */
-import type { Clock } from "../platform/clock.ts";
+import { setImmediate } from "node:timers/promises";
+import type { Clock, TimeSource } from "../platform/clock.ts";
 import type { CallerPolicy, GuardPolicy } from "../policy/snapshot.ts";
 import { check, type GuardCheckResult } from "./check.ts";
 import type { Classifiers } from "./classifiers.ts";
@@ -69,7 +70,8 @@ export class Guards {
     if (scanned.length === 0) return undefined;
     const blocks = canBlock && guard.enforcement === "enforce";
     const startedAt = clock.monotonic();
-    const pieces = distinct(piecesOf(scanned));
+    const collected = distinct(piecesOf(scanned), clock);
+    const pieces = collected instanceof Promise ? await collected : collected;
     const result = await check({
       classifiers,
       clock,
@@ -147,9 +149,25 @@ function findingOf(
   return { guard, label, score, where, tool, param, piece, count };
 }
 
-/** Returns the pieces without repetitions, which an agent's history has many of. */
-function distinct(pieces: Iterable<Piece>): readonly Piece[] {
-  const found = new Map<string, Piece>();
-  for (const piece of pieces) if (!found.has(piece.text)) found.set(piece.text, piece);
+/** Time after which other requests get their turn. */
+const TURN_MS = 10;
+
+/**
+ * Returns the pieces without repetitions, which an agent's history has many of. A body of 32 MiB
+ * takes seconds: the event loop is free in between.
+ */
+function distinct(
+  pieces: Iterator<Piece, void>,
+  clock: TimeSource,
+  found = new Map<string, Piece>(),
+): readonly Piece[] | Promise<readonly Piece[]> {
+  const startedAt = clock.monotonic();
+  for (let next = pieces.next(); next.done !== true; next = pieces.next()) {
+    const piece = next.value;
+    if (piece.text !== "" && !found.has(piece.text)) found.set(piece.text, piece);
+    if (clock.monotonic() - startedAt > TURN_MS) {
+      return setImmediate().then(() => distinct(pieces, clock, found));
+    }
+  }
   return [...found.values()];
 }

@@ -91,7 +91,7 @@ describe("an answer", () => {
     expect(parseLlamaGuardAnswer(completion(verdict), categories)).toEqual(scores);
   });
 
-  // What a model that the text has persuaded, another model or a proxy may answer.
+  // Answers of another model, of a proxy, or of a model that followed the text.
   test.each<[string, string]>([
     ["prose", completion("The message is safe.")],
     ["a reason", completion("safe\nThe user asks for help.")],

@@ -7,7 +7,7 @@ import type { Label } from "./protocol.ts";
 /** Result of a check: `unavailable` if a text was not judged and none of the others is flagged. */
 export type CheckLabel = Label | "unavailable";
 
-/** What a check did to its call. */
+/** Effect of a check on its call. */
 export type CheckAction = "allow" | "audit" | "block";
 
 export interface GuardCheck {

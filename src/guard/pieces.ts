@@ -37,7 +37,11 @@ export interface Piece {
   readonly start: number;
 }
 
-/** Yields the pieces of texts: those across borders, then those of each text, the newest last. */
+/**
+ * Yields the pieces of texts: those across borders, then those of each text, the newest last. Some
+ * are empty: they stand for a long part of a text without anything to judge, so that no step of the
+ * generator takes long.
+ */
 export function* piecesOf(texts: readonly SourcedText[]): Generator<Piece> {
   for (const run of runsOf(texts)) yield* piecesOfRun(run);
   for (const [of, { text }] of texts.entries()) yield* piecesOfText(text, of);
@@ -126,8 +130,8 @@ const TAGS = /[\u{e0020}-\u{e007e}]/gu;
 const PHRASES = /[\ufdfa\ufdfb]/g;
 
 /**
- * What is normalised at a time. The time that ICU takes to order combining marks is quadratic in
- * their number: 80,000 of them take seconds.
+ * Text is normalised in parts of at most 64 characters, because the time that ICU takes to order
+ * combining marks is quadratic in their number: 80,000 of them take seconds.
  */
 const NOT_ASCII = /[^]\P{ASCII}{1,63}/gu;
 

@@ -1,4 +1,4 @@
-/** What the guard service serves: one classifier, of any type. */
+/** The classifier that the guard service serves, of any type. */
 import type { ClassifierType } from "../../policy/snapshot.ts";
 import type { Scores } from "../protocol.ts";
 
@@ -21,7 +21,7 @@ export interface Classifier {
   close(): Promise<void>;
 }
 
-/** What a classifier reports of its work. */
+/** Callbacks by which a classifier reports its work. */
 export interface ClassifierReport {
   /** The model has run on a number of windows at once. */
   batch(windows: number): void;

@@ -37,7 +37,7 @@ export function endpointUrl(text: string, operation: string): URL {
 }
 
 function notUsable(text: string, problem: string): ClassifierSetupError {
-  // What is before an `@` may be a secret.
+  // The part before an `@` may be a secret.
   const shown = JSON.stringify(text.slice(text.lastIndexOf("@") + 1));
   return new ClassifierSetupError(
     `--endpoint ${shown} ${problem}. Use one such as http://127.0.0.1:8200.`,

@@ -18,7 +18,7 @@ import { Scheduler, type TokenWindow } from "./scheduler.ts";
 import { type TextTokenizer, textTokenizer } from "./text-tokenizer.ts";
 import { windowsOf } from "./windows.ts";
 
-/** What the worker is started with. */
+/** Options of the worker. */
 export interface ModelOptions {
   /** Folder of the packages. */
   readonly runtime: string;

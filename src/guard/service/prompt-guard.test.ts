@@ -35,7 +35,7 @@ const OPTIONS: ModelOptions = {
   batchTokens: 512,
 };
 
-/** Of the options above: most tests need no other. */
+/** Options that suffice for most tests. */
 let shared: Classifier;
 let classifier: Classifier | undefined;
 let batches: number[];
