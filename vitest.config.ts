@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 
+// Limits of time end what hangs, and say what it waited for; none of them is an expectation. They
+// leave room for a machine that is busy with other work. SVC_TEST_PATIENCE_MS is the limit of
+// `until` (e2e/support/wait.ts).
 export default defineConfig({
   test: {
     projects: [
@@ -7,6 +10,8 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "fuzz/**/*.test.ts", "scripts/**/*.test.ts"],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
         },
       },
@@ -18,8 +23,9 @@ export default defineConfig({
           globalSetup: ["e2e/support/build.ts"],
           // Each file runs whole stacks; their figures would disturb one another.
           fileParallelism: false,
-          testTimeout: 15_000,
-          hookTimeout: 60_000,
+          env: { SVC_TEST_PATIENCE_MS: "30000" },
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 1 },
         },
       },
@@ -31,8 +37,9 @@ export default defineConfig({
           setupFiles: ["e2e/support/cluster/fresh.ts"],
           // They share one node.
           fileParallelism: false,
-          testTimeout: 120_000,
-          hookTimeout: 180_000,
+          env: { SVC_TEST_PATIENCE_MS: "120000" },
+          testTimeout: 300_000,
+          hookTimeout: 400_000,
           sequence: { groupOrder: 2 },
         },
       },

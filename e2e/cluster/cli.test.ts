@@ -144,7 +144,6 @@ describe("a call of the agent", () => {
       async () => /^helper +yes +Ready +\d+ +1 /m.test(await said(inTeam("get", "agents"))),
       {
         what: "the agent's usage",
-        timeoutMs: 30_000,
       },
     );
   });

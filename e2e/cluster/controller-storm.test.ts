@@ -284,7 +284,6 @@ test(`${EDITS} edits and ${KILLS} kills, seed ${SEED}`, { timeout: 900_000 }, as
   await storm.begin();
   for (const controller of controllers) await controller.start();
   await until(async () => (await bed.all(CORE.deployment)).length === AGENTS, {
-    timeoutMs: 60_000,
     what: "the first Deployments",
   });
   let kills = 0;
@@ -298,7 +297,6 @@ test(`${EDITS} edits and ${KILLS} kills, seed ${SEED}`, { timeout: 900_000 }, as
     // Every second time one of them has begun to work, and is killed in the midst of it.
     if (storm.below(2) === 0)
       await until(async () => (await reconciled()) > 0, {
-        timeoutMs: 60_000,
         what: "a controller to lead",
       });
   }

@@ -251,7 +251,7 @@ test("deleting an Agent deletes all that was made for it", async () => {
   await made(agent);
   await until(async () => (await bed.status(agent)).webhookUrl !== undefined);
   await bed.remove("Agent", agent);
-  await until(async () => (await bed.generated(agent)).size === 0, { timeoutMs: 60_000 });
+  await until(async () => (await bed.generated(agent)).size === 0);
 });
 
 test("an Agent that would run as root fails, and has no Deployment", async () => {
@@ -449,9 +449,8 @@ describe("a task", () => {
     await bed.agent(agent, { ...task, args: ["first"] });
     const first = await jobOf(agent);
     await complete(agent);
-    await until(async () => (await bed.status(agent)).phase === "Complete", { timeoutMs: 30_000 });
+    await until(async () => (await bed.status(agent)).phase === "Complete");
     await until(async () => (await bed.find(CORE.job, `svc-${agent}`)) === undefined, {
-      timeoutMs: 30_000,
       what: "the Job to be deleted by its time to live",
     });
     await bed.settled();
@@ -545,9 +544,7 @@ describe("an API server with trouble", () => {
         ? { status: 403, body: { kind: "Status", message: "guardbindings is forbidden" } }
         : undefined;
     proxy.cut();
-    await until(() => controller.output.includes("grant get, list and watch of guardbindings"), {
-      timeoutMs: 30_000,
-    });
+    await until(() => controller.output.includes("grant get, list and watch of guardbindings"));
     const agent = fresh();
     await bed.agent(agent);
     await made(agent);

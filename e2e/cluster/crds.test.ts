@@ -40,7 +40,7 @@ beforeAll(async () => {
     "wait",
     "--for=condition=Established",
     `--filename=${path.join(ROOT, "crds")}`,
-    "--timeout=60s",
+    "--timeout=180s",
   ]);
   await lab.kubectl(["create", "namespace", NAMESPACE]);
 });

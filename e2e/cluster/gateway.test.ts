@@ -166,9 +166,9 @@ beforeAll(async () => {
       agent("limited", { requestsPerMinute: 40 }),
     ].join(""),
   );
-  await kubectl("wait", "--for=condition=Ready", "modelprovider/slow", "--timeout=60s");
+  await kubectl("wait", "--for=condition=Ready", "modelprovider/slow", "--timeout=180s");
   for (const name of ["caller", "limited"]) {
-    await kubectl("wait", "--for=condition=Ready", `agent/${name}`, "--timeout=60s");
+    await kubectl("wait", "--for=condition=Ready", `agent/${name}`, "--timeout=180s");
     const token = await kubectl("get", `secret/svc-token-${name}`, "-o", "jsonpath={.data.token}");
     tokens.set(name, Buffer.from(token, "base64").toString());
   }
@@ -190,7 +190,7 @@ test("a rollout cuts no stream and fails no call", async () => {
   const traffic = load();
   const streams = await openStreams(12);
   await system("rollout", "restart", "deployment/svc-gateway");
-  await system("rollout", "status", "deployment/svc-gateway", "--timeout=100s");
+  await system("rollout", "status", "deployment/svc-gateway", "--timeout=180s");
   expectWhole(await streams.texts);
   const { calls, failures } = await traffic.stop();
   expect(failures).toEqual([]);
@@ -218,7 +218,7 @@ test("a limit is one limit for both replicas, also while one of them is killed",
   expect(passed).toBeLessThanOrEqual(40);
   expect(passed).toBeGreaterThan(20);
   expect(refused).toBeGreaterThan(10);
-  await system("rollout", "status", "deployment/svc-gateway", "--timeout=100s");
+  await system("rollout", "status", "deployment/svc-gateway", "--timeout=180s");
 });
 
 test("a scale-down cuts no stream and fails no call", async () => {

@@ -82,7 +82,7 @@ beforeAll(async () => {
     ].join(""),
   );
   for (const place of ["modelprovider/mock", "guardbinding/strict", "agent/caller"])
-    await kubectl("wait", "--for=condition=Ready", place, "--timeout=60s");
+    await kubectl("wait", "--for=condition=Ready", place, "--timeout=180s");
   const encoded = await kubectl("get", "secret/svc-token-caller", "-o", "jsonpath={.data.token}");
   token = Buffer.from(encoded, "base64").toString();
   const address = await system("get", "service/svc-gateway", "-o", "jsonpath={.spec.clusterIP}");
@@ -134,7 +134,7 @@ test("an Agent that would relax its guard is not ready, and stays guarded", asyn
   await until(async () => (await status("agent/caller")).ready === false, { what: "not ready" });
   expect((await ask(fresh(HOSTILE))).status).toBe(403);
   await kubectl("patch", "agent/caller", "--type=merge", "-p", guards());
-  await kubectl("wait", "--for=condition=Ready", "agent/caller", "--timeout=60s");
+  await kubectl("wait", "--for=condition=Ready", "agent/caller", "--timeout=180s");
 });
 
 test("a classifier that is gone blocks nothing, is counted, and judges again when it is back", async () => {

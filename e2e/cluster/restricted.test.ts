@@ -71,7 +71,7 @@ beforeAll(async () => {
       }),
     ].join(""),
   );
-  await kubectl(["wait", "--for=condition=Ready", "agent/helper", "--timeout=90s"]);
+  await kubectl(["wait", "--for=condition=Ready", "agent/helper", "--timeout=180s"]);
 });
 
 afterAll(async () => {
@@ -98,7 +98,12 @@ test("the agent's calls reach the sidecar, on its own ports", async () => {
 });
 
 test("a task's Job completes, although its sidecar would run on", async () => {
-  await kubectl(["wait", "--for=jsonpath={.status.phase}=Complete", "agent/once", "--timeout=90s"]);
+  await kubectl([
+    "wait",
+    "--for=jsonpath={.status.phase}=Complete",
+    "agent/once",
+    "--timeout=180s",
+  ]);
   expect(await kubectl(["logs", "job/svc-once", "-c", "agent"])).toContain("done");
 });
 

@@ -128,7 +128,7 @@ beforeAll(async () => {
     }),
     agent("service", {}),
   );
-  await kubectl("wait", "--for=condition=Ready", "agent/service", "--timeout=90s");
+  await kubectl("wait", "--for=condition=Ready", "agent/service", "--timeout=180s");
   await kubectl("wait", "--for=condition=Ready", "pod", "-l", "svc.io/agent=task");
   pod = await kubectl(
     "get",
@@ -159,12 +159,11 @@ test(
     // Only the gateway stays as it is, as when its rollout cannot go on.
     await system("rollout", "pause", "deployment/svc-gateway");
     await install(lab, { values: VALUES, wait: false });
-    await system("rollout", "status", "deployment/svc-controller", "--timeout=100s");
+    await system("rollout", "status", "deployment/svc-controller", "--timeout=180s");
     await until(async () => (await sidecarTags("service")).every((tag) => tag === "dev"), {
       what: "new sidecars",
-      timeoutMs: 90_000,
     });
-    await kubectl("wait", "--for=condition=Ready", "agent/service", "--timeout=90s");
+    await kubectl("wait", "--for=condition=Ready", "agent/service", "--timeout=180s");
     expect(await gatewayTags()).toEqual(["previous"]);
     const script =
       "const { OPENAI_BASE_URL: url, OPENAI_API_KEY: key } = process.env;" +
@@ -188,10 +187,9 @@ test(
 
     // The gateway follows; the task goes on with its old sidecar.
     await system("rollout", "resume", "deployment/svc-gateway");
-    await system("rollout", "status", "deployment/svc-gateway", "--timeout=100s");
+    await system("rollout", "status", "deployment/svc-gateway", "--timeout=180s");
     await until(async () => (await gatewayTags()).join() === "dev", {
       what: "the old gateway to be gone",
-      timeoutMs: 60_000,
     });
     await deny();
     await until(async () => (await callThrough(pod, PULLS)) === 200, {

@@ -21,6 +21,8 @@ export class Gate {
 }
 
 const POLL_MS = 10;
+/** Longest wait for a condition; vitest.config.ts sets it for each kind of test. */
+const PATIENCE_MS = Number(process.env["SVC_TEST_PATIENCE_MS"] ?? 15_000);
 
 export interface UntilOptions {
   readonly timeoutMs?: number;
@@ -33,7 +35,7 @@ export interface UntilOptions {
  */
 export async function until<T>(
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  { timeoutMs = 15_000, what = "the condition" }: UntilOptions = {},
+  { timeoutMs = PATIENCE_MS, what = "the condition" }: UntilOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   let last: unknown;
@@ -48,4 +50,15 @@ export async function until<T>(
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error(`waited ${timeoutMs} ms for ${what}`, { cause: last });
+}
+
+/**
+ * The value of `look` once it throws no more: what it asserts holds then.
+ * @throws Error after a while, with the last error of `look` as its cause
+ */
+export async function eventually<T>(look: () => T | Promise<T>): Promise<T> {
+  const { value } = await until(async () => ({ value: await look() }), {
+    what: "an assertion to hold",
+  });
+  return value;
 }

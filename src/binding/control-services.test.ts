@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { StreamServer } from "../envoy/grpc/serve.ts";
 import { CertificateAuthority } from "../interception/ca.ts";
 import { FakeClock } from "../platform/testing.ts";
@@ -15,6 +15,7 @@ import { ProtoRegistry } from "../envoy/protobuf/registry.ts";
 import { serveEndedCalls } from "./access-log.ts";
 import type { EndedCall, EnvoyRefusal } from "./authorizer.ts";
 import { SecretService } from "../envoy/sds/server.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const protos = ProtoRegistry.load(path.join(import.meta.dirname, "../gen/envoy.binpb"));
 const same = (buffer: Buffer): Buffer => buffer;
@@ -107,7 +108,7 @@ describe("certificates", () => {
     }
 
     async heard(count: number): Promise<readonly Response[]> {
-      await vi.waitFor(() => expect(this.responses).toHaveLength(count));
+      await eventually(() => expect(this.responses).toHaveLength(count));
       return this.responses;
     }
   }
@@ -133,7 +134,7 @@ describe("certificates", () => {
     ]);
     expect(new Set(asker.responses.map(({ nonce }) => nonce)).size).toBe(3);
     asker.stream.end();
-    await vi.waitFor(() => expect(asker.status).toBe(grpc.status.OK));
+    await eventually(() => expect(asker.status).toBe(grpc.status.OK));
     // The peer has already disconnected.
     secrets.refresh(true);
     expect(server.streamCount()).toBe(0);
@@ -142,7 +143,7 @@ describe("certificates", () => {
   test("what is no question ends its stream alone", async () => {
     const [broken, sound] = [new Asker(), new Asker()];
     broken.stream.write(BROKEN);
-    await vi.waitFor(() => expect(broken.status).toBe(grpc.status.INTERNAL));
+    await eventually(() => expect(broken.status).toBe(grpc.status.INTERNAL));
     expect(defects).toHaveLength(1);
     sound.ask("api.github.com");
     await sound.heard(1);
@@ -204,7 +205,7 @@ describe("ended calls", () => {
         } as never),
       ),
     );
-    await vi.waitFor(() => expect(ended.map(({ id }) => id)).toEqual(["one"]));
+    await eventually(() => expect(ended.map(({ id }) => id)).toEqual(["one"]));
     expect(refused).toMatchObject([
       { status: 400, flags: ["downstreamProtocolError"] },
       { status: 404, flags: [] },
@@ -224,10 +225,10 @@ describe("ended calls", () => {
     stream.write(report("one", undefined, "two"));
     stream.write(BROKEN);
     stream.write(report("three"));
-    await vi.waitFor(() => expect(ended.map(({ id }) => id)).toEqual(["one", "two", "three"]));
+    await eventually(() => expect(ended.map(({ id }) => id)).toEqual(["one", "two", "three"]));
     expect(ended[0]).toMatchObject({ status: 200 });
     expect(defects).toHaveLength(1);
     stream.end();
-    await vi.waitFor(() => expect(status).toBeDefined());
+    await eventually(() => expect(status).toBeDefined());
   });
 });

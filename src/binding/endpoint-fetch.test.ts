@@ -6,12 +6,13 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import os from "node:os";
 import path from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../platform/testing.ts";
 import type { TokenFetch, TokenRequest, TokenResponse } from "../providers/contract.ts";
 import { endpointFetch } from "./endpoint-fetch.ts";
 import { EndpointResolver } from "./resolver.ts";
 import { DnsServer } from "./testing-dns.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const GET: TokenRequest = { method: "GET" };
 const HOST = "tokens.service.example";
@@ -158,7 +159,7 @@ describe("a token server", () => {
   test("that does not answer is left when the signal says so", async () => {
     const abort = new AbortController();
     const request = failure(fetched(`https://${HOST}/silent`, { ...GET, signal: abort.signal }));
-    await vi.waitFor(() => expect(requests).toHaveLength(1));
+    await eventually(() => expect(requests).toHaveLength(1));
     abort.abort();
     expect(await request).toContain("ABORT_ERR");
   });

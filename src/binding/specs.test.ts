@@ -2,9 +2,10 @@
 import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { FakeClock } from "../platform/testing.ts";
 import { type LoadedSpecs, loadSpecs, watchSpecs } from "./specs.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const POLL_MS = 1_000;
 
@@ -48,7 +49,7 @@ async function watch(): Promise<void> {
 
 /** Resolves when the file has been looked at, and the next look is set. */
 async function looked(): Promise<void> {
-  await vi.waitFor(() => expect(clock.pending).toEqual([POLL_MS]), { interval: 1 });
+  await eventually(() => expect(clock.pending).toEqual([POLL_MS]));
 }
 
 async function poll(): Promise<void> {

@@ -3,6 +3,7 @@ import { KubeClient } from "../kubernetes/client.ts";
 import { FakeApiServer } from "../kubernetes/testing.ts";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { SecretDigests } from "./secret-digests.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const PATH = "/api/v1/namespaces/team/secrets";
 const KEY = Buffer.alloc(32, 1);
@@ -91,9 +92,9 @@ test("tells changes of those that are tracked, also of one that appears", async 
   digests.track(new Set(["team/new"]));
   put("one", { token: "y" });
   put("new", { token: "x" });
-  await vi.waitFor(() => expect([...digests.objects.keys()]).toEqual(["team/new"]));
+  await eventually(() => expect([...digests.objects.keys()]).toEqual(["team/new"]));
   expect(listener).toHaveBeenCalledTimes(1);
   server.remove(`${PATH}/new`);
-  await vi.waitFor(() => expect(digests.objects.size).toBe(0));
+  await eventually(() => expect(digests.objects.size).toBe(0));
   expect(listener).toHaveBeenCalledTimes(2);
 });

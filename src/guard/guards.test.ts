@@ -1,5 +1,5 @@
 import { Registry } from "prom-client";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { AuditEvent } from "../audit/event.ts";
 import { RefusalLog } from "../audit/refusals/refusals.ts";
 import type { AuditSink } from "../audit/sink.ts";
@@ -491,4 +491,17 @@ describe("what the caller is told", () => {
     const detail = await told(scanned(`my password is hunter2, ${BAD}`));
     expect(JSON.stringify(detail)).not.toMatch(/hunter2|ignore/);
   });
+});
+
+test("while the pieces of a large body are collected, others get their turn", async () => {
+  const setting = new Setting();
+  let now = 0;
+  vi.spyOn(setting.clock, "monotonic").mockImplementation(() => (now += 5));
+  const texts = Array.from({ length: 20 }, (_, index) => scanned(`text ${index}`));
+  const order: string[] = [];
+  const scan = setting.scan(texts, [guardPolicy()]).then(() => order.push("scanned"));
+  setImmediate(() => order.push("other"));
+  await scan;
+  expect(order).toEqual(["other", "scanned"]);
+  expect(setting.asked.filter((text) => text.startsWith("text 1"))).not.toEqual([]);
 });

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { KubeClient } from "./client.ts";
 import { ApiError, type ApiConnection, isConflict, isNotFound } from "./connection.ts";
 import { CORE } from "./objects.ts";
 import { FakeApiServer } from "./testing.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const SECRETS = "/api/v1/namespaces/a/secrets";
 
@@ -56,7 +57,7 @@ describe("errors", () => {
   test("of a broken connection have the status 0", async () => {
     server.answer = () => "hang";
     const request = errorOf(connection.request(SECRETS));
-    await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+    await eventually(() => expect(server.requests).toHaveLength(1));
     server.cut();
     expect((await request).status).toBe(0);
   });
@@ -65,7 +66,7 @@ describe("errors", () => {
     server.answer = () => "hang";
     const abort = new AbortController();
     const request = errorOf(connection.request(SECRETS, { signal: abort.signal }));
-    await vi.waitFor(() => expect(server.requests).toHaveLength(1));
+    await eventually(() => expect(server.requests).toHaveLength(1));
     abort.abort();
     expect((await request).status).toBe(0);
   });
@@ -98,7 +99,7 @@ describe("lines", () => {
         throw defect;
       }),
     ).rejects.toBe(defect);
-    await vi.waitFor(() => expect(server.watches).toBe(0));
+    await eventually(() => expect(server.watches).toBe(0));
   });
 
   test("of a refused request are its error", async () => {

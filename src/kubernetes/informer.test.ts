@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { KubeClient } from "./client.ts";
 import { Informer, type InformerOptions } from "./informer.ts";
 import { CORE, type KubeObject } from "./objects.ts";
 import { FakeApiServer } from "./testing.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 let server: FakeApiServer;
 let clock: FakeClock;
@@ -22,7 +23,6 @@ const put = (name: string, value = "1"): KubeObject =>
   });
 const lists = () => server.requests.filter(({ query }) => query.get("watch") === null).length;
 const watched = () => server.requests.filter(({ query }) => query.get("watch") === "true");
-const until = vi.waitFor.bind(vi);
 
 beforeEach(async () => {
   server = await FakeApiServer.start();
@@ -58,11 +58,11 @@ describe("list and watch", () => {
     await start().synced;
     expect([...informer.objects.keys()]).toEqual(["a/one"]);
     expect(informer.objects.get("a/one")).toMatchObject({ apiVersion: "v1", kind: "ConfigMap" });
-    await until(() => expect(server.watches).toBe(1));
+    await eventually(() => expect(server.watches).toBe(1));
     put("two");
     put("one", "2");
     server.remove(at("two"));
-    await until(() => expect(told).toEqual(["+a/one", "+a/two", "~a/one", "-a/two"]));
+    await eventually(() => expect(told).toEqual(["+a/one", "+a/two", "~a/one", "-a/two"]));
     expect(informer.objects.get("a/one")?.["data"]).toEqual({ value: "2" });
     expect(lists()).toBe(1);
   });
@@ -105,17 +105,17 @@ describe("a watch that ends", () => {
   test("is resumed from the newest bookmark, without a list", async () => {
     put("one");
     await start().synced;
-    await until(() => expect(server.watches).toBe(1));
+    await eventually(() => expect(server.watches).toBe(1));
     server.bookmark();
     const version = String(Number(put("two").metadata.resourceVersion) - 1);
     server.remove(at("two"));
-    await until(() => expect(told).toContain("-a/two"));
+    await eventually(() => expect(told).toContain("-a/two"));
     server.bookmark();
     server.endWatches();
-    await until(() => expect(watched()).toHaveLength(2));
+    await eventually(() => expect(watched()).toHaveLength(2));
     expect(Number(watched()[1]?.query.get("resourceVersion"))).toBeGreaterThan(Number(version));
     put("three");
-    await until(() => expect(told).toContain("+a/three"));
+    await eventually(() => expect(told).toContain("+a/three"));
     expect(lists()).toBe(1);
     expect(told).toEqual(["+a/one", "+a/two", "-a/two", "+a/three"]);
   });
@@ -123,25 +123,25 @@ describe("a watch that ends", () => {
   test("at once, each time, is asked for less and less often", async () => {
     server.answer = ({ query }) => (query.get("watch") === "true" ? { status: 200 } : undefined);
     await start().synced;
-    await until(() => expect(clock.pending).toEqual([1_000]));
+    await eventually(() => expect(clock.pending).toEqual([1_000]));
     clock.advance(1_000);
-    await until(() => expect(clock.pending).toEqual([2_000]));
+    await eventually(() => expect(clock.pending).toEqual([2_000]));
   });
 
   test("with 410 begins again with a list, at once, and tells what was deleted meanwhile", async () => {
     put("one");
     put("two");
     await start().synced;
-    await until(() => expect(server.watches).toBe(1));
+    await eventually(() => expect(server.watches).toBe(1));
     server.bookmark();
     // Nobody watches while these happen, and then nothing is known of them.
     server.cut();
-    await until(() => expect(clock.pending).toHaveLength(1));
+    await eventually(() => expect(clock.pending).toHaveLength(1));
     server.remove(at("one"));
     put("two", "2");
     server.forget();
     clock.advance(500);
-    await until(() => expect(told).toEqual(["+a/one", "+a/two", "~a/two", "-a/one"]));
+    await eventually(() => expect(told).toEqual(["+a/one", "+a/two", "~a/two", "-a/one"]));
     expect([...informer.objects.keys()]).toEqual(["a/two"]);
   });
 
@@ -151,7 +151,7 @@ describe("a watch that ends", () => {
         ? { status: 200, body: { type: "ERROR", object: { code: 410, reason: "Expired" } } }
         : undefined;
     await start().synced;
-    await until(() => expect(clock.pending).toHaveLength(1));
+    await eventually(() => expect(clock.pending).toHaveLength(1));
     expect(lists()).toBe(2);
   });
 });
@@ -160,7 +160,7 @@ describe("a server with trouble", () => {
   test("429 is obeyed", async () => {
     server.answer = () => ({ status: 429, headers: { "retry-after": "7" } });
     start();
-    await until(() => expect(clock.pending).toEqual([7_000]));
+    await eventually(() => expect(clock.pending).toEqual([7_000]));
     server.answer = () => undefined;
     put("one");
     clock.advance(7_000);
@@ -171,25 +171,25 @@ describe("a server with trouble", () => {
   test("a broken connection is resumed without a list; delays double up to 30 s", async () => {
     put("one");
     await start().synced;
-    await until(() => expect(server.watches).toBe(1));
+    await eventually(() => expect(server.watches).toBe(1));
     server.bookmark();
     const delays: number[] = [];
     for (let i = 0; i < 9; i += 1) {
       server.cut();
-      await until(() => expect(clock.pending).toHaveLength(1));
+      await eventually(() => expect(clock.pending).toHaveLength(1));
       delays.push(clock.pending[0] ?? 0);
       const seen = watched().length;
       clock.advance(clock.pending[0] ?? 0);
-      await until(() => expect(watched().length).toBe(seen + 1));
-      await until(() => expect(server.watches).toBe(1));
+      await eventually(() => expect(watched().length).toBe(seen + 1));
+      await eventually(() => expect(server.watches).toBe(1));
     }
     expect(delays.slice(0, 4)).toEqual([500, 1_000, 2_000, 4_000]);
     expect(delays.at(-1)).toBe(30_000);
     expect(lists()).toBe(1);
     put("two");
-    await until(() => expect(told).toContain("+a/two"));
+    await eventually(() => expect(told).toContain("+a/two"));
     server.cut();
-    await until(() => expect(clock.pending).toEqual([500]));
+    await eventually(() => expect(clock.pending).toEqual([500]));
   });
 
   test.each([
@@ -199,7 +199,7 @@ describe("a server with trouble", () => {
   ])("%i is logged with its remedy, and tried again", async (status, remedy) => {
     server.answer = () => ({ status, body: { message: "the server's own words" } });
     start();
-    await until(() => expect(clock.pending).toHaveLength(1));
+    await eventually(() => expect(clock.pending).toHaveLength(1));
     expect(log.lines[0]).toMatchObject({ status, error: "the server's own words" });
     expect(log.lines[0]?.["fix"]).toContain(remedy);
     server.answer = () => undefined;
@@ -212,16 +212,16 @@ describe("a server with trouble", () => {
     server.answer = ({ query }) =>
       query.get("watch") === "true" ? { status: 200, body: "no event" } : undefined;
     await start().synced;
-    await until(() => expect(clock.pending).toHaveLength(1));
+    await eventually(() => expect(clock.pending).toHaveLength(1));
     server.answer = () => undefined;
     clock.advance(500);
-    await until(() => expect(server.watches).toBe(1));
+    await eventually(() => expect(server.watches).toBe(1));
   });
 
   test("stops while a list does not end", async () => {
     server.answer = () => "hang";
     start();
-    await until(() => expect(server.requests).toHaveLength(1));
+    await eventually(() => expect(server.requests).toHaveLength(1));
     await informer.stop();
   });
 });
@@ -234,8 +234,8 @@ test("a listener that throws is logged, and the others are called", async () => 
   const last: string[] = [];
   informer.onChange((name) => last.push(name));
   put("one");
-  await until(() => expect(last).toEqual(["a/one"]));
+  await eventually(() => expect(last).toEqual(["a/one"]));
   put("two");
-  await until(() => expect(last).toEqual(["a/one", "a/two"]));
+  await eventually(() => expect(last).toEqual(["a/one", "a/two"]));
   expect(JSON.stringify(log.lines)).toContain("a listener failed");
 });

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { KubeClient } from "./client.ts";
 import { LeaderElection } from "./lease.ts";
 import { FakeApiServer } from "./testing.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const LEASE = "/apis/coordination.k8s.io/v1/namespaces/svc-system/leases/svc-controller";
 
@@ -46,7 +47,7 @@ const specOf = (): Record<string, unknown> =>
 
 /** Resolves when a candidate waits for its next attempt. */
 async function waits({ clock }: { readonly clock: FakeClock }): Promise<void> {
-  await vi.waitFor(() => expect(clock.pending).toEqual([2_000]));
+  await eventually(() => expect(clock.pending).toEqual([2_000]));
 }
 
 /** Lets time pass for a candidate, attempt by attempt. */
@@ -55,7 +56,7 @@ async function pass(one: { readonly clock: FakeClock }, seconds: number): Promis
     await waits(one);
     const seen = server.requests.length;
     one.clock.advance(2_000);
-    await vi.waitFor(() => expect(server.requests.length).toBeGreaterThan(seen));
+    await eventually(() => expect(server.requests.length).toBeGreaterThan(seen));
     await waits(one);
   }
 }
@@ -126,7 +127,7 @@ test.each([
   await waits(one);
   server.answer = () => answer;
   const startedAt = one.clock.monotonic();
-  await vi.waitFor(() => {
+  await eventually(() => {
     const [next = 0] = one.clock.pending;
     one.clock.advance(next);
     expect(one.events).toEqual(["started", "stopped"]);

@@ -3,6 +3,7 @@ import { CapturedLog, FakeClock } from "../platform/testing.ts";
 import { KubeClient } from "./client.ts";
 import { NamedSecrets } from "./named-secrets.ts";
 import { FakeApiServer } from "./testing.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 let server: FakeApiServer;
 let secrets: NamedSecrets;
@@ -44,12 +45,12 @@ test("tells when one is added, changed or deleted", async () => {
   secrets.track(new Set(["team/one"]));
   await secrets.synced();
   put("one");
-  await vi.waitFor(() => expect(listener).toHaveBeenCalledTimes(1));
+  await eventually(() => expect(listener).toHaveBeenCalledTimes(1));
   put("one", "Qg==");
-  await vi.waitFor(() => expect(listener).toHaveBeenCalledTimes(2));
+  await eventually(() => expect(listener).toHaveBeenCalledTimes(2));
   expect(secrets.objects.get("team/one")?.["data"]).toEqual({ token: "Qg==" });
   server.remove("/api/v1/namespaces/team/secrets/one");
-  await vi.waitFor(() => expect(listener).toHaveBeenCalledTimes(3));
+  await eventually(() => expect(listener).toHaveBeenCalledTimes(3));
   expect(secrets.objects.size).toBe(0);
 });
 
@@ -57,10 +58,10 @@ test("forgets at once what is named no longer, and ends its watch", async () => 
   put("one");
   secrets.track(new Set(["team/one"]));
   await secrets.synced();
-  await vi.waitFor(() => expect(server.watches).toBe(1));
+  await eventually(() => expect(server.watches).toBe(1));
   secrets.track(new Set());
   expect(secrets.objects.size).toBe(0);
-  await vi.waitFor(() => expect(server.watches).toBe(0));
+  await eventually(() => expect(server.watches).toBe(0));
 });
 
 test("one namespace cannot use up the connections of all", async () => {

@@ -1,9 +1,10 @@
 import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeClock } from "./testing.ts";
 import { WatchedFile } from "./watched-file.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 let dir: string;
 let file: string;
@@ -90,8 +91,8 @@ test("the file is read at every interval, until it is closed", async () => {
     writeFileSync(file, text);
     expect(clock.pending).toEqual([1_000]);
     clock.advance(1_000);
-    await vi.waitFor(() => expect(texts.at(-1)).toBe(text));
-    await vi.waitFor(() => expect(clock.pending).toEqual([1_000]));
+    await eventually(() => expect(texts.at(-1)).toBe(text));
+    await eventually(() => expect(clock.pending).toEqual([1_000]));
   }
   watched.close();
   expect(clock.pending).toEqual([]);

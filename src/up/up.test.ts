@@ -20,7 +20,7 @@ import os from "node:os";
 import path from "node:path";
 import tls from "node:tls";
 import { pino } from "pino";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { writeBootstrap } from "./bootstrap.ts";
 import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
 import { envoyLineLogger } from "./envoy-log.ts";
@@ -30,6 +30,7 @@ import { assertPortFree } from "./ports.ts";
 import { makeRunDir, prepareState, type StatePaths, statePaths } from "../host/state.ts";
 import { startUp, type Up, type UpOptions } from "./up.ts";
 import type { GuardOptions } from "./guard-process.ts";
+import { eventually } from "../../e2e/support/wait.ts";
 
 const guardOf = (type: GuardOptions["type"], model?: string, upstream?: string): GuardOptions => ({
   type,
@@ -499,7 +500,7 @@ describe("startUp, of stand-ins", () => {
         { SVC_GUARD_TOKEN: "t", SVC_REDIS_URL: "redis://x", NODE_OPTIONS: "--no-deprecation" },
       );
       await up.ready();
-      await vi.waitFor(() => expect(told()).toHaveLength(1));
+      await eventually(() => expect(told()).toHaveLength(1));
       const [first] = told();
       const args = first?.args ?? [];
       const listen = args[args.indexOf("--listen") + 1] ?? "";
@@ -525,9 +526,9 @@ describe("startUp, of stand-ins", () => {
       guardProgram();
       up = await start(GATEWAY, { guard: guardOf("stub") });
       await up.ready();
-      await vi.waitFor(() => expect(told()).toHaveLength(1));
+      await eventually(() => expect(told()).toHaveLength(1));
       process.kill(told()[0]?.pid ?? 0, "SIGKILL");
-      await vi.waitFor(() => expect(told()).toHaveLength(2));
+      await eventually(() => expect(told()).toHaveLength(2));
       const [first, second] = told();
       expect(second?.args).toEqual(first?.args);
       await up.stop();

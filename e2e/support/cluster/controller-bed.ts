@@ -61,7 +61,7 @@ export class ControllerBed {
       "--field-manager=svc-e2e",
       crds,
     ]);
-    await lab.kubectl(["wait", "--for=condition=Established", crds, "--timeout=60s"]);
+    await lab.kubectl(["wait", "--for=condition=Established", crds, "--timeout=180s"]);
     for (const name of [bed.system, bed.namespace])
       await lab.kubectl(["create", "namespace", name]);
     await bed.client.create(SERVICE, {
@@ -182,7 +182,7 @@ export class ControllerBed {
         last = text;
         return unchanged >= SETTLED_POLLS && state;
       },
-      { timeoutMs: 120_000, what: "the cluster to settle" },
+      { what: "the cluster to settle" },
     );
   }
 

@@ -89,7 +89,6 @@ export class ControllerProcess {
   async ready(): Promise<void> {
     await until(async () => (await this.#get("/readyz")).status === 200, {
       what: `the controller to be ready; it has printed:\n${this.output}`,
-      timeoutMs: 60_000,
     });
   }
 

@@ -3,10 +3,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import * as grpc from "@grpc/grpc-js";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { FakeClock } from "../../platform/testing.ts";
 import type { StreamServer } from "../grpc/serve.ts";
 import { type Exchange, type Processor, serveExtProc } from "./server.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 const same = (bytes: Buffer): Buffer => bytes;
 /** ProcessingRequest { request_headers {} }: the smallest valid phase. */
@@ -159,8 +160,8 @@ test("round trips to the peer are measured again and again", async () => {
   // The ping is in transit, and by this clock it stays so until it is answered.
   clock.advance(30);
   expect(server.roundTripMs()).toBe(30);
-  await vi.waitFor(() => expect(clock.pending).toEqual([25]));
+  await eventually(() => expect(clock.pending).toEqual([25]));
   expect(server.roundTripMs()).toBe(30);
   clock.advance(25);
-  await vi.waitFor(() => expect(server.roundTripMs()).toBe(0));
+  await eventually(() => expect(server.roundTripMs()).toBe(0));
 });

@@ -11,7 +11,7 @@ import {
 import os from "node:os";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import type { Label, Scores } from "../protocol.ts";
 import type { Classifier } from "./classifier.ts";
 import { readModelFiles } from "./model-files.ts";
@@ -20,6 +20,7 @@ import { startPromptGuard } from "./prompt-guard.ts";
 import { loadRuntime, runtimeFolder } from "./runtime.ts";
 import { MODEL_FOLDER, RUNTIME_FOLDER, WORKER } from "./testing.ts";
 import { textTokenizer } from "./text-tokenizer.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 const never = new AbortController().signal;
 
@@ -193,7 +194,7 @@ describe("runs", () => {
     batches = [];
     // Keeps the model busy while the others arrive.
     const busy = running.classify(words(4_000), never);
-    await vi.waitFor(() => expect(batches.length).toBeGreaterThan(0));
+    await eventually(() => expect(batches.length).toBeGreaterThan(0));
     const together = await Promise.all(texts.map((text) => running.classify(text, never)));
     await busy;
     for (const [index, scores] of together.entries())
@@ -209,7 +210,7 @@ describe("runs", () => {
     const aborter = new AbortController();
     const result = running.classify(words(50_000), aborter.signal);
     const rejected = expect(result).rejects.toThrow("gone");
-    await vi.waitFor(() => expect(batches.length).toBeGreaterThan(0));
+    await eventually(() => expect(batches.length).toBeGreaterThan(0));
     aborter.abort(new Error("gone"));
     await rejected;
     expect(await classify(ATTACK)).toBe("injection");

@@ -1,9 +1,10 @@
 import type http from "node:http";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { ClassifierError } from "./classifier.ts";
 import { endpointUrl } from "./endpoint.ts";
 import { customClassifier, llamaGuardClassifier } from "./remote.ts";
 import { BENIGN, type FakeEndpoint, llamaGuardCompletion, startEndpoint } from "./testing.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 const never = new AbortController().signal;
 let endpoint: FakeEndpoint;
@@ -146,7 +147,7 @@ describe("a custom endpoint", () => {
     const aborter = new AbortController();
     const result = custom().classify("x", aborter.signal);
     const rejected = expect(result).rejects.toThrow("gone");
-    await vi.waitFor(() => expect(endpoint.requests).toHaveLength(1));
+    await eventually(() => expect(endpoint.requests).toHaveLength(1));
     aborter.abort(new Error("gone"));
     await rejected;
     await left;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import path from "node:path";
 import { Registry } from "prom-client";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { MAX_CLASSIFY_CHARS } from "../protocol.ts";
 import { AdmissionQueue } from "./admission.ts";
 import { type Classifier, ClassifierError } from "./classifier.ts";
@@ -10,6 +10,7 @@ import { GuardServiceMetrics } from "./metrics.ts";
 import type { GuardServerOptions } from "./server.ts";
 import { stubClassifier } from "./stub.ts";
 import { BENIGN, type RunningGuard, runGuard, ScriptedClassifier } from "./testing.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 let guard: RunningGuard;
 
@@ -199,7 +200,7 @@ describe("a text that is not classified", () => {
     const classifier = new ScriptedClassifier();
     await run(classifier);
     const answer = classify("secret of the text");
-    await vi.waitFor(() => expect(classifier.under).toHaveLength(1));
+    await eventually(() => expect(classifier.under).toHaveLength(1));
     classifier.under[0]?.end(error);
     const { status: answered, body } = await answer;
     expect(answered).toBe(status);
@@ -214,9 +215,9 @@ describe("overload", () => {
     const classifier = new ScriptedClassifier();
     await run(classifier, { maxConcurrent: 1, maxQueued: 1 });
     const first = classify("1");
-    await vi.waitFor(() => expect(classifier.under).toHaveLength(1));
+    await eventually(() => expect(classifier.under).toHaveLength(1));
     const second = classify("2");
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await metrics()).toContain("svc_guard_service_queued_requests 1"),
     );
     const third = await classify("3");
@@ -225,7 +226,7 @@ describe("overload", () => {
     expect(classifier.under.map(({ text }) => text)).toEqual(["1"]);
     classifier.under[0]?.end(BENIGN);
     expect((await first).status).toBe(200);
-    await vi.waitFor(() => expect(classifier.under).toHaveLength(2));
+    await eventually(() => expect(classifier.under).toHaveLength(2));
     classifier.under[1]?.end(BENIGN);
     expect((await second).status).toBe(200);
   });
@@ -244,18 +245,18 @@ describe("overload", () => {
           signal: client.signal,
         }).catch(() => undefined),
       );
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const text = await metrics();
         expect(text).toContain("svc_guard_service_active_requests 1");
         expect(text).toContain(`svc_guard_service_queued_requests ${index}`);
       });
     }
     clients[1]?.abort();
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await metrics()).toContain("svc_guard_service_queued_requests 0"),
     );
     clients[0]?.abort();
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await metrics()).toContain("svc_guard_service_active_requests 0"),
     );
     await Promise.all(requests);
@@ -273,12 +274,12 @@ describe("overload", () => {
     });
     request.on("error", () => undefined);
     request.write('{"text":');
-    await vi.waitFor(async () =>
+    await eventually(async () =>
       expect(await metrics()).toContain("svc_guard_service_queued_requests 1"),
     );
     expect((await classify("x")).status).toBe(503);
     request.destroy();
-    await vi.waitFor(async () => expect((await classify("x")).status).toBe(200));
+    await eventually(async () => expect((await classify("x")).status).toBe(200));
     expect(guard.log.lines).toEqual([]);
   });
 });
@@ -309,7 +310,7 @@ describe("life", () => {
     guard.drain();
     expect((await fetch(`${guard.url}/healthz`)).status).toBe(503);
     const under = classify("x");
-    await vi.waitFor(() => expect(classifier.under).toHaveLength(1));
+    await eventually(() => expect(classifier.under).toHaveLength(1));
     const closed = guard.close();
     await expect(fetch(`${guard.url}/healthz`)).rejects.toThrow("fetch failed");
     expect(classifier.closed).toBe(false);
@@ -326,10 +327,10 @@ test("closed: a request that does not end is cut off after the time given", asyn
   await run(classifier);
   const under = classify("x");
   const cut = expect(under).rejects.toThrow("fetch failed");
-  await vi.waitFor(() => expect(classifier.under).toHaveLength(1));
+  await eventually(() => expect(classifier.under).toHaveLength(1));
   await guard.close(1);
   await cut;
-  await vi.waitFor(() => expect(classifier.aborted).toEqual(["x"]));
+  await eventually(() => expect(classifier.aborted).toEqual(["x"]));
   expect(classifier.closed).toBe(true);
 });
 

@@ -13,6 +13,7 @@ import type { Usage } from "../dialects/dialect.ts";
 import { Relay } from "./relay.ts";
 import { ANSWERS, chat, EVENT_STREAM, STREAMS } from "../testing-samples.ts";
 import { Gateway, provider } from "../testing.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 const USAGE = { inputTokens: 100, cachedInputTokens: 20, outputTokens: 7 };
 const JSON_TYPE = { "content-type": "application/json" };
@@ -61,11 +62,6 @@ afterEach(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Waits until something holds; it is looked at often, and no time has to pass. */
-function until<T>(look: () => T): Promise<T> {
-  return vi.waitFor(look, { interval: 2, timeout: 10_000 });
-}
-
 /** Begins a call of the gateway; its dialect is that of the provider. */
 function begun(model = "openai/m", requestPath?: string, body: object = chat(model)): Call {
   const trip = gateway.trip();
@@ -97,7 +93,7 @@ function send(id: string, options: Sent = {}, body = "{}"): http.ClientRequest {
 }
 
 async function arrived(number = 1): Promise<Arrived> {
-  return until(() => {
+  return eventually(() => {
     const found = arrivals[number - 1];
     if (found === undefined) throw new Error("nothing has arrived");
     return found;
@@ -124,7 +120,7 @@ async function bodyOf(stream: http.IncomingMessage): Promise<string> {
 /** Ends the client, and resolves when the relay has noticed. */
 async function leave(client: http.ClientRequest): Promise<void> {
   client.destroy();
-  await until(() => expect(clock.pending).toEqual([CLAIM_MS]));
+  await eventually(() => expect(clock.pending).toEqual([CLAIM_MS]));
 }
 
 /** Claims a call; `told` has the usage of its answer once it is read. */
@@ -256,7 +252,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     expect(clock.pending).toEqual([REST_MS]);
     clock.advance(REST_MS - 1);
     response.writeHead(200, JSON_TYPE).end(JSON.stringify(answer));
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
     expect(clock.pending).toEqual([]);
   });
 
@@ -273,7 +269,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
       const { told } = claim(call);
       for (const part of rest) response.write(part);
       response.end();
-      await until(() => expect(told).toMatchObject([USAGE]));
+      await eventually(() => expect(told).toMatchObject([USAGE]));
     },
   );
 
@@ -299,7 +295,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     await leave(client);
     const { told } = claim(call);
     response.writeHead(200, headers).end(body);
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
   });
 
   test("is billed what a compressed answer reports", async () => {
@@ -313,7 +309,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     // In two parts, which are only one compressed text together.
     response.write(body.subarray(0, 20));
     response.end(body.subarray(20));
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
   });
 
   test.each([
@@ -328,7 +324,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     await leave(client);
     const { told } = claim(call);
     response.writeHead(status, headers).end(body);
-    await until(() => expect(told).toEqual([undefined]));
+    await eventually(() => expect(told).toEqual([undefined]));
   });
 
   test("is billed what an answer of 32 MiB reports", async () => {
@@ -338,7 +334,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     await leave(client);
     const { told } = claim(call);
     response.writeHead(200, JSON_TYPE).end(JSON.stringify(ANSWERS.openai).padEnd(32 << 20));
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
   });
 
   test("learns no usage of an answer that breaks, though its bytes report one", async () => {
@@ -351,7 +347,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     response.writeHead(200, headers).write(JSON.stringify(ANSWERS.openai));
     await new Promise((resolve) => response.write(" ", resolve));
     response.destroy();
-    await until(() => expect(told).toEqual([undefined]));
+    await eventually(() => expect(told).toEqual([undefined]));
   });
 
   test("waits for the rest for a bounded time, then ends the request", async () => {
@@ -377,9 +373,9 @@ describe("a client that leaves, and whose call claims the answer", () => {
     expect(clock.pending).toEqual([REST_MS]);
     client.destroy();
     response.writeHead(200, JSON_TYPE).write(" ");
-    await until(() => expect(response.writableNeedDrain).toBe(false));
+    await eventually(() => expect(response.writableNeedDrain).toBe(false));
     response.end(JSON.stringify(ANSWERS.openai));
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
   });
 
   test("learns the usage at once of an answer that was read before it left", async () => {
@@ -401,7 +397,7 @@ describe("a client that leaves, and whose call claims the answer", () => {
     await leave(client);
     const { told } = claim(call);
     response.end(JSON.stringify(ANSWERS.openai));
-    await until(() => expect(told).toMatchObject([USAGE]));
+    await eventually(() => expect(told).toMatchObject([USAGE]));
   });
 });
 
@@ -435,7 +431,7 @@ test("of two attempts of a call, the latest is the one that is claimed", async (
   const { claimed, told } = claim(call);
   expect(claimed).toBe(true);
   two.response.writeHead(200, JSON_TYPE).end(JSON.stringify(ANSWERS.openai));
-  await until(() => expect(told).toMatchObject([USAGE]));
+  await eventually(() => expect(told).toMatchObject([USAGE]));
 });
 
 test("closing ends what is under way", async () => {

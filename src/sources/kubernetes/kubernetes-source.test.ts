@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { KubeClient } from "../../kubernetes/client.ts";
 import type { Informer } from "../../kubernetes/informer.ts";
 import { NamedSecrets } from "../../kubernetes/named-secrets.ts";
@@ -8,6 +8,7 @@ import { parseObject } from "../../resources/parse.ts";
 import type { LoadResult } from "../load-result.ts";
 import { type KubernetesSource, openKubernetes } from "./kubernetes-source.ts";
 import { ownInformers } from "./own-informers.ts";
+import { eventually } from "../../../e2e/support/wait.ts";
 
 const at = (name: string): string => `/apis/svc.io/v1/namespaces/team/modelproviders/${name}`;
 const secretAt = (name: string): string => `/api/v1/namespaces/team/secrets/${name}`;
@@ -64,12 +65,12 @@ async function open(): Promise<void> {
   });
   source.onChange((load) => loads.push(load));
   // The lists and watches are open, so that what follows is a change.
-  await vi.waitFor(() => expect(server.watches).toBeGreaterThanOrEqual(1));
+  await eventually(() => expect(server.watches).toBeGreaterThanOrEqual(1));
 }
 
 /** Resolves when an informer has an object in a version. */
 async function seen(object: { metadata: { resourceVersion?: string } }): Promise<void> {
-  await vi.waitFor(() => {
+  await eventually(() => {
     const versions = informers.flatMap(({ objects }) =>
       [...objects.values()].map(({ metadata }) => metadata.resourceVersion),
     );
@@ -142,7 +143,7 @@ test("an object that is deleted is gone", async () => {
   declare("openai", "key");
   await open();
   server.remove(at("openai"));
-  await vi.waitFor(() => expect(clock.pending).toEqual([50]));
+  await eventually(() => expect(clock.pending).toEqual([50]));
   clock.advance(50);
   expect(source.current().resources.modelProviders.size).toBe(0);
 });
@@ -163,19 +164,19 @@ test("Secrets are watched while they are named, and only those", async () => {
   clock.advance(50);
   const names = (): string[] => [...source.current().resources.secrets.keys()];
   expect(names()).toEqual(["team/key"]);
-  await vi.waitFor(() => expect(server.watches).toBe(2));
+  await eventually(() => expect(server.watches).toBe(2));
   secret("key", "Qg==");
-  await vi.waitFor(() => expect(clock.pending).toEqual([50]));
+  await eventually(() => expect(clock.pending).toEqual([50]));
   clock.advance(50);
   await seen(declare("openai", "other"));
   clock.advance(50);
   await secrets.synced();
-  await vi.waitFor(() => expect(clock.pending).toEqual([50]));
+  await eventually(() => expect(clock.pending).toEqual([50]));
   clock.advance(50);
   expect(names()).toEqual(["team/other"]);
   const selectors = new Set(server.requests.map(({ query }) => query.get("fieldSelector")));
   expect([...selectors]).toEqual([null, "metadata.name=key", "metadata.name=other"]);
-  await vi.waitFor(() => expect(server.watches).toBe(2));
+  await eventually(() => expect(server.watches).toBe(2));
 });
 
 test("a refresh is told to the listeners, and a closed source tells nothing", async () => {
