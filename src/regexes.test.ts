@@ -38,7 +38,7 @@ function literals(node: unknown): { readonly pattern: string; readonly flags: st
   return Object.values(node).flatMap(literals);
 }
 
-/** Steps alone decide: a limit of time would call an expression slow because the machine is busy. */
+/** Steps alone decide: with a limit of time, a busy machine would make an expression slow. */
 const BY_STEPS = {
   timeout: null,
   attackTimeout: null,
