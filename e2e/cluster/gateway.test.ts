@@ -137,8 +137,8 @@ beforeAll(async () => {
   await install(lab, {
     values: {
       "gateway.replicas": 2,
-      // A busy node takes its time to see that a replica is going: the chart's own delay.
-      "gateway.drainDelaySeconds": 5,
+      // A busy node takes its time to see that a replica is going.
+      "gateway.drainDelaySeconds": 10,
       "redis.enabled": true,
       "redis.image.registry": "localhost",
       "redis.image.repository": "redis",

@@ -27,10 +27,10 @@ const SCRIPT = path.join(ROOT, "e2e/cluster/previous.sh");
 const BUILT = path.join(ROOT, "images/out/previous", PREVIOUS);
 const PULLS = "https://api.github.com/repos/acme/app/pulls";
 const ISSUES = "https://api.github.com/repos/acme/app/issues";
-/** A busy node takes its time to see that a gateway is going: the chart's own delay. */
+/** A busy node takes its time to see that a gateway is going. */
 const VALUES = {
   "agents.sidecar.upstreamCaConfigMap": "test-roots",
-  "gateway.drainDelaySeconds": 5,
+  "gateway.drainDelaySeconds": 10,
 };
 /** The first run builds the previous version. */
 const BUILD_TIMEOUT_MS = 900_000;

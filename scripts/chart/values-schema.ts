@@ -161,6 +161,7 @@ const GATEWAY = z.strictObject({
   redisTimeoutMs: z.int().min(1).max(60_000),
   leaseMs: MILLISECONDS,
   bytesInFlight: z.strictObject({ total: BYTES, perCaller: BYTES }),
+  upstreamCaConfigMap: OPTIONAL_NAME,
   uploadIdleMs: MILLISECONDS,
   mcp: z.strictObject({ allowedOrigins: z.array(ORIGIN), allowedHosts: z.array(HOST) }),
   mock: z.boolean(),

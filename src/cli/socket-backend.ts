@@ -1,11 +1,12 @@
 /** The backend for the `svc up` of this machine, over the socket in its state folder. */
-import type { ControlFailure } from "../gateway/control.ts";
+import { toolsPath } from "../gateway/mcp-tools.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
 import type { UnixResponse } from "../platform/unix-http.ts";
 import { unixRequest } from "../platform/unix-http.ts";
 import { statePaths } from "../host/state.ts";
 import { KINDS, type ResourceKind } from "../resources/kinds.ts";
 import type { ApplyResult, Backend, ObjectView, BackendTarget, ToolsView } from "./backend.ts";
+import { parsedAnswer } from "./control-answer.ts";
 import { CliError } from "./errors.ts";
 
 /** A change takes effect after a few seconds at most; writing thousands of objects takes longer. */
@@ -24,7 +25,7 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
     }
   };
   const ask = async (path: string, method = "GET", body?: unknown): Promise<unknown> =>
-    parsed(await send(path, method, body));
+    parsedAnswer(await send(path, method, body));
 
   const status = async (): Promise<GatewayStatus> => (await ask("/status")) as GatewayStatus;
 
@@ -43,23 +44,20 @@ export function socketBackend(target: BackendTarget, env: NodeJS.ProcessEnv): Ba
     get: async (kind, namespace, name) => {
       assertSupported(kind);
       const response = await send(objectPath(kind, namespace, name), "GET");
-      return response.status === 404 ? undefined : (parsed(response) as ObjectView);
+      return response.status === 404 ? undefined : (parsedAnswer(response) as ObjectView);
     },
     patch: async (kind, namespace, name, patch) =>
       (await ask(objectPath(kind, namespace, name), "PATCH", patch)) as ApplyResult,
     delete: async (kind, namespace, name) => {
       const response = await send(objectPath(kind, namespace, name), "DELETE");
       if (response.status === 404) return false;
-      parsed(response);
+      parsedAnswer(response);
       return true;
     },
-    tools: async (namespace, provider) => {
-      const id = [namespace, provider].map(encodeURIComponent).join("/");
-      return (await ask(`/providers/${id}/tools`)) as ToolsView;
-    },
+    tools: async (namespace, provider) => (await ask(toolsPath(namespace, provider))) as ToolsView,
     metrics: async () => {
       const response = await send("/metrics", "GET");
-      return response.status === 200 ? response.body : (parsed(response) as string);
+      return response.status === 200 ? response.body : (parsedAnswer(response) as string);
     },
     token: async (namespace, agent) => {
       const path = `/agents/${encodeURIComponent(namespace)}/${encodeURIComponent(agent)}/token`;
@@ -92,21 +90,6 @@ function assertSupported(kind: ResourceKind): void {
 
 function objectPath(kind: string, namespace: string, name: string): string {
   return `/objects/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
-}
-
-/** @throws CliError for a refusal of the gateway */
-function parsed(response: UnixResponse): unknown {
-  let body: unknown;
-  try {
-    body = JSON.parse(response.body);
-  } catch {
-    throw new CliError(
-      `the gateway answered ${response.status}, and not in JSON: does it have another version?`,
-    );
-  }
-  if (response.status === 200) return body;
-  const { error = "the gateway refused", problems = [] } = body as Partial<ControlFailure>;
-  throw new CliError((problems.length > 0 ? problems : [error]).join("\n"));
 }
 
 function unreachable(error: unknown, dir: string): CliError {

@@ -27,6 +27,11 @@ export interface ToolsView {
   readonly tools: readonly ToolView[];
 }
 
+/** Path of the control API. @param provider name of the Provider */
+export function toolsPath(namespace: string, provider: string): string {
+  return `/providers/${encodeURIComponent(namespace)}/${encodeURIComponent(provider)}/tools`;
+}
+
 /** ToolsError is a Provider whose tools cannot be listed. */
 export class ToolsError extends Error {
   override readonly name = "ToolsError";

@@ -1,5 +1,5 @@
 /** The roots against which upstreams' certificates are verified. */
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import tls from "node:tls";
 import { StartError } from "./errors.ts";
@@ -42,4 +42,23 @@ export function findCaBundle(named: NamedBundle | undefined, runDir: string): st
   const own = path.join(runDir, "ca.pem");
   writeFileSync(own, `${tls.rootCertificates.join("\n")}\n`);
   return own;
+}
+
+/**
+ * Writes the roots of several files as one bundle.
+ * @returns the bundle's file, in `runDir`
+ * @throws StartError if one of them cannot be read
+ */
+export function joinBundles(files: readonly string[], runDir: string): string {
+  const bundle = path.join(runDir, "roots.pem");
+  const texts = files.map((file) => {
+    try {
+      return readFileSync(file, "utf8");
+    } catch (error) {
+      const { code = "unknown error" } = error as NodeJS.ErrnoException;
+      throw new StartError(`${file} cannot be read (${code}). Mount the certificates there.`);
+    }
+  });
+  writeFileSync(bundle, texts.join("\n"));
+  return bundle;
 }

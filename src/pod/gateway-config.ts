@@ -28,6 +28,10 @@ export const gatewayConfigSchema = z.strictObject({
     .prefault({}),
   /** CIDR blocks of proxies whose `X-Forwarded-For` is trusted. */
   trustedProxies: z.array(cidrSchema).default([]),
+  /**
+   * PEM file of roots that are trusted at upstreams in addition to the public ones; null for none.
+   */
+  upstreamCaFile: z.string().min(1).nullable().default(null),
   /** The MCP gateway. */
   mcp: z
     .strictObject({

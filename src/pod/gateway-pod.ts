@@ -10,7 +10,7 @@ import os from "node:os";
 import path from "node:path";
 import type { GatewayOptionsInput } from "../gateway/options.ts";
 import type { GatewayStatus } from "../gateway/status.ts";
-import { caBundleOf, findCaBundle } from "../host/ca-bundle.ts";
+import { caBundleOf, findCaBundle, joinBundles } from "../host/ca-bundle.ts";
 import { envoyOfUp, findEnvoy } from "../host/find-envoy.ts";
 import { startMock } from "../mock/server.ts";
 import type { Logger } from "../platform/log.ts";
@@ -36,7 +36,9 @@ export interface GatewayPod {
 }
 
 const STOP_GRACE_MS = 3_000;
-const CONTROL_SOCKET = "svc.sock";
+
+/** @param runDir the pod's folder of sockets */
+export const controlSocketOf = (runDir: string): string => path.join(runDir, "svc.sock");
 
 /** Resolves when its processes are started. @throws ConfigFileError, StartError */
 export async function startGatewayPod(
@@ -48,7 +50,7 @@ export async function startGatewayPod(
   const envoy = findEnvoy(envoyOfUp(undefined, env, root));
   rmSync(runDir, { recursive: true, force: true });
   mkdirSync(runDir, { recursive: true, mode: 0o700 });
-  const controlSocket = path.join(runDir, CONTROL_SOCKET);
+  const controlSocket = controlSocketOf(runDir);
   const mock = config.mock ? await startMock() : undefined;
   const options: GatewayOptionsInput = {
     kubernetes: {
@@ -79,7 +81,7 @@ export async function startGatewayPod(
             writer: pod,
           },
         }),
-    caFile: findCaBundle(caBundleOf(env), runDir),
+    caFile: caFileOf(config, env, runDir),
     ...(mock === undefined ? {} : { mock: { host: mock.host, port: mock.port } }),
     ...(config.guardEndpoint === undefined ? {} : { guardEndpoint: config.guardEndpoint }),
     descriptorSet: path.join(root, "src/gen/envoy.binpb"),
@@ -133,6 +135,16 @@ export async function startGatewayPod(
       await mock?.close();
     },
   };
+}
+
+/** @throws StartError */
+function caFileOf(
+  { upstreamCaFile }: GatewayConfig,
+  env: NodeJS.ProcessEnv,
+  runDir: string,
+): string {
+  const system = findCaBundle(caBundleOf(env), runDir);
+  return upstreamCaFile === null ? system : joinBundles([system, upstreamCaFile], runDir);
 }
 
 /** @throws ConfigFileError */

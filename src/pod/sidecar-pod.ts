@@ -3,14 +3,14 @@
  * again when it ends. There is one of these in every pod, so that no further process supervises the
  * service: when it ends, the container does, and the kubelet starts that again.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import http from "node:http";
 import os from "node:os";
 import path from "node:path";
 import type { SidecarServiceOptionsInput } from "../binding/options.ts";
 import { sidecarOptionsSchema } from "../binding/options.ts";
 import { ENVOY_CONFIG, startSidecar } from "../binding/service.ts";
-import { findCaBundle } from "../host/ca-bundle.ts";
+import { findCaBundle, joinBundles } from "../host/ca-bundle.ts";
 import type { Logger } from "../platform/log.ts";
 import { SupervisedProcess } from "../platform/supervised-process.ts";
 import { unixRequest } from "../platform/unix-http.ts";
@@ -99,7 +99,7 @@ function serviceOptions(options: SidecarPodOptions, pod: string): SidecarService
     },
     dnsNames,
     dnsServers,
-    upstreamCaFile: options.extraRoots ? withExtraRoots(system) : system,
+    upstreamCaFile: options.extraRoots ? joinBundles([system, EXTRA_ROOTS_FILE], RUN_DIR) : system,
     systemCaFile: system,
     ...(audit
       ? {
@@ -115,14 +115,6 @@ function serviceOptions(options: SidecarPodOptions, pod: string): SidecarService
       : {}),
     logLevel,
   };
-}
-
-/** The system's roots, and those that the installation adds for services of its own. */
-function withExtraRoots(system: string): string {
-  const file = path.join(RUN_DIR, "roots.pem");
-  const texts = [system, EXTRA_ROOTS_FILE].map((one) => readFileSync(one, "utf8"));
-  writeFileSync(file, texts.join("\n"));
-  return file;
 }
 
 function stoppable(onLine: (line: string) => void, isStopped: () => boolean) {

@@ -13,6 +13,7 @@ import { askPod, GATEWAY_PORTS, gatewayPods } from "./pods.ts";
 import { readProxies } from "./proxies.ts";
 import { type ClusterSession, explained, openSession } from "./session.ts";
 import { readStatus } from "./status.ts";
+import { readTools } from "./tools.ts";
 import { addressOf, viewOf } from "./views.ts";
 
 /** @throws CliError if the kubeconfig cannot be used */
@@ -60,14 +61,7 @@ export function clusterBackend(target: ClusterTarget): Backend {
         await client.delete(address, { namespace, name });
         return true;
       }),
-    tools: (_namespace, provider) =>
-      Promise.reject(
-        new CliError(
-          "svc get tools needs the svc up of a machine: in a cluster, the control API is not " +
-            "reachable from outside of the gateway's pods. Use an MCP client instead: " +
-            `svc gateway mcp ${provider}`,
-        ),
-      ),
+    tools: (namespace, provider) => run(async () => readTools(session, { namespace, provider })),
     metrics: () => run(async () => metricsOf(session)),
     token: (namespace, agent) => run(async () => tokenOf(session, namespace, agent)),
     status: () => run(async () => readStatus(session)),

@@ -32,7 +32,7 @@ const RIGHTS: readonly Right[] = [
     system: true,
     for: "svc status, svc proxy-status and svc get metrics",
   },
-  { verb: "create", resource: "pods", subresource: "exec", for: "svc audit" },
+  { verb: "create", resource: "pods", subresource: "exec", for: "svc audit and svc get tools" },
   { verb: "list", resource: "configmaps", system: true, for: "svc audit" },
   { verb: "list", resource: "persistentvolumeclaims", for: "svc audit, for pods that are gone," },
   { verb: "create", resource: "pods", for: "svc audit, for pods that are gone," },

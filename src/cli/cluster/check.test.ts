@@ -107,7 +107,7 @@ describe("a fault, with its fix", () => {
             : undefined,
         ),
       "WARN your rights: you may not create pods/exec in all namespaces, which svc audit " +
-        "need. Ask an administrator.",
+        "and svc get tools need. Ask an administrator.",
     ],
     [
       () => installation.put(CRD, { metadata: { name: "agents.svc.io" }, spec: { versions: [] } }),

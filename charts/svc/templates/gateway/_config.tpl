@@ -7,6 +7,9 @@ external: {address: "0.0.0.0", port: 8080}
 external: null
 {{- end }}
 trustedProxies: {{ toJson .externalProviderGateway.trustedProxies }}
+{{- if .upstreamCaConfigMap }}
+upstreamCaFile: /etc/svc-upstream-ca/ca.crt
+{{- end }}
 mcp:
   allowedOrigins: {{ toJson .mcp.allowedOrigins }}
   allowedHosts: {{ toJson .mcp.allowedHosts }}
