@@ -34,7 +34,7 @@ const VALUES = {
 };
 /** The first run builds the previous version. */
 const BUILD_TIMEOUT_MS = 900_000;
-const UPGRADE_TIMEOUT_MS = 300_000;
+const UPGRADE_TIMEOUT_MS = 600_000;
 
 const namespace = `versions-${randomBytes(4).toString("hex")}`;
 const folder = mkdtempSync(path.join(os.tmpdir(), "svc-cluster-"));

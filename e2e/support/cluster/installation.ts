@@ -51,7 +51,7 @@ export async function install(
     "--namespace",
     SYSTEM,
     "--create-namespace",
-    ...(wait ? ["--wait", "--timeout", "120s"] : []),
+    ...(wait ? ["--wait", "--timeout", "300s"] : []),
     ...settings,
   ]);
 }
