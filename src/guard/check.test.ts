@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { FakeClock, settled } from "../platform/testing.ts";
 import type { GuardPolicy } from "../policy/snapshot.ts";
 import { check, flagOf, type GuardCheckResult } from "./check.ts";
@@ -204,4 +204,23 @@ test("100,000 remembered texts need no stack", async () => {
   const checking = new Checking(texts, { known });
   await settled();
   expect(checking.summary).toEqual(NOTHING);
+});
+
+test("while remembered verdicts of a large body are looked up, others get their turn", async () => {
+  const texts = Array.from({ length: 20 }, (_, index) => `text ${index}`);
+  const known = Object.fromEntries(texts.map((text) => [text, BENIGN]));
+  const clock = new FakeClock();
+  let now = 0;
+  vi.spyOn(clock, "monotonic").mockImplementation(() => (now += 5));
+  const order: string[] = [];
+  const done = check({
+    classifiers: { ask: (_, text) => known[text] as ClassifierVerdict },
+    clock,
+    guard: guardPolicy(),
+    pieces: texts.map((text, of) => ({ text, of, whole: text, start: 0 })),
+    firstDecides: false,
+  }).then(({ unjudged }) => order.push(unjudged === undefined ? "all judged" : "not all"));
+  setImmediate(() => order.push("other"));
+  await done;
+  expect(order).toEqual(["other", "all judged"]);
 });

@@ -9,6 +9,7 @@ import type { ClassifierFailure, ClassifierVerdict } from "./classifier-client.t
 import type { Classifiers } from "./classifiers.ts";
 import type { Piece } from "./pieces.ts";
 import type { Label, Scores } from "./protocol.ts";
+import { TURN_MS } from "./turn.ts";
 
 /** Requests of one call at a time, so that one with a large text leaves room for others. */
 const CONCURRENCY = 4;
@@ -102,8 +103,14 @@ class CheckRun {
 
   /** Asks about pieces until as many are under way as may be. */
   #next(): void {
-    const { classifiers, guard } = this.#options;
+    const { classifiers, clock, guard } = this.#options;
+    const startedAt = clock.monotonic();
     while (!this.#over && this.#underWay < CONCURRENCY) {
+      // To look up what is remembered of a large body takes its time too.
+      if (clock.monotonic() - startedAt > TURN_MS) {
+        setImmediate(() => this.#next());
+        return;
+      }
       const piece = this.#queue.pop();
       if (piece === undefined) {
         if (this.#underWay === 0) this.#finish();

@@ -11,6 +11,7 @@ import type { GuardFinding, ScannedText } from "./finding.ts";
 import type { CheckAction, CheckLabel, GuardMetrics } from "./metrics.ts";
 import { type Piece, piecesOf } from "./pieces.ts";
 import type { GuardedCall, GuardTrail } from "./trail.ts";
+import { TURN_MS } from "./turn.ts";
 
 /** Checks of one GuardBinding since the start of the process, by their result. */
 export type GuardCounts = Readonly<Record<CheckLabel, number>>;
@@ -148,9 +149,6 @@ function findingOf(
   const { kind: where, tool, param } = text;
   return { guard, label, score, where, tool, param, piece, count };
 }
-
-/** Time after which other requests get their turn. */
-const TURN_MS = 10;
 
 /**
  * Returns the pieces without repetitions, which an agent's history has many of. A body of 32 MiB
