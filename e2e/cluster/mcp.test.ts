@@ -312,7 +312,7 @@ test("calls are in the audit chain, and today's requests in the statuses", async
       fields: expect.objectContaining({
         workload: "ext:laptop",
         source: "external",
-        access_key: "laptop",
+        access_key: `${namespace}/laptop`,
         provider: "everything",
         tool: "echo",
         allowed: true,

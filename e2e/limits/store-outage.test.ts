@@ -36,9 +36,13 @@ beforeAll(async () => {
   stack = await Stack.start({
     files,
     args: [
-      ...["--redis-url", `redis://127.0.0.1:${proxy.port}`, "--concurrency", "1"],
+      "--redis-url",
+      `redis://127.0.0.1:${proxy.port}`,
+      "--concurrency",
+      "1",
       // Only the outages of these tests are outages, not a machine that is busy.
-      ...["--redis-timeout-ms", "1000"],
+      "--redis-timeout-ms",
+      "1000",
     ],
   });
   token = await stack.token("a");

@@ -74,6 +74,9 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
+/** Number of characters of the output that an error quotes. */
+const LAST_LOGS = 8_000;
+
 export class Stack {
   readonly port: number;
   readonly externalPort: number;
@@ -231,8 +234,10 @@ export class Stack {
         await response.arrayBuffer();
         return response.status === 200;
       },
-      { timeoutMs: 30_000, what: "the gateway to be ready again" },
-    );
+      { timeoutMs: 60_000, what: "the gateway to be ready again" },
+    ).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${this.logs.slice(-LAST_LOGS)}`, { cause: error });
+    });
   }
 
   async idle(): Promise<void> {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { caBundleOf, findCaBundle, joinBundles } from "./ca-bundle.ts";
+import { joinBundles } from "./ca-bundle.ts";
 import { StartError } from "./errors.ts";
 
 let folder: string;
@@ -18,20 +18,6 @@ function file(name: string, text: string): string {
   writeFileSync(whole, text);
   return whole;
 }
-
-test("the configured bundle is used, and one that does not exist is named with its option", () => {
-  const own = file("own.pem", "own");
-  expect(findCaBundle(caBundleOf({ SVC_CA_FILE: own }), folder)).toBe(own);
-  const gone = path.join(folder, "gone.pem");
-  expect(() => findCaBundle(caBundleOf({ SVC_CA_FILE: gone }), folder)).toThrow(
-    new StartError(`SVC_CA_FILE is ${gone}, which does not exist. Correct it, or omit it.`),
-  );
-});
-
-test.each([[{}], [{ SVC_CA_FILE: "" }]])("%j names no bundle", (env) => {
-  expect(caBundleOf(env)).toBeUndefined();
-  expect(readFileSync(findCaBundle(undefined, folder), "utf8")).toContain("BEGIN CERTIFICATE");
-});
 
 test("bundles are joined, each on lines of its own", () => {
   const joined = joinBundles([file("a.pem", "A"), file("b.pem", "B")], folder);

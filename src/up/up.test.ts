@@ -296,6 +296,11 @@ describe("writeBootstrap", () => {
       "grpc_async_client_manager_config.max_cached_entry_idle_duration",
       "31536000s",
     );
+    // The default of 30 s would be an outage after each restart of the gateway service.
+    expect(parse(text)).toHaveProperty(
+      "dynamic_resources.ads_config.grpc_services[0].envoy_grpc.retry_policy.retry_back_off",
+      { base_interval: "0.1s", max_interval: "1s" },
+    );
   });
 });
 
