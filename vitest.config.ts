@@ -10,8 +10,8 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "fuzz/**/*.test.ts", "scripts/**/*.test.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 0 },
         },
       },
@@ -23,9 +23,9 @@ export default defineConfig({
           globalSetup: ["e2e/support/build.ts"],
           // Each file runs whole stacks; their figures would disturb one another.
           fileParallelism: false,
-          env: { SVC_TEST_PATIENCE_MS: "30000" },
-          testTimeout: 60_000,
-          hookTimeout: 120_000,
+          env: { SVC_TEST_PATIENCE_MS: "60000" },
+          testTimeout: 180_000,
+          hookTimeout: 240_000,
           sequence: { groupOrder: 1 },
         },
       },

@@ -93,7 +93,7 @@ afterAll(async () => {
 describe.each(Object.keys(AGENTS))("%s", (agent) => {
   test.each(Object.keys(KINDS))(
     "finishes ten tool turns at a provider of kind %s",
-    { timeout: 120_000 },
+    { timeout: 300_000 },
     async (kind) => {
       const task = { baseUrl: stack.baseUrl, token, model: `at-${kind}/m`, prompt: PROMPT };
       const { code, output, turns } = await runAgent(agent, task);

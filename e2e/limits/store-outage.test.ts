@@ -63,7 +63,6 @@ beforeEach(async () => {
 
 async function storeIs(up: boolean): Promise<void> {
   await until(async () => (await stack.metrics()).sum("svc_store_up") === (up ? 1 : 0), {
-    timeoutMs: 30_000,
     what: `the store to be ${up ? "used" : "away"}`,
   });
 }
@@ -84,7 +83,6 @@ function begin(): Load {
 async function more(running: Load, answers = 300): Promise<void> {
   const from = running.done;
   await until(() => running.done >= from + answers, {
-    timeoutMs: 30_000,
     what: `${answers} more answers`,
   });
 }
@@ -106,7 +104,7 @@ async function countedOnce(): Promise<void> {
       ({ status } = JSON.parse(stdout) as { status: Record<string, unknown> });
       return Object.entries(expected).every(([field, value]) => status[field] === value);
     },
-    { timeoutMs: 20_000, what: "the counts to be right" },
+    { what: "the counts to be right" },
   ).catch((error: unknown) => {
     expect(status).toMatchObject(expected);
     throw error;

@@ -119,7 +119,6 @@ beforeAll(async () => {
   );
   closing.push(() => envoy.kill());
   await until(async () => (await ask("/healthz").catch(() => undefined))?.status === 200, {
-    timeoutMs: 20_000,
     what: "Envoy",
   });
   expect(refused).toEqual([]);

@@ -90,7 +90,7 @@ beforeAll(async () => {
       });
   });
   await new Promise<void>((resolve) => control.listen(0, "127.0.0.1", resolve));
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   control?.close();

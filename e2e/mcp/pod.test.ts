@@ -72,7 +72,7 @@ beforeAll(async () => {
     (host) => (host === "old.example.com" ? oldServer : server).port,
     arrived,
   );
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await machine?.stop();
@@ -128,7 +128,7 @@ test("a server with a URL: list, call, denied call, progress, cancellation, ques
   );
   const names = arrived.flatMap(({ headers }) => Object.keys(headers));
   expect(names.filter((name) => name.startsWith("x-svc-"))).toEqual([]);
-}, 60_000);
+}, 300_000);
 
 test("a server in the sidecar: list, call, denied call, environment, progress, questions of the server", async () => {
   const done = await steps(
@@ -157,7 +157,7 @@ test("a server in the sidecar: list, call, denied call, environment, progress, q
   expect(done.get("sampling")?.value).toContain("sampled by the agent");
   expect(done.get("elicitation")?.value).toMatch(/decline/i);
   expect(arrived).toEqual([]);
-}, 60_000);
+}, 300_000);
 
 test("a server in the sidecar runs as the agent's user, without privileges", async () => {
   const done = await steps("SVC_MCP_LINES_URL", "http", "connect", "status");
@@ -168,7 +168,7 @@ test("a server in the sidecar runs as the agent's user, without privileges", asy
   expect(field("Uid")).toBe(stdout.trim());
   expect(field("Uid")).not.toBe("0");
   expect([field("NoNewPrivs"), Number.parseInt(field("CapBnd"), 16)]).toEqual(["1", 0]);
-}, 60_000);
+}, 300_000);
 
 test("a server of the older transport: list, call, denied call, progress, questions of the server", async () => {
   const done = await steps(
@@ -190,7 +190,7 @@ test("a server of the older transport: list, call, denied call, progress, questi
   expect(done.get("progress")?.value).toMatchObject({ seen: expect.arrayContaining([1, 2]) });
   expect(done.get("sampling")?.value).toContain("sampled by the agent");
   expect(done.get("elicitation")?.value).toMatch(/decline/i);
-}, 60_000);
+}, 300_000);
 
 /** Variable of a server's URL, and the tool that its policy denies. */
 const SERVERS = { SVC_MCP_EVERY_THING_URL: "get-env", SVC_MCP_LOCAL_URL: "get-sum" };

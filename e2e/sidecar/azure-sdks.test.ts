@@ -74,7 +74,7 @@ beforeAll(async () => {
   const command = [machine.node, machine.client("azure-sdks.mjs")];
   tries = new Tries(await machine.run(command, { agent: "analyst" }));
   received = machine.outside.requests;
-}, 120_000);
+}, 300_000);
 
 afterAll(() => machine?.stop());
 

@@ -94,7 +94,7 @@ beforeAll(async () => {
     );
   };
   await compiling;
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await machine?.stop();

@@ -48,7 +48,7 @@ beforeAll(async () => {
   const command = [machine.node, machine.client("discord-rest.mjs")];
   tries = new Tries(await machine.run(command, { agent: "assistant" }));
   received = machine.outside.requests;
-}, 120_000);
+}, 300_000);
 
 afterAll(() => machine?.stop());
 

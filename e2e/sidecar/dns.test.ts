@@ -89,7 +89,7 @@ beforeAll(async () => {
       metadata: {},
     });
   await compiling;
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await machine?.stop();

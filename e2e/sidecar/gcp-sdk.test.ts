@@ -63,7 +63,7 @@ beforeAll(async () => {
   const command = [machine.node, machine.client("gcp-storage.mjs")];
   tries = new Tries(await machine.run(command, { agent: "analyst" }));
   received = machine.outside.requests;
-}, 120_000);
+}, 300_000);
 
 afterAll(() => machine?.stop());
 

@@ -72,11 +72,11 @@ describe.each(["nft", "iptables"])("%s", (tool) => {
       ]),
     );
     expect(sidecar).toEqual({ ...everything, ...itself });
-  }, 60_000);
+  }, 300_000);
 
   test("leaves egress as it is where that is not asked for", () => {
     expect(probe(tool, "open").agent).toEqual({ ...loopback, ...noQuic, ...everything });
-  }, 60_000);
+  }, 300_000);
 });
 
 describe("svc-init", () => {

@@ -542,7 +542,6 @@ describe("how it ends", () => {
     child.kill("SIGKILL");
     await ended;
     await until(() => running(mark).length + processes(folder).length === 0, {
-      timeoutMs: 10_000,
       what: "the end of all processes",
     });
     expect(folderOf(child.pid)).toBe(folder);

@@ -50,7 +50,7 @@ beforeAll(async () => {
   machine.outside.handler = (request, response) => server.serve(request, response);
   tries = new Tries(await run());
   received = [...machine.outside.requests];
-}, 120_000);
+}, 300_000);
 
 afterAll(() => machine?.stop());
 

@@ -58,7 +58,7 @@ beforeAll(async () => {
     response.writeHead(200, { "content-type": "application/json" });
     response.end(JSON.stringify({ data: {} }));
   };
-}, 120_000);
+}, 300_000);
 
 afterAll(async () => {
   await machine?.stop();

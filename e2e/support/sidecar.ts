@@ -93,7 +93,7 @@ export class Sidecar {
     );
     await until(
       async () => (await sidecar.admin("/readyz").catch(() => ({ status: 0 }))).status === 200,
-      { timeoutMs: 20_000, what: "the sidecar service" },
+      { what: "the sidecar service" },
     ).catch((error: unknown) => {
       throw new Error(`the sidecar did not start: ${sidecar.logs}`, { cause: error });
     });
@@ -115,7 +115,7 @@ export class Sidecar {
       async () =>
         (await sidecar.admin("/ready", "envoy-admin.sock").catch(() => ({ status: 0 }))).status ===
         200,
-      { timeoutMs: 20_000, what: "the sidecar's Envoy" },
+      { what: "the sidecar's Envoy" },
     ).catch((error: unknown) => {
       throw new Error(`Envoy did not start: ${sidecar.logs}`, { cause: error });
     });

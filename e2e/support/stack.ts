@@ -105,7 +105,7 @@ export class Stack {
     files,
     args = [],
     env = {},
-    readyTimeoutMs = 30_000,
+    readyTimeoutMs = 90_000,
     workloadKey,
   }: StackOptions): Promise<Stack> {
     const dir = mkdtempSync(path.join(os.tmpdir(), "svc-e2e-"));
@@ -234,7 +234,7 @@ export class Stack {
         await response.arrayBuffer();
         return response.status === 200;
       },
-      { timeoutMs: 60_000, what: "the gateway to be ready again" },
+      { what: "the gateway to be ready again" },
     ).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${this.logs.slice(-LAST_LOGS)}`, { cause: error });
     });

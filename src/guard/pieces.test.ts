@@ -327,7 +327,7 @@ const HOSTILE: readonly string[] = [
 ];
 
 describe("time in proportion to the length", () => {
-  test.each(HOSTILE)("%j", { timeout: 60_000 }, (part) => {
+  test.each(HOSTILE)("%j", { timeout: 300_000 }, (part) => {
     const work = (texts: (size: number) => readonly SourcedText[]) => (size: number) => {
       const made = texts(size);
       return () => pieces(made).length;

@@ -662,7 +662,7 @@ describe("is found", () => {
 
   test(
     "every byte of a segment and of the checkpoints that is another",
-    { timeout: 60_000 },
+    { timeout: 300_000 },
     () => {
       for (const file of [LAST, CHECKPOINTS]) {
         const bytes = readFileSync(world.path(file));

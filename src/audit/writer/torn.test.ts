@@ -43,7 +43,7 @@ const ended = (bytes: Buffer): number => bytes.toString("latin1").split("\n").le
 
 test(
   "cut at every byte after what is signed: all whole records stay, the chain goes on",
-  { timeout: 30_000 },
+  { timeout: 300_000 },
   async () => {
     const { signedBytes, bytes, copy } = await killed(2);
     const signed = readFileSync(copy.path("checkpoints.jsonl"));
@@ -79,7 +79,7 @@ test("cut into what is signed: the writer does not go on", async () => {
 
 test(
   "killed before anything was signed, at every byte of the first records",
-  { timeout: 30_000 },
+  { timeout: 300_000 },
   async () => {
     const { bytes, copy } = await killed(0);
     for (let size = 0; size <= bytes.length; size += 5) {
@@ -135,7 +135,7 @@ test("bytes after the mark are held against the chain as ever", async () => {
 
 test(
   "kill -9 while records are written, again and again: nothing committed is missing",
-  { timeout: 30_000 },
+  { timeout: 300_000 },
   async () => {
     const node = path.resolve(import.meta.dirname, "../../../node_modules/.bin/node");
     let committed = 0;

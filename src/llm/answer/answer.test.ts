@@ -40,7 +40,7 @@ describe("decompress", () => {
     expect(() => decompress(plain, encoding)).toThrow();
   });
 
-  test("more than an answer can have is refused", { timeout: 60_000 }, () => {
+  test("more than an answer can have is refused", { timeout: 300_000 }, () => {
     const limit = 64 * 1024 * 1024;
     expect(decompress(brotliCompressSync(Buffer.alloc(limit)), "br")).toHaveLength(limit);
     expect(() => decompress(brotliCompressSync(Buffer.alloc(limit + 1)), "br")).toThrow();
